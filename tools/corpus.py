@@ -48,9 +48,14 @@ def written(path: Path, engine: DuckDB) -> str:
     return text if asked is None else "\n".join([text, HEAD, *_lines(asked, engine), ""])
 
 
+def empty_tables() -> dict[str, Table]:
+    """The declared tables, without a row."""
+    return {name: _empty(table) for name, table in DATASET.tables.items()}
+
+
 def opened() -> DuckDB:
     """An engine over the declared tables, without a row."""
-    return DuckDB({name: _empty(table) for name, table in DATASET.tables.items()})
+    return DuckDB(empty_tables())
 
 
 def _lines(asked: Question, engine: DuckDB) -> Iterator[str]:

@@ -134,7 +134,7 @@ def test_what_is_beyond_the_bounds_is_the_bound_in_every_aggregate(monkeypatch):
     assert integers(beyond, kind, CLIPPED) == one
     monkeypatch.setattr(
         value_sql,
-        "_clipped",
+        "_clip_reading",
         lambda value, ends, kind, inside, present: sql_tree.TryCast(value, sql_tree.SqlType.BIGINT),
     )
     assert integers(pa.array([600.0] * 60 + [1.0]), kind, "SUM(v)") != one[:1]

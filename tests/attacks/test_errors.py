@@ -134,7 +134,7 @@ def test_a_function_that_is_let_through_as_it_is_written_is_noticed(tmp_path, mo
 
 
 def test_a_division_that_does_not_look_for_zero_is_noticed(tmp_path, monkeypatch):
-    monkeypatch.setattr(expression, "_divisor", lambda scalar: expression._code(scalar))
+    monkeypatch.setattr(expression, "_nonzero_divisor", lambda scalar: expression._code(scalar))
     looks = []
     for name, content in (("one", shop.data()), ("other", with_victim())):
         with shop.connected(tmp_path, content, name=name) as session:

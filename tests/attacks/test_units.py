@@ -212,7 +212,7 @@ def test_an_outer_join_makes_no_row_of_somebody_who_has_none(tmp_path, monkeypat
     assert (
         number(tmp_path, base, text) == number(tmp_path, more, text, "more") == len(base["events"])
     )
-    monkeypatch.setattr(relation, "_join", lambda *, outer: "FULL JOIN")
+    monkeypatch.setattr(relation, "_join_word", lambda *, outer: "FULL JOIN")
     assert number(tmp_path, more, text, "broken") == len(base["events"]) + 1
 
 
@@ -377,7 +377,7 @@ def test_a_claimed_key_does_not_multiply_the_rows_that_lead_to_it(tmp_path, monk
             return session.query(text, epsilon=EXACTLY).rows[0]
 
     assert found("honest") == [1, 1]
-    honest = relation._owners
+    honest = relation._units_of_keys
 
     def every_claim(*asked):
         """The units of a key, each of its rows with one."""
@@ -385,5 +385,5 @@ def test_a_claimed_key_does_not_multiply_the_rows_that_lead_to_it(tmp_path, monk
         key, smallest = owners.items
         return replace(owners, items=(key, smallest.name), group=())
 
-    monkeypatch.setattr(relation, "_owners", every_claim)
+    monkeypatch.setattr(relation, "_units_of_keys", every_claim)
     assert found("broken") == [13, 13]

@@ -121,7 +121,7 @@ def test_a_cast_that_fails_on_a_value_is_seen(tmp_path, monkeypatch):
     assert different(tmp_path, NUMBERS) == []
     monkeypatch.setattr(
         value_sql,
-        "_guarded",
+        "_guard_cast",
         lambda cast, raw, family, pattern: sql_tree.Cast(cast.value, cast.type),
     )
     (tmp_path / "again").mkdir()

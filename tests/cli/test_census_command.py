@@ -54,7 +54,7 @@ def test_tables_are_written_in_each_format(shell: Shell, suffix: str):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("nobody",), "No census 'nobody'"),
+        (("nobody",), "No [census.nobody]"),
         (("--output", "t.xlsx"), ".parquet"),
         (("--output", "people.csv"), "data of table"),
         (("--split", "best"), "least error"),

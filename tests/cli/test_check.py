@@ -40,14 +40,14 @@ def test_models_and_synthetic_fits_are_read_too(shell: Shell) -> None:
     assert "model old: DecisionTree of sex: SELECT age, sex FROM people\n" in ran.out
     assert "synthetic rows: people\n" in ran.out
     for key, wrong, said in (
-        ("depth", "depht", "models.old has unknown keys: depht"),
+        ("depth", "depht", "models.old: unknown key 'depht'"),
         ('"DecisionTree"', '"Tree"', "models.old: recipe = 'Tree'"),
     ):
         path.write_text(text + good.replace(key, wrong), encoding="utf-8")
         ran = shell.run("check")
         assert ran.code == 2 and said in ran.err
     path.write_text(text + good.replace("rho = 1", "rounds = 3\nruonds = 3"), encoding="utf-8")
-    assert "unknown ruonds" in shell.run("check").err
+    assert "unknown key 'ruonds'" in shell.run("check").err
 
 
 def test_it_says_what_a_boolean_without_spellings_does_not_read(shell: Shell) -> None:

@@ -2,13 +2,18 @@
 """The text that ``sfumato init`` writes is TOML, whatever the columns are called."""
 
 import tomllib
+from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.cli import init_toml
 from sfumato.cli.init_keys import Keys
 from sfumato.cli.init_sources import Columns
 from sfumato.cli.init_toml import TableDraft, config_text, literal
+from sfumato.config.load import BUDGET
+from sfumato.config.table import COLUMNS, UNIT
 
 NAMES = st.text(st.characters(exclude_categories=("Cc", "Cs")), min_size=1)
 
@@ -49,3 +54,18 @@ def test_what_the_owner_says_of_the_unit_is_written() -> None:
     assert form["tables"]["people"]["unit"] == unit  # type: ignore[index]
     form = parsed(TableDraft("people", "people.csv", columns, unit={}))
     assert "unit" not in form["tables"]["people"]  # type: ignore[index]
+
+
+def test_the_lines_to_fill_are_those_of_the_declared_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    draft = TableDraft("people", "people.csv", Columns({"age": {"type": "integer"}}))
+    keys = Keys.of({"people": ["age"]})
+    before = config_text("d", [draft], keys)
+    epsilon, *others = BUDGET
+    assert f'[budget]\nepsilon = "?"  # {epsilon.help}\n' in before
+    for key in others:
+        assert f"\n# {key.line}  # {key.help}\n" in before
+    for key in (*COLUMNS["integer"][:2], *UNIT[:3]):
+        assert f'\n{key.name} = "?"  # {key.help}\n' in before
+    renamed = replace(epsilon, name="eps", help="another word")
+    monkeypatch.setattr(init_toml, "BUDGET", (renamed, *others))
+    assert '[budget]\neps = "?"  # another word\n' in config_text("d", [draft], keys)

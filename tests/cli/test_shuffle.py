@@ -7,11 +7,8 @@ import signal
 import time
 from pathlib import Path
 
-import pytest
-
 from sfumato.cli import shuffle
 from sfumato.collector.folder import read
-from sfumato.errors import InvalidConfig
 from sfumato.telemetry import Aggregator, opened, report_task, signed_task
 from tests.collector.batches import AGGREGATOR, KEY, sealed_batch
 from tests.collector.processes import declare, declare_shuffler, sent, started
@@ -69,12 +66,6 @@ def arrived(folder: Path, task: object) -> list[bytes]:
         for part in read(folder / "reports", task, period):  # type: ignore[arg-type]
             found += part.to_pylist()
     return found
-
-
-@pytest.mark.parametrize("address", [None, 3, "collector.example", "file:///etc/hosts"])
-def test_a_collector_that_is_no_address_is_refused(address: object) -> None:
-    with pytest.raises(InvalidConfig, match="no address"):
-        shuffle._sender(address)
 
 
 def test_a_collector_that_does_not_answer_has_acknowledged_nothing() -> None:

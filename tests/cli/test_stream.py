@@ -94,7 +94,7 @@ def test_a_stream_is_planned_opened_advanced_and_shown(here, capsys):
     [
         (["plan", "hourly"], 1, "daily, weekly, endless, sometime, wrong"),
         (["plan", "sometime"], 2, "horizon='some day'"),
-        (["plan", "wrong"], 2, "lacks horizon, time"),
+        (["plan", "wrong"], 2, "streams.wrong: unknown key 'tables'"),
         (["show", "daily"], 2, "is not open"),
         (["show", "daily", "--first", "2026-11-01"], 2, "Not one range"),
         (["open"], 2, "NAME"),

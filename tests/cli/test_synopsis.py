@@ -77,7 +77,7 @@ def test_a_strategy_and_a_wanted_error_may_be_declared(shell):
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["plan"], 2, "3 synopses"),
+        (["plan"], 2, "3 tables [synopses.NAME]"),
         (["plan", "others"], 2, "both, ages, wished"),
         (["plan", "wished", "--error", "1", "--max-rho", "0.001"], 1, "the least is"),
         (["plan", "wished", "--error", "1"], 2, "max_rho="),

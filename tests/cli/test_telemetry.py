@@ -240,7 +240,7 @@ def test_what_is_shown_is_drawn(phones: Shell, words: tuple[str, ...], said: str
         (("simulate", "emoji", "counts.csv", "--save-plot", "no/t.svg"), "No folder"),
         (("estimate", "emoji.task", "reports", "--save-plot", "emoji.task"), "is read"),
         (("plan", "emoji", "--devices", "0"), "0 is not in the range"),
-        (("plan", "nobody", "--devices", "9"), "No task 'nobody'"),
+        (("plan", "nobody", "--devices", "9"), "No [telemetry.nobody]"),
         (("simulate", "emoji", "none.csv"), "cannot be read"),
         (("simulate", "emoji", "bad.csv"), "no value and count"),
         (("simulate", "typed", "counts.csv"), "no value and count"),

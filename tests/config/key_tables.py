@@ -8,11 +8,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sfumato.cli.init_toml import literal
+from sfumato.config.census import CENSUS
+from sfumato.config.collector import DOORS
 from sfumato.config.limits_file import ACCOUNT
 from sfumato.config.load import BUDGET, FILE
+from sfumato.config.model import MODEL
 from sfumato.config.publication import PUBLICATION, QUESTION
 from sfumato.config.section import REQUIRED, Key
+from sfumato.config.stream import STREAM
+from sfumato.config.synopsis import SYNOPSIS
+from sfumato.config.synthetic import SYNTHETIC
 from sfumato.config.table import COLUMNS, TABLE, UNIT
+from sfumato.config.telemetry import ATTRIBUTE, TELEMETRY
 from tests.architecture.structure import ROOT
 
 PAGE = ROOT / "docs" / "cli.md"
@@ -24,6 +31,15 @@ SECTIONS = {
     "publication": PUBLICATION,
     "question": QUESTION,
     "account": ACCOUNT,
+    "stream": STREAM,
+    "census": CENSUS,
+    "synopsis": SYNOPSIS,
+    "model": MODEL,
+    "synthetic": SYNTHETIC,
+    "telemetry": TELEMETRY,
+    "attribute": ATTRIBUTE,
+    "collector": DOORS["collector"],
+    "shuffler": DOORS["shuffler"],
 }
 _MARKED = re.compile(r"<!-- keys of (\w+) -->\n.*?<!-- end of keys -->", re.DOTALL)
 
@@ -51,7 +67,7 @@ def default_text(default: Any) -> str:
     """What holds where a key is left out."""
     if default is REQUIRED:
         return "refused"
-    if default in (None, "", (), {}):
+    if default in (None, "", (), {}, []):
         return ""
     return f"`{literal(getattr(default, 'value', default))}`"
 

@@ -31,12 +31,12 @@ def test_a_census_is_planned_as_it_is_declared(tmp_path: Path):
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("[census.residents]", "[census.others]\n[census.residents]", "2 censuses"),
-        ('levels = "state > county"', "", "missing levels"),
-        ('levels = "state > county"', 'level = "state > county"', "unknown level"),
+        ("[census.residents]", "[census.others]\n[census.residents]", r"2 tables \[census\.NAME\]"),
+        ('levels = "state > county"', "", "levels is missing"),
+        ('levels = "state > county"', 'level = "state > county"', "unknown key 'level'"),
         ('spine = "spine.csv"', 'spine = "nowhere.csv"', "cannot be read"),
         ('spine = "spine.csv"', 'spine = "people.csv"', "no column 'state'"),
-        ("{county = 2}", "3", "weights is not a table"),
+        ("{county = 2}", "3", "weights = 3"),
     ],
 )
 def test_what_is_declared_wrongly_is_refused(tmp_path: Path, old, new, said):

@@ -24,7 +24,8 @@ def test_a_door_may_keep_reports_on_a_server_and_a_shuffler_may_not(tmp_path: Pa
     path = tmp_path / "telemetry.toml"
     door = read_door(str(path), "collector")
     assert door.place == "postgresql://ann:secret@db/telemetry" and "secret" not in repr(door)
-    path.write_text(path.read_text().replace("[collector]", "[shuffler]"), encoding="utf-8")
+    text = path.read_text().replace("[collector]", "[shuffler]")
+    path.write_text(f'{text}collector = "http://c"\n', encoding="utf-8")
     with pytest.raises(InvalidConfig, match=r"where \[shuffler\] keeps"):
         read_door(str(path), "shuffler")
 
@@ -37,12 +38,23 @@ def test_keys_that_a_section_needs_besides_must_be_there(tmp_path: Path) -> None
     declare(tmp_path, asked())
     path = tmp_path / "telemetry.toml"
     path.write_text(path.read_text().replace("[collector]", "[shuffler]"), encoding="utf-8")
-    with pytest.raises(InvalidConfig, match=r"no \[shuffler\]"):
-        read_door(str(path), "shuffler", "collector")
+    with pytest.raises(InvalidConfig, match="shuffler: collector is missing"):
+        read_door(str(path), "shuffler")
     path.write_text(path.read_text() + 'collector = "http://c"\n', encoding="utf-8")
-    assert read_door(str(path), "shuffler", "collector").form["collector"] == "http://c"
+    assert read_door(str(path), "shuffler").form["collector"] == "http://c"
     with pytest.raises(InvalidConfig, match=r"no \[collector\]"):
         read_door(str(path), "collector")
+
+
+@pytest.mark.parametrize("address", ["3", '"collector.example"', '"file:///etc/hosts"'])
+def test_a_collector_that_is_no_web_address_is_refused(tmp_path: Path, address: str) -> None:
+    declare(tmp_path, asked())
+    path = tmp_path / "telemetry.toml"
+    text = path.read_text().replace("[collector]", "[shuffler]")
+    path.write_text(f"{text}collector = {address}\n", encoding="utf-8")
+    with pytest.raises(InvalidConfig, match="shuffler: collector = ") as refused:
+        read_door(str(path), "shuffler")
+    assert refused.value.remedy == 'collector = "https://collector.example"'
 
 
 def test_a_task_that_the_owner_has_not_signed_is_refused(tmp_path: Path) -> None:

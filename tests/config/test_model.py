@@ -76,8 +76,8 @@ def test_a_cost_that_is_given_replaces_that_of_the_file(tmp_path):
         ("recipe = 3", "recipe = 3"),
         ('recipe = "additive"', "recipe = 'additive'"),
         ('recipe = "Network"', "A network is code"),
-        ('recipe = "Ridge"\nstep = 3', "unknown keys: step"),
-        ('recipe = "Ridge"\nbins = 3', "unknown keys: bins"),
+        ('recipe = "Ridge"\nstep = 3', "unknown key 'step'"),
+        ('recipe = "Ridge"\nbins = 3', "unknown key 'bins'"),
         ('recipe = "KMeans"', "settings are missing"),
         ('recipe = "KMeans"\nclusters = "8"', "clusters='8'"),
         ('recipe = "Additive"\nsteps = 0', "steps=0"),
@@ -98,7 +98,7 @@ def test_what_means_nothing_is_refused(tmp_path, text, words):
 
 @pytest.mark.parametrize("text", ['recipe = "PCA"\ncomponents = 1', 'recipe = "Ridge"\ndata = 3'])
 def test_rows_must_be_stated(tmp_path, text):
-    with pytest.raises(InvalidConfig, match="data is missing"):
+    with pytest.raises(InvalidConfig, match=r"models\.m: data "):
         read_model(written(tmp_path, text), "m")
 
 

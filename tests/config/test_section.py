@@ -8,19 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.config.limits_file import ACCOUNT
-from sfumato.config.load import BUDGET, FILE
-from sfumato.config.publication import PUBLICATION, QUESTION
 from sfumato.config.section import Key, flag, number, placed, read, text, whole
-from sfumato.config.table import COLUMNS, TABLE, UNIT
+from sfumato.config.table import COLUMNS
 from sfumato.errors import InvalidConfig, InvalidNumber
+from tests.config.key_tables import SECTIONS
 
 KEYS = (
     Key("sql", text, '"SELECT ..."', "the statement"),
     Key("weight", number, "2", "its share of the cost", 1),
     Key("is_open", flag, "true", "whether anybody may ask", default=None),
 )
-SECTIONS = [BUDGET, FILE, ACCOUNT, PUBLICATION, QUESTION, TABLE, UNIT, *COLUMNS.values()]
 
 
 def refused(form: object) -> InvalidConfig:
@@ -109,7 +106,7 @@ def test_what_a_constructor_refuses_gets_its_place() -> None:
 
 
 def test_every_example_of_a_key_is_read_and_every_key_says_what_it_means() -> None:
-    for keys in SECTIONS:
+    for keys in [*SECTIONS.values(), *COLUMNS.values()]:
         for key in keys:
             (example,) = tomllib.loads(key.line).values()
             assert key.read(example) is not None

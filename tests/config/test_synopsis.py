@@ -88,4 +88,7 @@ def test_a_workload_that_means_nothing_is_refused(shell, wanted, said):
 
 def test_unknown_and_missing_keys_are_named(shell):
     shell.configure('strategy = "identity"', 'plan = "identity"')
-    assert "unknown plan; missing none" in shell.run("synopsis", "plan", "ages").err
+    assert "synopses.ages: unknown key 'plan'" in shell.run("synopsis", "plan", "ages").err
+    shell.configure('plan = "identity"', "")
+    shell.configure('wanted = [{prefixes = "age"}]', "")
+    assert "synopses.ages: wanted is missing" in shell.run("synopsis", "plan", "ages").err

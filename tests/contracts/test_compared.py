@@ -24,9 +24,11 @@ def test_a_few_statements_without_noise_are_those_of_plain_duckdb() -> None:
 
 def test_a_rounding_that_is_not_told_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     # as if a quotient were compared on a lattice of its own
-    exact = quotient._exactly
+    exact = quotient._compare_exactly
     monkeypatch.setattr(
-        quotient, "_exactly", lambda op, above, below, value: exact(op, above, below, value + 1)
+        quotient,
+        "_compare_exactly",
+        lambda op, above, below, value: exact(op, above, below, value + 1),
     )
     assert compare(seed=3, worlds=1, each=20).wrong
 

@@ -71,7 +71,7 @@ MUTANTS = {
         "_floor_divide",
         lambda operand, divisor: Verbatim(f"({shown(operand)} // {min(divisor, 2**62)})"),
     ),
-    "division by zero": ("_divisor", value),
+    "division by zero": ("_nonzero_divisor", value),
     "a table from its end": (
         "_lookup",
         lambda operand, first, table: Verbatim(
@@ -79,11 +79,11 @@ MUTANTS = {
         ),
     ),
     "a test for its branch": (
-        "_chosen",
+        "_case_or_coalesce",
         lambda node, inner: inner(node.otherwise if isinstance(node, Case) else node.operands[0]),
     ),
     "a member of NULL": (
-        "_member",
+        "_member_test",
         lambda operand, values: Verbatim(
             f"({shown(operand)} IS NOT NULL AND {shown(operand)} IN (-7, 0, 3))"
         ),
@@ -114,9 +114,9 @@ def test_a_pattern_with_an_escape_is_noticed(suite, monkeypatch):
 
 
 def test_a_day_in_another_week_is_noticed(suite, monkeypatch):
-    honest = expression._day
+    honest = expression._date_of_code
     monkeypatch.setattr(
-        expression, "_day", lambda operand: Verbatim(f"({printed(honest(operand))} + 1)")
+        expression, "_date_of_code", lambda operand: Verbatim(f"({printed(honest(operand))} + 1)")
     )
     with pytest.raises(AssertionError):
         suite.test_a_day_means_what_evaluate_says()

@@ -23,17 +23,17 @@ def test_every_relation_has_the_rows_of_the_reference():
 
 MUTANTS = {
     "NULL units kept": changed(relation, "_scan", " WHERE s.unit IS NOT NULL"),
-    "a key of several units": changed(relation, "_owners", "min(unit)", "max(unit)"),
-    "every claimant": changed(relation, "_owners", "GROUP BY key", "GROUP BY key, unit"),
+    "a key of several units": changed(relation, "_units_of_keys", "min(unit)", "max(unit)"),
+    "every claimant": changed(relation, "_units_of_keys", "GROUP BY key", "GROUP BY key, unit"),
     "public rows multiplied": changed(relation, "_first_of_key", ") = 1", ") >= 1"),
     "the last public row": changed(relation, "_first_of_key", "NULLS FIRST", "DESC"),
     "rows of a key multiplied": changed(
         relation, "_first_of_key", "(PARTITION BY unit", "(PARTITION BY 1"
     ),
     "a key of anybody": changed(relation, "_key_join", "l.unit = r.unit", "TRUE"),
-    "an inner join for an outer": ("_join", lambda *, outer: "JOIN"),
-    "an outer join for an inner": ("_join", lambda *, outer: "LEFT JOIN"),
-    "no cut": ("_cut", relation.alias),
+    "an inner join for an outer": ("_join_word", lambda *, outer: "JOIN"),
+    "an outer join for an inner": ("_join_word", lambda *, outer: "LEFT JOIN"),
+    "no cut": ("_clip_column", relation.alias),
     "a mean truncated toward zero": (
         "_mean",
         lambda computed, read: Verbatim(
@@ -41,15 +41,15 @@ MUTANTS = {
         ),
     ),
     "counted twice": changed(relation, "_summary", "DISTINCT"),
-    "NULLs first in an order": changed(relation, "_ranked", "NULLS LAST", "NULLS FIRST"),
-    "ascending for descending": changed(relation, "_ranked", "DESC", "ASC"),
-    "ties as they come": changed(relation, "_ranked", "row_number()", "rank()"),
-    "the most for the least": changed(relation, "_first", "min(", "max("),
+    "NULLs first in an order": changed(relation, "_select_ranks", "NULLS LAST", "NULLS FIRST"),
+    "ascending for descending": changed(relation, "_select_ranks", "DESC", "ASC"),
+    "ties as they come": changed(relation, "_select_ranks", "row_number()", "rank()"),
+    "the most for the least": changed(relation, "_first_of_unit", "min(", "max("),
     "the least of all": changed(
-        relation, "_first", " GROUP BY unit", ' GROUP BY unit, "c_people.t"'
+        relation, "_first_of_unit", " GROUP BY unit", ' GROUP BY unit, "c_people.t"'
     ),
-    "every row for the first": changed(relation, "_first", " = 1", " >= 1"),
-    "ranks of everybody": changed(relation, "_ranked", "PARTITION BY unit", ""),
+    "every row for the first": changed(relation, "_first_of_unit", " = 1", " >= 1"),
+    "ranks of everybody": changed(relation, "_select_ranks", "PARTITION BY unit", ""),
     "a semi-join for an anti-join": changed(relation, "rows", "ANTI JOIN", "SEMI JOIN"),
     "a union of sets": changed(relation, "rows", "UNION ALL", "UNION"),
 }

@@ -294,7 +294,7 @@ def test_a_choice_among_texts_in_a_plan_is_noticed(sources, monkeypatch):
 
     def written_out(node):
         return (
-            expression._chosen(node, written_out)
+            expression._case_or_coalesce(node, written_out)
             if isinstance(node, Case | Coalesce)
             else text(node)
         )

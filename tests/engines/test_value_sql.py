@@ -192,7 +192,7 @@ def test_nan_is_missing_whatever_a_file_says_of_its_numbers(asker, tmp_path, wid
 
 
 def test_a_reading_that_believes_the_file_is_noticed(asker, tmp_path, monkeypatch):
-    monkeypatch.setattr(value_sql, "_raw", lambda column, family: value_sql.stored(column))
+    monkeypatch.setattr(value_sql, "_raw_value", lambda column, family: value_sql.stored(column))
     assert not agree_on_every_few(asker, tmp_path, pa.float64(), 1)
 
 
@@ -373,7 +373,7 @@ def test_a_huge_integer_does_not_make_a_reading_fail(asker, tmp_path):
 def test_a_bare_cast_fails_on_a_row_and_is_noticed(asker, monkeypatch):
     monkeypatch.setattr(
         value_sql,
-        "_guarded",
+        "_guard_cast",
         lambda cast, raw, family, pattern: sql_tree.Cast(cast.value, cast.type),
     )
     assert failures(asker, pa.table({"x": PHYSICAL_EDGES["text"]})) > 0
@@ -470,7 +470,7 @@ POWERS = [Fraction(2) ** power for power in (-996, -13, -1, 0, 3, 996)]
 @pytest.mark.parametrize("step", [*POWERS, Fraction(1, 10), Fraction(3)])
 def test_a_number_of_steps_is_the_quotient_rounded_once(step):
     kind, divided = sf.Real(0, 8 * step, step=step), float(step)
-    written = printed(value_sql._steps(sql_tree.Column("x"), "float", kind))
+    written = printed(value_sql._read_steps(sql_tree.Column("x"), "float", kind))
     assert ("/" not in written) is (step in POWERS)
     numbers = [0.1, -7.3, 5e-324, 1.7e308, math.pi * divided, 5.5 * divided, math.inf, -0.0]
     with duckdb.connect() as connection:
@@ -543,7 +543,7 @@ def test_a_sign_that_is_dropped_without_the_form_is_noticed(monkeypatch):
     expected = [code_of(column, text, numerals) for text in texts]
     assert expected == [None, None, 100050]
     assert codes_of_texts(texts, column.type, numerals) == expected
-    monkeypatch.setattr(value_sql, "_guarded", lambda cast, raw, family, pattern: cast)
+    monkeypatch.setattr(value_sql, "_guard_cast", lambda cast, raw, family, pattern: cast)
     assert codes_of_texts(texts, column.type, numerals) != expected
 
 

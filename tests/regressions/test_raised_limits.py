@@ -64,9 +64,9 @@ def as_format_3(
     with monkeypatch.context() as patch:
         patch.setattr(owner, "PAST", owner.SHARING)
         found = session(folder, budget=limit, **options)
-    found._asker = replace(
-        found._asker, limit=(str(sf.Budget(*limit).epsilon), str(sf.Budget(*limit).delta)), past=()
-    )
+    limits = (str(sf.Budget(*limit).epsilon), str(sf.Budget(*limit).delta))
+    asker = replace(found._asker, limit=limits, past=())
+    found._statements = replace(found._statements, asker=asker)
     return found
 
 

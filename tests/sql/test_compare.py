@@ -323,7 +323,7 @@ def test_a_divisor_that_62_bits_do_not_hold_is_named():
 def test_a_quotient_whose_parts_count_as_exact_is_noticed(monkeypatch):
     text = f"SELECT COUNT(*) FROM {INNER} WHERE v * m * n / NULLIF(m, 0) > 5"
     assert bias_of(text)
-    monkeypatch.setattr(compare, "_parts", lambda number: ())
+    monkeypatch.setattr(compare, "_quotient_parts", lambda number: ())
     assert bias_of(text) == ()
 
 

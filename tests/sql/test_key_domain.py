@@ -121,7 +121,7 @@ def test_an_image_that_forgets_null_is_noticed(monkeypatch):
     expression = Coalesce((X, Constant(9)))
     assert 9 in image(expression)
     monkeypatch.setattr(
-        room, "_rows", lambda fields, tests: ({fields[0]: code} for code in range(-3, 5))
+        room, "_combinations", lambda fields, tests: ({fields[0]: code} for code in range(-3, 5))
     )
     assert 9 not in image.__wrapped__(expression)
 

@@ -253,7 +253,7 @@ def test_a_range_that_forgets_the_number_of_rows_is_noticed(ask, monkeypatch):
     monkeypatch.setattr(
         per_unit.Summaries,
         "_sum",
-        lambda self, operand, node, test: self._end(operand, node, test, Summary.SUM),
+        lambda self, operand, node, test: self._extreme(operand, node, test, Summary.SUM),
     )
     assert columns(ask, "SUM(age)")[0].column.type != honest
 

@@ -232,7 +232,7 @@ def test_an_open_key_stays_open(ask):
 
 
 WRONG = {
-    "or": ("_true", lambda test, expression, codes: frozenset({0})),
+    "or": ("_true_codes", lambda test, expression, codes: frozenset({0})),
     "null": ("_true_of_null", lambda test, expression: False),
     "bound": ("_bound", lambda test, expression: (Comparison.EQ, 0)),
 }

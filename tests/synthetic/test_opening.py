@@ -22,7 +22,7 @@ from sfumato.privacy.event import Thresholded
 from sfumato.query.allowance import allowance
 from sfumato.query.cells import Units
 from sfumato.synthetic.fit import _fit_task
-from sfumato.synthetic.opening import Opening, _kept, price_of, quantiles_of
+from sfumato.synthetic.opening import Opening, _most_frequent_values, price_of, quantiles_of
 from sfumato.synthetic.schema import schema_of
 from sfumato.synthetic.task import FitTask
 from tests.attacks.canaries import CANARY
@@ -174,7 +174,7 @@ def test_what_cannot_be_is_refused_before_the_charge(tmp_path, given, error):
 def test_long_values_and_too_many_are_others():
     shown = {(f"k{place:04}",): place for place in range(1500)}
     shown |= {("x" * 201,): 10**6, ("a\0b",): 10**6, ("",): 10**6}
-    kept = _kept(shown)
+    kept = _most_frequent_values(shown)
     assert len(kept) == 1000 and kept[0] == "k0500" and kept[-1] == "k1499"
 
 

@@ -132,7 +132,7 @@ def test_edges_of_equal_cells_are_the_quantiles():
 
 def test_bins_beyond_the_quantiles_double():
     tree = QuantileTree(Column("v", sf.Integer(0, 999)), 8)
-    found = tree._possible(np.array([500, 510]), np.array([], int))
+    found = tree._possible_starts(np.array([500, 510]), np.array([], int))
     assert found == [0, 1, 190, 350, 430, 470, 490, 500, 510, 520, 540, 580, 660, 820]
 
 
@@ -140,7 +140,7 @@ def test_bins_beyond_the_quantiles_double():
 def test_bins_are_possible_whatever_the_edges_are(lower, size, edges):
     tree = QuantileTree(Column("v", sf.Integer(lower, lower + size)), 8)
     known = np.array(sorted(set(edges)), int)
-    found = tree._possible(known, known[:2])
+    found = tree._possible_starts(known, known[:2])
     assert found[0] == lower and len(found) >= 2
     assert found == sorted(set(found))
     assert found[-1] <= lower + size

@@ -338,17 +338,17 @@ def _searched(
 
 def spare_of(delta: Number, own: OwnDelta) -> tuple[Fraction, Fraction]:
     """The part of delta left for the curve after the events' own deltas, rounded down and up."""
-    asked = to_fraction("delta", delta)
-    if not 0 <= asked < 1:
-        raise InvalidNumber(f"delta = {asked}.", allowed="0 or greater, and less than 1")
-    if asked < own.upper:
+    stated_delta = to_fraction("delta", delta)
+    if not 0 <= stated_delta < 1:
+        raise InvalidNumber(f"delta = {stated_delta}.", allowed="0 or greater, and less than 1")
+    if stated_delta < own.upper:
         raise InvalidNumber(
-            f"delta = {float(asked):.6g}, and the events spend {float(own.upper):.6g} of their "
-            "own.",
+            f"delta = {float(stated_delta):.6g}, and the events spend {float(own.upper):.6g} of "
+            "their own.",
             allowed="at least what the events spend of their own",
             remedy="Ask for a larger delta.",
         )
-    left = own.left(asked)
+    left = own.left(stated_delta)
     if 0 < left[0] < _SMALLEST:
         raise InvalidNumber(f"A delta of {float(left[0]):.6g}.", allowed="0, or at least 1e-300")
     return left

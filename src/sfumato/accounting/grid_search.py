@@ -155,14 +155,14 @@ def frontier(
     """
     search = _Search(reading, target, grid, slope)
     search.read(min(max(start, grid.lowest), grid.highest))
-    asked = {_UPPER: 0, _LOWER: 0}
+    tries = {_UPPER: 0, _LOWER: 0}
     while not search.within(precision):
-        unsettled = [side for side in asked if search.unsettled(side)]
+        unsettled = [side for side in tries if search.unsettled(side)]
         if not unsettled:
             break
-        side = min(unsettled, key=asked.__getitem__)
-        search.read(search.aim(side, asked[side], precision / 4))
-        asked[side] += 1
+        side = min(unsettled, key=tries.__getitem__)
+        search.read(search.aim(side, tries[side], precision / 4))
+        tries[side] += 1
     meets, fails = search.meets, search.edge(_LOWER)[0]
     if meets > grid.highest:
         raise InvalidNumber(
@@ -211,20 +211,20 @@ class _Search:
             return False
         return high - low <= 1 or self._grid.place(high) - self._grid.place(low) <= precision
 
-    def aim(self, side: int, asked: int, beyond: float) -> int:
+    def aim(self, side: int, tries: int, beyond: float) -> int:
         """The next index to read: slightly beyond where the secant crosses the target."""
         low, high = self.edge(side)
         crossing = self._crossing(side)
-        if crossing is None or asked % 4 == 3:
-            return self._middle(low, high, asked)
+        if crossing is None or tries % 4 == 3:
+            return self._middle(low, high, tries)
         index = self._grid.near(crossing + (beyond if side == _UPPER else -beyond))
         if not low < index < high:
             index = self._grid.near(crossing)
         return min(max(index, low + 1), high - 1)
 
-    def _middle(self, low: int, high: int, asked: int) -> int:
+    def _middle(self, low: int, high: int, tries: int) -> int:
         """The midpoint; if one end is off the grid, exponentially growing steps from the other."""
-        grid, step = self._grid, math.log(10) * 2.0**asked
+        grid, step = self._grid, math.log(10) * 2.0**tries
         if low < grid.lowest:
             return min(max(grid.near(grid.place(high) - step), grid.lowest), high - 1)
         if high > grid.highest:

@@ -13,7 +13,8 @@ import click
 from sfumato.cli.language import say
 from sfumato.cli.options import as_json, config
 from sfumato.cli.waiting import watching
-from sfumato.config.load import Declarations, read_declarations, read_section
+from sfumato.config.load import Declarations, read_declarations
+from sfumato.config.named_section import read_section
 from sfumato.config.toml_file import read_toml
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.inspect_columns import read_through

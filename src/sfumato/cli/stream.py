@@ -3,7 +3,6 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 import click
 
@@ -18,28 +17,15 @@ from sfumato.cli.options import (
     write_text,
 )
 from sfumato.cli.waiting import waiting
-from sfumato.config.load import load, read_declarations
-from sfumato.errors import InvalidConfig, UnknownName, WrongUse, shown
-from sfumato.metadata.dataset import Dataset
+from sfumato.config.load import load
+from sfumato.config.stream import read_stream
+from sfumato.errors import WrongUse, shown
 from sfumato.privacy.event import Json
 from sfumato.query.left_after import left_now
 from sfumato.synopsis.counts import Counts
 from sfumato.synopsis.stream import Stream
-from sfumato.synopsis.stream_plan import StreamPlan, Windows, compare_limits, plan_stream
+from sfumato.synopsis.stream_plan import compare_limits
 from sfumato.synopsis.tick_task import StreamSeries
-
-_REQUIRED = {"table", "time", "horizon"}
-_OPTIONAL = {
-    "by",
-    "epsilon",
-    "rho",
-    "delta",
-    "participations",
-    "separation",
-    "rows",
-    "where",
-    "window",
-}
 
 
 @click.group("stream")
@@ -57,7 +43,7 @@ def command() -> None:
 def plan_command(name: str, config: str) -> None:
     """Compare the encoders of the stream NAME, and limits of its units; free."""
     with load(config, wait=seconds_to_wait()) as session:
-        planned = planned_stream(session.dataset, config, name)
+        planned = read_stream(session.dataset, config, name)
         say(repr(planned))
         say(compare_limits(session.dataset, planned))
         charge = session.price(StreamSeries(planned, session.dataset)).charge
@@ -71,7 +57,7 @@ def plan_command(name: str, config: str) -> None:
 def open_command(name: str, config: str) -> None:
     """Open the stream NAME: all of its ticks are charged now."""
     with waiting() as engine, load(config, engine=engine, wait=seconds_to_wait()) as session:
-        planned = planned_stream(session.dataset, config, name)
+        planned = read_stream(session.dataset, config, name)
         with Stream(session, planned) as found:
             say(repr(found))
         say(repr(session.budget))
@@ -131,7 +117,7 @@ def show_command(
 def _opened(config: str, name: str) -> Iterator[Stream]:
     """The stream of a name, which must be paid for."""
     with waiting() as engine, load(config, engine=engine, wait=seconds_to_wait()) as session:
-        planned = planned_stream(session.dataset, config, name)
+        planned = read_stream(session.dataset, config, name)
         if not session.has_series(StreamSeries(planned, session.dataset)):
             raise WrongUse(
                 f"The stream {shown(name)} is not open, or another process is using it.",
@@ -139,33 +125,6 @@ def _opened(config: str, name: str) -> Iterator[Stream]:
             )
         with Stream(session, planned) as found:
             yield found
-
-
-def planned_stream(dataset: Dataset, config: str, name: str) -> StreamPlan:
-    """The plan of a stream that the file declares."""
-    declared = read_declarations(config).streams
-    if name not in declared:
-        known = ", ".join(declared) or "none: declare [streams.NAME]"
-        raise UnknownName(f"No stream {shown(name)}.", allowed=known)
-    asked = dict(declared[name])
-    _require_keys(name, asked)
-    if asked["horizon"] == "none":
-        asked["horizon"] = None
-    if "window" in asked:
-        asked["wanted"] = Windows(asked.pop("window"))
-    return plan_stream(dataset, asked.pop("table"), **asked)
-
-
-def _require_keys(name: str, asked: Mapping[str, Any]) -> None:
-    """Raises InvalidConfig unless a stream has all of its keys, and no others."""
-    missing = _REQUIRED - asked.keys()
-    unknown = asked.keys() - _REQUIRED - _OPTIONAL
-    if missing or unknown:
-        raise InvalidConfig(
-            f"[streams.{name}] lacks {', '.join(sorted(missing)) or 'nothing'}, "
-            f"and has {', '.join(sorted(unknown)) or 'nothing'} that is unknown.",
-            allowed=", ".join(sorted(_REQUIRED | _OPTIONAL)),
-        )
 
 
 def _time(found: Stream, text: str) -> str | int:

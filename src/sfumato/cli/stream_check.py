@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass
 
-from sfumato.cli.stream import planned_stream
+from sfumato.config.stream import read_stream
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.inspect_ticks import TickFacts, inspect_ticks
 from sfumato.metadata.column import Column, Date
@@ -88,7 +88,7 @@ def check_stream(engine: DuckDB, dataset: Dataset, config: str, name: str) -> St
         InvalidConfig, WrongUse: the stream is not declared as it must be.
         InvalidSource: a column cannot be read to its end.
     """
-    plan = planned_stream(dataset, config, name)
+    plan = read_stream(dataset, config, name)
     kind = plan.time
     codes = kind.upper_code - kind.lower_code + 1
     # with no end known, a tick is a day, or one number

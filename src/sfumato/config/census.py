@@ -8,33 +8,32 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from sfumato.config.load import read_section
-from sfumato.errors import InvalidConfig, SfumatoError, shown
+from sfumato.config.cost import COST, cost_of
+from sfumato.config.named_section import choose_section
+from sfumato.config.section import Key, as_is, placed, read, table, text
+from sfumato.errors import InvalidConfig, shown
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.side_file import side_text
 from sfumato.synopsis.geography.plan import CensusPlan, census_plan
 from sfumato.synopsis.geography.spine import Spine
 
-_KEYS = {
-    "table",
-    "spine",
-    "levels",
-    "column",
-    "tables",
-    "recodes",
-    "weights",
-    "zeros",
-    "public_totals",
-    "epsilon",
-    "rho",
-    "delta",
-}
-_COSTS = ("epsilon", "rho", "delta")
+CENSUS = (
+    Key("table", as_is, '"people"', "the table that is counted"),
+    Key("spine", text, '"spine.csv"', "the CSV file of the geography"),
+    Key("levels", as_is, '"nation > state > county"', "its columns, from the top"),
+    Key("tables", table, '{county = ["sex"]}', "the tables of each level"),
+    Key("column", as_is, '"area"', "the column of the area; by default the lowest level", ()),
+    Key("recodes", table, '{adult = "age >= 18"}', "columns that are computed, by name", {}),
+    Key("weights", table, "{county = 2}", "what errors count by level, beside 1 of others", {}),
+    Key("zeros", as_is, '[{age = ["0"], status = ["married"]}]', "cells that cannot be", []),
+    Key("public_totals", as_is, '"totals.csv"', "totals that everybody knows, or their file", {}),
+    *COST,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class CensusConfig:
-    """One declared census: its keys as they are in the file."""
+    """One declared census: the values of its keys."""
 
     name: str
     form: Mapping[str, Any]
@@ -47,42 +46,27 @@ class CensusConfig:
             InvalidConfig: a key has a value that means nothing.
             Others as ``census_plan``.
         """
-        prices = {key: value for key, value in cost.items() if value is not None}
-        if not prices:
-            prices = {key: self.form[key] for key in _COSTS if key in self.form}
         return census_plan(
             dataset,
             self.form["table"],
             self._spine(),
             tables=self.form["tables"],
-            recodes=self._mapping("recodes"),
-            weights=self._mapping("weights"),
-            zeros=self.form.get("zeros", []),
+            recodes=self.form["recodes"],
+            weights=self.form["weights"],
+            zeros=self.form["zeros"],
             public_totals=self._totals(),
-            **prices,
+            **cost_of(self.form, cost),
         )
 
     def _spine(self) -> Spine:
         """The geography, whose path is relative to the file."""
-        where = f"census.{self.name}"
-        column = self.form.get("column", ())
-        try:
-            return Spine(self.form["levels"], self.folder / str(self.form["spine"]), column=column)
-        except SfumatoError as error:
-            raise InvalidConfig(
-                f"{where}: {error.problem}", allowed=error.allowed, remedy=error.remedy
-            ) from None
-
-    def _mapping(self, key: str) -> dict[str, Any]:
-        """A key that is a table of TOML; empty if it is not there."""
-        form = self.form.get(key, {})
-        if not isinstance(form, dict):
-            raise InvalidConfig(f"census.{self.name}.{key} is not a table of TOML.")
-        return form
+        path = self.folder / self.form["spine"]
+        with placed(f"census.{self.name}"):
+            return Spine(self.form["levels"], path, column=self.form["column"])
 
     def _totals(self) -> Any:
         """The public totals: a table of TOML, or a CSV file with level, area and total."""
-        stated = self.form.get("public_totals", {})
+        stated = self.form["public_totals"]
         if isinstance(stated, str) and stated.endswith(".csv"):
             return read_totals(self.folder / stated)
         return stated
@@ -94,28 +78,8 @@ def read_census(path: str | Path, name: str | None) -> CensusConfig:
     Raises:
         InvalidConfig: there is none of this name, or a key is missing or unknown.
     """
-    declared = read_section(path, "census")
-    if name is None and len(declared) == 1:
-        (name,) = declared
-    if name is None:
-        raise InvalidConfig(
-            f"{len(declared)} censuses in {shown(path)}, and none is named.",
-            allowed=", ".join(declared),
-        )
-    if name not in declared:
-        raise InvalidConfig(
-            f"No census {shown(name)} in {shown(path)}.", allowed=", ".join(declared)
-        )
-    form = declared[name]
-    unknown = sorted(set(form) - _KEYS)
-    missing = [key for key in ("table", "spine", "levels", "tables") if key not in form]
-    if unknown or missing:
-        raise InvalidConfig(
-            f"census.{name}: unknown {', '.join(unknown) or 'none'}; "
-            f"missing {', '.join(missing) or 'none'}.",
-            allowed=", ".join(sorted(_KEYS)),
-        )
-    return CensusConfig(name, form, Path(path).parent)
+    name, form = choose_section(path, "census", name)
+    return CensusConfig(name, read(form, f"census.{name}", CENSUS), Path(path).parent)
 
 
 def read_totals(path: Path) -> dict[str, dict[str, int]]:

@@ -1,17 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sections [collector] and [shuffler] of a telemetry.toml."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sfumato.config.section import Key, only, read, text, texts, whole
 from sfumato.config.toml_file import read_toml
 from sfumato.errors import InvalidConfig, shown
 from sfumato.metadata.server import is_postgres
 from sfumato.telemetry import SignedTask, verified
 
-_KEYS = {"folder", "postgres", "tasks", "key", "host", "port"}
-_FORM = '[{}] with folder = "reports", tasks = ["emoji.task"], key = "owner.pem"'
+_DOOR = (
+    Key("folder", text, '"reports"', "where reports are kept", None),
+    Key("postgres", text, '"postgresql://user@host/database"', "the same, on a server", None),
+    Key("tasks", texts, '["emoji.task"]', "the signed tasks whose reports are received"),
+    Key("key", text, '"owner.pem"', "the public key of who signed them"),
+    Key("host", text, '"127.0.0.1"', "the address that listens", "127.0.0.1"),
+    Key("port", whole, "8080", "its port", 8080),
+)
+
+
+def _web_address(value: Any) -> str:
+    """Reads the address of a web server."""
+    if not text(value).startswith(("http://", "https://")):
+        raise only("an address that begins with http:// or https://")
+    return text(value)
+
+
+DOORS: Mapping[str, tuple[Key, ...]] = {
+    "collector": _DOOR,
+    "shuffler": (
+        *_DOOR,
+        Key("collector", _web_address, '"https://collector.example"', "where batches are sent"),
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,31 +53,28 @@ class Door:
         return f"http://{self.host}:{self.port}"
 
 
-def read_door(path: str, section: str, *more: str) -> Door:
-    """The section of a file; ``more`` are keys that it must have besides."""
-    found = read_toml(path, "Write a telemetry.toml, or name another with -c.").get(section)
-    allowed = _FORM.format(section)
-    needed = {"tasks", "key", *more}
-    if not isinstance(found, dict) or found.keys() - _KEYS - {*more} or needed - found.keys():
-        raise InvalidConfig(f"{path}: no [{section}], or other keys in it.", allowed=allowed)
-    is_listed = isinstance(found["tasks"], list) and all(
-        isinstance(each, str) for each in (*found["tasks"], found["key"])
-    )
-    port, host = found.get("port", 8080), found.get("host", "127.0.0.1")
-    if not is_listed or type(port) is not int or not isinstance(host, str):
-        raise InvalidConfig(f"{path}: a wrong value in [{section}].", allowed=allowed)
+def read_door(path: str, section: str) -> Door:
+    """The section [collector] or [shuffler] of a file.
+
+    Raises:
+        InvalidConfig: there is none, or a key is unknown, missing or has a wrong value.
+    """
+    form = read_toml(path, "Write a telemetry.toml, or name another with -c.")
+    if section not in form:
+        raise InvalidConfig(f"{path}: no [{section}].", remedy=f"[{section}]")
+    found = read(form[section], section, DOORS[section])
     place = Path(path).parent
     tasks = tuple(_task(place / name, place / found["key"]) for name in found["tasks"])
-    return Door(_place(path, section, found), tasks, host, port, found)
+    return Door(_place(path, section, found), tasks, found["host"], found["port"], found)
 
 
 def _place(path: str, section: str, found: dict[str, Any]) -> str | Path:
     """Where reports are kept: a folder beside the file, or a server; a shuffler has a folder."""
-    given = {"folder", "postgres"} & found.keys()
-    if given == {"folder"} and isinstance(found["folder"], str):
-        return Path(path).parent / found["folder"]
-    if given == {"postgres"} and section == "collector" and is_postgres(found["postgres"]):
-        return str(found["postgres"])
+    folder, server = found["folder"], found["postgres"]
+    if folder is not None and server is None:
+        return Path(path).parent / str(folder)
+    if folder is None and section == "collector" and is_postgres(server):
+        return str(server)
     raise InvalidConfig(
         f"{path}: where [{section}] keeps reports.",
         allowed='folder = "reports", or in [collector] '

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sfumato.config.named_section import EXAMPLES, NO_FILE, require_table
 from sfumato.config.open_places import require_filled
-from sfumato.config.section import Key, flag, number, only, placed, read, table, text
+from sfumato.config.section import Key, flag, number, only, placed, read, table, text, texts
 from sfumato.config.table import file_or_server, read_table
 from sfumato.config.toml_file import read_toml
 from sfumato.engines.local import Local
@@ -36,13 +37,6 @@ def _path(value: Any) -> str:
     if is_address(text(value)):
         raise only("a path")
     return text(value)
-
-
-def _addresses(value: Any) -> tuple[str, ...]:
-    """Reads a list of texts."""
-    if not isinstance(value, list) or not all(isinstance(address, str) for address in value):
-        raise only("a list of texts")
-    return tuple(value)
 
 
 def _relation(value: Any) -> Relation:
@@ -75,16 +69,14 @@ FILE = (
     Key("states", _path, '"states"', "the folder of what open streams and runs keep secret", None),
     Key("other_people", text, '"another year"', "why a dataset of this source is not the same", ""),
     Key("ledger_key", _path, '"heads.pem"', "the file of the key that signs heads", None),
-    Key("ledger_heads", _addresses, '["file:///folder/name"]', "where heads are published", ()),
+    Key("ledger_heads", texts, '["file:///folder/name"]', "where heads are published", ()),
     Key("without_heads", text, '"the disk is lost"', "why heads that were are not compared", ""),
     Key("budget", table, '{epsilon = "1"}', "the limit of the dataset, on first use", None),
     Key("tables", table, '{people = {source = "people.csv"}}', "the tables by name", None),
     Key("streams", table, "{NAME = {}}", "counts that go on: docs/streams.md", {}),
     *(Key(name, table, "{NAME = {}}", what, None) for name, what in SECTIONS.items()),
 )
-_OF_A_SESSION = ("other_people", "ledger_heads", "without_heads", "analyst", "purpose")
-_NO_FILE = "Write a sfumato.toml, or name another with -c."
-_EXAMPLES = "docs/query.md has a whole example, docs/cli.md one of each section."
+_OF_A_SESSION = ("other_people", "without_heads", "analyst", "purpose")
 
 
 def load(
@@ -163,13 +155,13 @@ def read_declarations(path: str | Path) -> Declarations:
         InvalidConfig: there is no such file, it is not TOML, a place is still open, or a key is
             missing, unknown or wrong.
     """
-    form = read_toml(path, _NO_FILE)
+    form = read_toml(path, NO_FILE)
     folder = Path(path).parent
     require_filled(form)
     stated = read(form, "the file", FILE)
     # a dataset may have telemetry and no table
     if stated["tables"] is None and stated["telemetry"] is None:
-        raise InvalidConfig("The file has no [tables].", remedy=_EXAMPLES)
+        raise InvalidConfig("The file has no [tables].", remedy=EXAMPLES)
     tables = {}
     for name, declared in (stated["tables"] or {}).items():
         tables[name] = read_table(declared, f"tables.{name}", folder)
@@ -182,8 +174,11 @@ def read_declarations(path: str | Path) -> Declarations:
         file_or_server(stated["ledger"], folder),
         budget,
         closed=closed,
-        streams={name: _table(form, f"streams.{name}") for name, form in stated["streams"].items()},
+        streams={
+            name: require_table(form, f"streams.{name}") for name, form in stated["streams"].items()
+        },
         **paths,
+        ledger_heads=tuple(stated["ledger_heads"]),
         **{name: stated[name] for name in _OF_A_SESSION},
     )
 
@@ -195,22 +190,3 @@ def _budget(form: object) -> tuple[Budget | None, bool | None]:
     stated = read(form, "budget", BUDGET)
     with placed("budget"):
         return Budget(stated["epsilon"], stated["delta"]), stated["closed"]
-
-
-def read_section(path: str | Path, section: str) -> dict[str, Mapping[str, Any]]:
-    """Returns the tables of a section that a command reads by itself: all ``[census.<name>]``, say.
-
-    Raises:
-        InvalidConfig: there is no such file or section, or it is not TOML.
-    """
-    form = read_toml(path, _NO_FILE)
-    if section not in form:
-        raise InvalidConfig(f"The file has no [{section}].", remedy=_EXAMPLES)
-    named = _table(form[section], section)
-    return {name: _table(form, f"{section}.{name}") for name, form in named.items()}
-
-
-def _table(form: object, place: str) -> Mapping[str, Any]:
-    if not isinstance(form, Mapping):
-        raise InvalidConfig(f"{place} is not a table of TOML.")
-    return form

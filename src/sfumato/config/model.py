@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from sfumato.config.load import read_section
+from sfumato.config.cost import COST, cost_of
+from sfumato.config.named_section import read_section
+from sfumato.config.section import Key, as_is, placed, read, stated, text
 from sfumato.errors import InvalidConfig, SfumatoError, UnknownName, shown
 from sfumato.learning.additive import Additive, LogisticRegression
 from sfumato.learning.decision_tree import DecisionTree
@@ -32,15 +34,21 @@ RECIPES: Mapping[str, type[Recipe[Any]]] = {
         PCA,
     )
 }
-_COSTS = ("epsilon", "delta", "rho")
-_PUBLIC = ("public", "epsilons", "folds")
-_OWN = ("recipe", "data", "label", *_COSTS, *_PUBLIC)
+MODEL = (
+    Key("recipe", text, '"Additive"', "the class of the model"),
+    Key("data", text, '"SELECT age, income FROM people"', "the SELECT of its rows"),
+    Key("label", text, '"income"', "the column that is predicted, if any", None),
+    *COST,
+    Key("public", text, '"survey.csv"', "public rows, for sfumato frontier", None),
+    Key("epsilons", as_is, '["0.1", 1]', "the epsilons that sfumato frontier compares", None),
+    Key("folds", as_is, "5", "the folds of sfumato frontier", None),
+)
 _ORDERS = '{poisson = "0.01"}, {fixed = 100, population = 50000}, or "full"'
 
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """One declared model: its recipe with settings, and its keys as they are in the file."""
+    """One declared model: its recipe with settings, and the values of its keys."""
 
     name: str
     recipe: Recipe[Any]
@@ -58,10 +66,7 @@ class ModelConfig:
 
     def cost(self, given: Mapping[str, str | None]) -> dict[str, Any]:
         """The cost of a fit; one that is given replaces that of the file."""
-        prices = {key: value for key, value in given.items() if value is not None}
-        if prices:
-            return prices
-        return {key: self.form[key] for key in _COSTS if key in self.form}
+        return cost_of(self.form, given)
 
     def asked(self, given: Mapping[str, str | None]) -> dict[str, Any]:
         """The keyword arguments of ``learning.fit``."""
@@ -82,18 +87,17 @@ def read_model(path: str, name: str) -> ModelConfig:
     form = declared[name]
     where = f"models.{name}"
     kind = _kind(where, form)
-    settings = [field.name for field in fields(kind)]  # type: ignore[arg-type]
-    unknown = sorted(form.keys() - {*_OWN, *settings})
-    if unknown:
-        raise InvalidConfig(
-            f"{where} has unknown keys: {', '.join(unknown)}.",
-            allowed=", ".join((*_OWN, *settings)),
-        )
-    for key in ("data", "label", "public"):
-        if key in form or key == "data":
-            _require_text(where, key, form.get(key))
-    given = {key: _setting(where, key, form[key]) for key in settings if key in form}
-    return ModelConfig(name, _made(where, kind, given), form)
+    settings = tuple(
+        Key(field.name, as_is, "...", "a setting of its recipe", None)
+        for field in fields(kind)  # type: ignore[arg-type]
+    )
+    values = stated(read(form, where, (*MODEL, *settings)))
+    given = {
+        key.name: _setting(where, key.name, values[key.name])
+        for key in settings
+        if key.name in values
+    }
+    return ModelConfig(name, _made(where, kind, given), values)
 
 
 def _kind(where: str, form: Mapping[str, Any]) -> type[Recipe[Any]]:
@@ -115,15 +119,6 @@ def _kind(where: str, form: Mapping[str, Any]) -> type[Recipe[Any]]:
     return RECIPES[named]
 
 
-def _require_text(where: str, key: str, value: object) -> None:
-    """Refuses a value that is no string, or an empty one."""
-    if not isinstance(value, str) or not value.strip():
-        raise InvalidConfig(
-            f"{where}: {key} is missing, or is not a text.",
-            remedy='data = "SELECT age, hours, income FROM people"; label = "income"',
-        )
-
-
 def _made(
     where: str,
     kind: type[Recipe[Any]],
@@ -131,11 +126,8 @@ def _made(
 ) -> Recipe[Any]:
     """A recipe with its settings; the class checks what they are."""
     try:
-        return kind(**given)
-    except SfumatoError as error:
-        raise InvalidConfig(
-            f"{where}: {error.problem}", allowed=error.allowed, remedy=error.remedy
-        ) from None
+        with placed(where):
+            return kind(**given)
     except TypeError:
         needed = ", ".join(field.name for field in fields(kind))  # type: ignore[arg-type]
         raise InvalidConfig(f"{where}: settings are missing.", allowed=needed) from None

@@ -76,6 +76,11 @@ def read(form: object, place: str, keys: Sequence[Key]) -> dict[str, Any]:
     return values
 
 
+def stated(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the values that a section states; what is made of them has defaults of its own."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def _value(written: object, place: str, key: Key) -> Any:
     try:
         return key.read(written)
@@ -110,6 +115,11 @@ def only(allowed: str) -> InvalidConfig:
     return InvalidConfig("A value that is not allowed.", allowed=allowed)
 
 
+def as_is(value: Any) -> Any:
+    """Takes a value as it is; the constructor checks it."""
+    return value
+
+
 def text(value: object) -> str:
     """Reads a text that is not empty."""
     if not isinstance(value, str) or not value:
@@ -141,6 +151,13 @@ def flag(value: object) -> bool:
     """Reads a truth value."""
     if not isinstance(value, bool):
         raise only("true or false")
+    return value
+
+
+def texts(value: object) -> list[str]:
+    """Reads a list of texts."""
+    if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
+        raise only("a list of texts")
     return value
 
 

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sfumato.config.load import read_section
-from sfumato.errors import InvalidConfig, SfumatoError, WrongUse, shown
+from sfumato.config.cost import COST, cost_of
+from sfumato.config.named_section import choose_section
+from sfumato.config.section import Key, as_is, number, placed, read
+from sfumato.errors import InvalidConfig, WrongUse, shown
 from sfumato.exact.rational import to_fraction
 from sfumato.metadata.dataset import Dataset
 from sfumato.synopsis.column import Plan
@@ -16,8 +18,19 @@ from sfumato.synopsis.measure import plan
 from sfumato.synopsis.tables import TablesPlan
 from sfumato.synopsis.wanted import Wanted, cells, marginals, prefixes, queries, ranges
 
-_COSTS = ("epsilon", "rho", "delta", "error", "worst", "max_epsilon", "max_rho")
-_KEYS = {"table", "wanted", "strategy", *_COSTS}
+_LIMITED = (
+    *COST,
+    Key("error", as_is, '"50"', "a wanted mean error, in place of a cost", None),
+    Key("worst", as_is, '"50"', "a wanted largest error, in place of a cost", None),
+    Key("max_epsilon", number, '"1"', "the most that an error may cost", None),
+    Key("max_rho", number, '"0.1"', "the most that an error may cost, with Gaussian noise", None),
+)
+SYNOPSIS = (
+    Key("table", as_is, '"people"', "the table that is measured"),
+    Key("wanted", as_is, '[{ranges = "age"}]', "the questions that count, added up"),
+    Key("strategy", as_is, '"trees of 4"', "what is measured; by default the best", None),
+    *_LIMITED,
+)
 _KINDS: Mapping[str, Callable[[str], Wanted]] = {
     "ranges": ranges,
     "prefixes": prefixes,
@@ -28,7 +41,7 @@ _WANTED = {*_KINDS, "marginals", "up_to", "queries", "weight"}
 
 @dataclass(frozen=True, slots=True)
 class SynopsisConfig:
-    """One declared synopsis: its keys as they are in the file."""
+    """One declared synopsis: the values of its keys."""
 
     name: str
     form: Mapping[str, Any]
@@ -36,7 +49,8 @@ class SynopsisConfig:
     @property
     def strategy(self) -> str | None:
         """The strategy that is measured; None: the best."""
-        return self.form.get("strategy")
+        strategy: str | None = self.form["strategy"]
+        return strategy
 
     @property
     def wanted(self) -> Wanted:
@@ -61,9 +75,7 @@ class SynopsisConfig:
         Raises:
             Others as ``synopsis.plan``.
         """
-        prices: dict[str, Any] = {key: value for key, value in cost.items() if value is not None}
-        if not prices:
-            prices = {key: self.form[key] for key in _COSTS if key in self.form}
+        prices = cost_of(self.form, cost, _LIMITED)
         if "worst" in prices:
             prices["error"] = Worst(prices.pop("worst"))
         return plan(dataset, self.form["table"], self.wanted, **prices)
@@ -75,28 +87,8 @@ def read_synopsis(path: str | Path, name: str | None) -> SynopsisConfig:
     Raises:
         InvalidConfig: there is none of this name, or a key is missing or unknown.
     """
-    declared = read_section(path, "synopses")
-    if name is None and len(declared) == 1:
-        (name,) = declared
-    if name is None:
-        raise InvalidConfig(
-            f"{len(declared)} synopses in {shown(path)}, and none is named.",
-            allowed=", ".join(declared),
-        )
-    if name not in declared:
-        raise InvalidConfig(
-            f"No synopsis {shown(name)} in {shown(path)}.", allowed=", ".join(declared)
-        )
-    form = declared[name]
-    unknown = sorted(set(form) - _KEYS)
-    missing = [key for key in ("table", "wanted") if key not in form]
-    if unknown or missing:
-        raise InvalidConfig(
-            f"synopses.{name}: unknown {', '.join(unknown) or 'none'}; "
-            f"missing {', '.join(missing) or 'none'}.",
-            allowed=", ".join(sorted(_KEYS)),
-        )
-    return SynopsisConfig(name, form)
+    name, form = choose_section(path, "synopses", name)
+    return SynopsisConfig(name, read(form, f"synopses.{name}", SYNOPSIS))
 
 
 def _read(entry: Any, where: str) -> Wanted:
@@ -106,7 +98,7 @@ def _read(entry: Any, where: str) -> Wanted:
             f"{where}: {shown(entry)}.", allowed=f"tables of TOML with {', '.join(sorted(_WANTED))}"
         )
     factors = []
-    try:
+    with placed(where):
         for kind, of_column in _KINDS.items():
             factors += [of_column(column) for column in _names(entry, kind)]
         if "marginals" in entry:
@@ -119,10 +111,6 @@ def _read(entry: Any, where: str) -> Wanted:
         for factor in factors[1:]:
             whole *= factor
         return whole * to_fraction("weight", entry.get("weight", 1))
-    except SfumatoError as error:
-        raise InvalidConfig(
-            f"{where}: {error.problem}", allowed=error.allowed, remedy=error.remedy
-        ) from None
 
 
 def _names(entry: Mapping[str, Any], key: str) -> list[str]:

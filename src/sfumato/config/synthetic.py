@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sfumato.config.load import read_section
+from sfumato.config.cost import COST, cost_of
+from sfumato.config.named_section import read_section
+from sfumato.config.section import Key, as_is, read, stated, text, texts
 from sfumato.errors import InvalidConfig, WrongUse, shown
 from sfumato.metadata.side_file import side_text
 from sfumato.synthetic.constraints import Constraint, determines, implies, require
@@ -15,10 +17,26 @@ from sfumato.synthetic.fit import Options
 from sfumato.synthetic.public import Public, public
 from sfumato.synthetic.schema import Bins, Quantiles
 
-_COSTS = ("epsilon", "rho", "delta")
-_OPTIONS = ("columns", "bins", "rounds", "check", "order", "texts", "triples")
-_RULES = ("require", "implies", "determines", "public")
-_KEYS = {"table", "tables", "workload", *_RULES, *_COSTS, *_OPTIONS}
+_OPTIONS = (
+    Key("columns", as_is, '["age", "job"]', "the columns; by default all", None),
+    Key("bins", as_is, "{pay = 10}", "the bins of numbers, by column", None),
+    Key("rounds", as_is, "24", "how many marginals are chosen", None),
+    Key("check", as_is, "0.05", "the share of the cost that checks the model", None),
+    Key("order", as_is, '{visits = "day"}', "the column that orders the rows of one person", None),
+    Key("texts", as_is, '{city = "(other)"}', "texts whose frequent values are released", None),
+    Key("triples", as_is, "true", "whether three columns are counted together", None),
+)
+SYNTHETIC = (
+    Key("table", text, '"people"', "the table", None),
+    Key("tables", texts, '["patients", "visits"]', "several tables, in place of table", None),
+    *COST,
+    *_OPTIONS,
+    Key("workload", as_is, "{pay = 10}", "what the columns are asked for", {}),
+    Key("require", as_is, '["a <= b"]', "tests that every row passes", []),
+    Key("implies", as_is, '[["age < 15", "job = \'none\'"]]', "tests that imply others", []),
+    Key("determines", as_is, "[]", "columns whose value determines another", []),
+    Key("public", as_is, '["census.csv"]', "counts that everybody knows", []),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +50,8 @@ class SyntheticConfig:
         """The same with the public marginals of CSV files."""
         if not paths:
             return self
-        stated = [*self.arguments.get("constraints", ()), *map(public_counts, paths)]
-        return replace(self, arguments={**self.arguments, "constraints": stated})
+        constraints = [*self.arguments.get("constraints", ()), *map(public_counts, paths)]
+        return replace(self, arguments={**self.arguments, "constraints": constraints})
 
 
 def read_synthetic(
@@ -48,28 +66,23 @@ def read_synthetic(
     Raises:
         InvalidConfig: a key is unknown, or its value has another form.
     """
-    prices = {key: value for key, value in cost.items() if value is not None}
     name, *others = names
-    form = None if others else _declared(path).get(name)
-    if form is None:
-        return SyntheticConfig(list(names) if others else name, prices)
-    tables: Any = form.get("tables", form.get("table"))
-    is_named = isinstance(tables, str if "table" in form else list)
-    unknown = sorted(form.keys() - _KEYS)
-    if unknown or not is_named or {"table", "tables"} <= form.keys():
+    declared = None if others else _declared(path).get(name)
+    if declared is None:
+        return SyntheticConfig(list(names) if others else name, cost_of({}, cost))
+    form = read(declared, f"synthetic.{name}", SYNTHETIC)
+    tables = form["table"] or form["tables"]
+    if not tables or (form["table"] and form["tables"]):
         raise InvalidConfig(
-            f"synthetic.{name}: unknown {', '.join(unknown) or 'none'}; its table must be named.",
-            allowed=", ".join(sorted(_KEYS)),
+            f"synthetic.{name}: its table must be named.", allowed="table, or tables"
         )
-    if not prices:
-        prices = {key: form[key] for key in _COSTS if key in form}
-    given = {key: form[key] for key in _OPTIONS if key in form}
+    given = stated({key.name: form[key.name] for key in _OPTIONS})
     if "bins" in given:
         given["bins"] = _bins(name, given["bins"])
     arguments = {
-        **prices,
+        **cost_of(form, cost),
         "constraints": [*_constraints(name, form), *_publics(path, name, form)],
-        "workload": form.get("workload", {}),
+        "workload": form["workload"],
         "options": Options(**given),
     }
     return SyntheticConfig(tables, arguments)
@@ -106,9 +119,9 @@ def _declared(path: str) -> dict[str, Mapping[str, Any]]:
 def _constraints(name: str, form: Mapping[str, Any]) -> list[Constraint]:
     """The constraints of a fit: tests, pairs of tests, and dependences with their values."""
     try:
-        found = [require(test) for test in form.get("require", [])]
-        found += [implies(test, consequence) for test, consequence in form.get("implies", [])]
-        for each in form.get("determines", []):
+        found = [require(test) for test in form["require"]]
+        found += [implies(test, consequence) for test, consequence in form["implies"]]
+        for each in form["determines"]:
             found.append(determines(each["column"], each["other"], each["values"]))
     except (TypeError, ValueError, KeyError):
         raise InvalidConfig(
@@ -121,7 +134,7 @@ def _constraints(name: str, form: Mapping[str, Any]) -> list[Constraint]:
 
 def _publics(path: str, name: str, form: Mapping[str, Any]) -> Iterator[Public]:
     """The public marginals of a fit; a file is found from the folder of ``path``."""
-    listed = form.get("public", [])
+    listed = form["public"]
     for each in listed if isinstance(listed, list) else [listed]:
         if isinstance(each, str):
             yield public_counts(str(Path(path).parent / each))

@@ -5,19 +5,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from sfumato.config.named_section import require_table
 from sfumato.config.near_names import near
-from sfumato.config.section import Key, placed, read, text
+from sfumato.config.section import Key, as_is, placed, read, stated, text
 from sfumato.errors import InvalidConfig, shown
 from sfumato.metadata.column import Array, Boolean, Category, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.server import is_address, path_of
 from sfumato.metadata.table import Table
 from sfumato.metadata.timestamp import Timestamp
 from sfumato.privacy.unit import AUTO, Unit
-
-
-def as_is(value: Any) -> Any:
-    """Takes a value as it is; the constructor checks it."""
-    return value
 
 
 def _or_auto(value: Any) -> Any:
@@ -96,22 +92,22 @@ _TYPES: Mapping[str, Callable[..., ColumnType]] = {
 }
 
 
-def read_table(form: object, place: str, folder: Path) -> Table:
+def read_table(form: Any, place: str, folder: Path) -> Table:
     """Returns the table that a file declares at a place; ``folder`` is that of the file.
 
     Raises:
         InvalidConfig: a key is unknown or missing, or its value is refused.
     """
-    stated = _stated(read(form, place, TABLE))
+    form = stated(read(form, place, TABLE))
     columns = {}
-    for name, column in _table_of(stated.pop("columns", {}), f"{place}.columns").items():
+    for name, column in require_table(form.pop("columns"), f"{place}.columns").items():
         columns[name] = read_column(column, f"{place}.columns.{name}")
-    source = stated.pop("source")
+    source = form.pop("source")
     unit = None
-    if "unit" in stated:
-        unit = _read_unit(stated.pop("unit"), f"{place}.unit")
+    if "unit" in form:
+        unit = _read_unit(form.pop("unit"), f"{place}.unit")
     with placed(place):
-        return Table(file_or_server(path_of(source) or source, folder), unit, columns, **stated)
+        return Table(file_or_server(path_of(source) or source, folder), unit, columns, **form)
 
 
 def read_column(form: object, place: str) -> ColumnType:
@@ -127,7 +123,7 @@ def read_column(form: object, place: str) -> ColumnType:
     Allowed: lower, upper, clip, missing
     What to do: Did you mean upper?
     """
-    declared = dict(_table_of(form, place))
+    declared = dict(require_table(form, place))
     kind = declared.pop("type", None)
     if not isinstance(kind, str) or kind not in COLUMNS:
         raise InvalidConfig(
@@ -135,11 +131,11 @@ def read_column(form: object, place: str) -> ColumnType:
             allowed=", ".join(COLUMNS),
             remedy=near(kind, COLUMNS) or 'type = "integer"',
         )
-    stated = _stated(read(declared, place, COLUMNS[kind]))
+    arguments = stated(read(declared, place, COLUMNS[kind]))
     with placed(place):
         if kind == "category":
-            return Category(stated.pop("values"), **stated)
-        return _TYPES[kind](**stated)
+            return Category(arguments.pop("values"), **arguments)
+        return _TYPES[kind](**arguments)
 
 
 def file_or_server(named: str, folder: Path) -> str | Path:
@@ -148,17 +144,6 @@ def file_or_server(named: str, folder: Path) -> str | Path:
 
 
 def _read_unit(form: object, place: str) -> Unit:
-    stated = read(form, place, UNIT)
+    arguments = read(form, place, UNIT)
     with placed(place):
-        return Unit(**stated)
-
-
-def _stated(values: dict[str, Any]) -> dict[str, Any]:
-    """The values that a file states; the constructor has the defaults of the others."""
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _table_of(form: object, place: str) -> Mapping[str, Any]:
-    if not isinstance(form, Mapping):
-        raise InvalidConfig(f"{place} is not a table of TOML.")
-    return form
+        return Unit(**arguments)

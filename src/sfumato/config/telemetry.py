@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The declaration of a task for devices in a ``sfumato.toml``: ``[telemetry.<name>]``."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from sfumato.config.load import read_section
-from sfumato.config.near_names import near
+from sfumato.config.named_section import choose_section
+from sfumato.config.section import Key, as_is, number, read, stated
 from sfumato.config.telemetry_oracles import OracleConfig
 from sfumato.errors import InvalidConfig, shown
 from sfumato.metadata.column import Integer, Real
@@ -18,12 +18,41 @@ from sfumato.telemetry.oracles.form import AnyOracle
 from sfumato.telemetry.oracles.frequency import FREQUENCY, FrequencyOracle
 
 Form: TypeAlias = Mapping[str, Any]
-_FIELDS = {"report_bytes", "period", "periods", "reports", "memory", "min_batch", "other"}
+_FIELDS = (
+    Key("report_bytes", as_is, "16", "the most bytes of a report", None),
+    Key("period", as_is, "86400", "the seconds of a period", None),
+    Key("periods", as_is, "28", "how many periods there are"),
+    Key("reports", as_is, "1", "the reports of a device in a period", None),
+    Key("memory", as_is, "7", "the periods for which one answer stands", None),
+    Key("min_batch", as_is, "500", "the fewest reports that a shuffler sends", None),
+    Key("other", as_is, '"(other)"', "what stands for every other value", None),
+)
 # The keys that declare the values of an attribute, and those of a task.
-_SIMPLE = {"values", "lower", "upper", "step"}
-_DOMAIN = {*_SIMPLE, "letters", "length", "texts", "attributes"}
-_KEYS = {"question", "epsilon", "start", "expires", "oracle", "aggregator", *_FIELDS, *_DOMAIN}
-_NEEDED = ("question", "start", "periods")
+_SIMPLE = (
+    Key("values", as_is, '["smile", "heart"]', "the values, as texts", None),
+    Key("lower", as_is, "0", "the least number", None),
+    Key("upper", as_is, "9", "the greatest number", None),
+    Key("step", as_is, '"0.5"', "numbers are multiples of it", None),
+)
+_DOMAIN = (
+    *_SIMPLE,
+    Key("letters", as_is, '"abcdefghijklmnopqrstuvwxyz"', "the letters of texts", None),
+    Key("length", as_is, "6", "their greatest length", None),
+    Key("texts", as_is, "true", "all texts", None),
+    Key("attributes", as_is, "{age = {lower = 0, upper = 9}}", "several of these, by name", None),
+)
+_ORACLE = Key("oracle", as_is, '"hashed"', "how devices answer; by default the best", None)
+ATTRIBUTE = (*_SIMPLE, _ORACLE)
+TELEMETRY = (
+    Key("question", as_is, '"Which emoji did you use most?"', "what devices are asked"),
+    Key("epsilon", number, '"1"', "what a device pays for one answer", None),
+    Key("start", as_is, "2027-01-15T08:00:00Z", "when the first period begins"),
+    Key("expires", as_is, "2027-02-15T08:00:00Z", "by default the end of the last period", None),
+    Key("aggregator", str, '"aggregator.pem"', "the key for which reports are sealed", None),
+    _ORACLE,
+    *_FIELDS,
+    *_DOMAIN,
+)
 
 
 def read_task(path: str, name: str) -> ReportTask:
@@ -39,17 +68,10 @@ def read_task(path: str, name: str) -> ReportTask:
         InvalidConfig: a key is unknown or missing, or its value has another form.
         InvalidDeclaration: the task cannot be.
     """
-    declared = read_section(path, "telemetry")
-    if name not in declared:
-        raise InvalidConfig(
-            f"No task {name!r} in {path}.",
-            allowed=", ".join(declared) or "[telemetry.NAME]",
-            remedy=near(name, declared),
-        )
-    form = declared[name]
+    _, declared = choose_section(path, "telemetry", name)
     where = f"telemetry.{name}"
-    _require_known(where, form, _KEYS, _NEEDED)
-    fields = {key: form[key] for key in _FIELDS if key in form}
+    form = stated(read(declared, where, TELEMETRY))
+    fields = {key.name: form[key.name] for key in _FIELDS if key.name in form}
     domain = _domain(where, form)
     fields["oracle"] = _oracle(where, form, domain)
     fields.pop("report_bytes", None)
@@ -64,25 +86,6 @@ def read_task(path: str, name: str) -> ReportTask:
         start=_second(where, "start", form),
         **fields,
     )
-
-
-def _require_known(
-    where: str,
-    form: Form,
-    known: Collection[str],
-    needed: Collection[str],
-) -> None:
-    """Raises InvalidConfig for keys that are unknown or missing."""
-    missing = sorted(set(needed) - form.keys())
-    unknown = sorted(form.keys() - set(known))
-    if unknown or missing:
-        meant = (near(key, known) for key in unknown)
-        raise InvalidConfig(
-            f"{where}: unknown {', '.join(unknown) or 'none'}; "
-            f"missing {', '.join(missing) or 'none'}.",
-            allowed=", ".join(sorted(known)),
-            remedy=" ".join(filter(None, meant)),
-        )
 
 
 def _oracle(where: str, form: Form, domain: Declared) -> AnyOracle:
@@ -122,7 +125,7 @@ def _parts(asked: OracleConfig, form: Form) -> list[FrequencyOracle]:
 
 def _domain(where: str, form: Form) -> Declared:
     """The values that devices may hold."""
-    given = _DOMAIN & form.keys()
+    given = {key.name for key in _DOMAIN} & form.keys()
     if given == {"texts"} and form["texts"] is True:
         return Texts()
     if given == {"letters", "length"} and isinstance(form["letters"], str):
@@ -132,7 +135,7 @@ def _domain(where: str, form: Form) -> Declared:
             name: _simple(f"{where}.attributes.{name}", each)
             for name, each in form["attributes"].items()
         }
-    if given <= _SIMPLE:
+    if given <= {key.name for key in _SIMPLE}:
         return _simple(where, {key: form[key] for key in given})
     raise InvalidConfig(
         f"The values of {where}.",
@@ -143,10 +146,8 @@ def _domain(where: str, form: Form) -> Declared:
 
 def _simple(where: str, form: object) -> list[str] | Integer | Real:
     """The values of a task, or of one of its attributes: a list, or numbers."""
-    if not isinstance(form, Mapping):
-        raise InvalidConfig(f"{where} is {shown(form)}.", allowed="a table of TOML")
-    _require_known(where, form, {*_SIMPLE, "oracle"}, ())
-    given = _SIMPLE & form.keys()
+    form = stated(read(form, where, ATTRIBUTE))
+    given = {key.name for key in _SIMPLE} & form.keys()
     if given == {"values"} and isinstance(form["values"], list):
         return list(form["values"])
     if given == {"lower", "upper"}:

@@ -159,21 +159,21 @@ class DuckDB:
 
     def unprotected(
         self,
-        asked: Mapping[str, Collection[str]],
+        columns: Mapping[str, Collection[str]],
         query: Callable[[Mapping[str, Source]], str],
     ) -> Rows:
         """Returns the exact rows of a query of the owner's data check; they are not private.
 
-        ``asked``: the columns that it reads, by table. It is no method of ``Engine``: no question,
-        task or curator can call it.
+        ``columns``: the columns that it reads, by table. It is no method of ``Engine``: no
+        question, task or curator can call it.
 
         Raises:
             InvalidSource: a column cannot be read to its end.
         """
-        self._look_again(asked)
-        results = self._found(_rows, [query(self._sources)], asked)
+        self._look_again(columns)
+        results = self._found(_rows, [query(self._sources)], columns)
         if results is None:
-            names = [f"{table}.{column}" for table in asked for column in sorted(asked[table])]
+            names = [f"{table}.{column}" for table in columns for column in sorted(columns[table])]
             raise InvalidSource(
                 f"{', '.join(names)} cannot be read to its end.",
                 remedy="The log 'sfumato.owner' has the kind of failure. "
@@ -265,21 +265,29 @@ class DuckDB:
 
     @contextmanager
     def _listed(
-        self, plan: BoundedRows, sql: str, asked: Mapping[str, Collection[str]], patience: Patience
+        self,
+        plan: BoundedRows,
+        sql: str,
+        columns: Mapping[str, Collection[str]],
+        patience: Patience,
     ) -> Iterator[UnitRows]:
         with tempfile.TemporaryFile(dir=self._spill) as file:
             widths = plan.rows.widths
-            starts, names = self._one(partial(write, file, widths), sql, asked, patience)
+            starts, names = self._one(partial(write, file, widths), sql, columns, patience)
             yield mapped(file, sum(widths), starts, names if plan.naming else None)
 
     @contextmanager
     def _coded(
-        self, plan: BoundedCube, sql: str, asked: Mapping[str, Collection[str]], patience: Patience
+        self,
+        plan: BoundedCube,
+        sql: str,
+        columns: Mapping[str, Collection[str]],
+        patience: Patience,
     ) -> Iterator[Coded]:
         # visible in every lane: other questions are answered between two marginals
         table = quote(f"codes {token()}")
         try:
-            self._one(_rows, f"CREATE TABLE {table} AS {sql}", asked, patience)
+            self._one(_rows, f"CREATE TABLE {table} AS {sql}", columns, patience)
             yield Coded(plan, table, lambda query: self._one(_arrays, printed(query), {}, patience))
         finally:
             with suppress(duckdb.Error), self._lock:
@@ -289,11 +297,11 @@ class DuckDB:
         self,
         fetch: Callable[[duckdb.DuckDBPyConnection, str], T],
         statement: str,
-        asked: Mapping[str, Collection[str]],
+        columns: Mapping[str, Collection[str]],
         patience: Patience,
     ) -> T:
         """Runs one statement and returns what ``fetch`` returns for it."""
-        results = self._found(fetch, [statement], asked, patience)
+        results = self._found(fetch, [statement], columns, patience)
         if results is None:
             # outside the handler, so that not even the context of our error quotes its text
             raise EngineFailed()
@@ -339,7 +347,7 @@ class DuckDB:
         self,
         fetch: Callable[[duckdb.DuckDBPyConnection, str], T],
         texts: list[str],
-        asked: Mapping[str, Collection[str]] | None = None,
+        columns: Mapping[str, Collection[str]] | None = None,
         patience: Patience = ENDLESS,
     ) -> list[T] | None:
         """Runs statements in a lane and returns their results.
@@ -357,7 +365,7 @@ class DuckDB:
                     lane,
                     fetch_here,
                     texts,
-                    asked or {},
+                    columns or {},
                     patience,
                 )
         except (duckdb.Error, MemoryError, OSError, RuntimeError) as failure:
@@ -378,13 +386,13 @@ class DuckDB:
         lane: Lane,
         fetch: Callable[[str], T],
         texts: list[str],
-        asked: Mapping[str, Collection[str]],
+        columns: Mapping[str, Collection[str]],
         patience: Patience,
     ) -> list[T]:
         """Runs statements in a lane under its watcher and returns their results."""
         with (
             lane.watcher.over(len(texts), patience) as watch,
-            self._copied(lane.connection, asked, watch),
+            self._copied(lane.connection, columns, watch),
         ):
             results = []
             for statement in texts:
@@ -417,12 +425,12 @@ class DuckDB:
     def _copied(
         self,
         connection: duckdb.DuckDBPyConnection,
-        asked: Mapping[str, Collection[str]],
+        columns: Mapping[str, Collection[str]],
         watch: Watch,
     ) -> Iterator[None]:
         """Materialises the remote tables among those asked for, and empties them on exit."""
         copied = []
-        for name, names in asked.items():
+        for name, names in columns.items():
             source = self._opened.get(name)
             if source is not None and source.served is not None:
                 copied.append((source.served, names))

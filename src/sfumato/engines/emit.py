@@ -271,8 +271,8 @@ def _first(
 ) -> sql.Query:
     """Counts the units, and their rows, in the groups that each unit keeps."""
     keys = key_names(plan)
-    kept = unit_limits.kept(plan)
-    assert kept is not None, "a unit keeps some of its groups"
+    groups_kept = unit_limits.kept(plan)
+    assert groups_kept is not None, "a unit keeps some of its groups"
     by_unit = [UNIT, *keys]
     amount = None
     items: list[sql.Expression] = [*by_unit]
@@ -281,7 +281,7 @@ def _first(
         amount = unit_limits.cut_to(unit_limits.ROWS, plan.tracked.limits.rows)
     pairs = select(items, rows_in_groups(plan, tables, {}), by_unit)
     groups = every_group(plan.tracked.raw.keys, keys)
-    first = order.first(pairs, keys, kept, amount, groups)
+    first = order.first(pairs, keys, groups_kept, amount, groups)
     released = []
     for place in places:
         is_units = isinstance(plan.parts[place].aggregate, CountUnits)

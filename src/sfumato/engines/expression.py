@@ -110,32 +110,32 @@ def truth(expression: Scalar) -> sql.Expression:
         case Not(operand):
             return sql.Paren(sql.Not(truth(operand)))
         case And(operands):
-            return _paren(sql.conjunction(map(truth, operands)), sql.TRUE)
+            return _paren_or(sql.conjunction(map(truth, operands)), sql.TRUE)
         case Or(operands):
-            return _paren(sql.disjunction(map(truth, operands)), sql.FALSE)
+            return _paren_or(sql.disjunction(map(truth, operands)), sql.FALSE)
         case IsNull(operand):
-            return sql.Paren(_any(operand).is_null)
+            return sql.Paren(_truth_or_value(operand).is_null)
         case Compare():
-            return _compared(expression)
+            return _compare(expression)
         case Member(operand, values):
-            return _member(operand, values)
+            return _member_test(operand, values)
         case Like(operand, pattern):
             if not is_text(operand):
                 return _NO_TRUTH
             return sql.Paren(sql.Like(_text(operand), pattern))
         case Case() | Coalesce():
-            return _chosen(expression, truth)
+            return _case_or_coalesce(expression, truth)
         case _:
             raise TypeError(f"{type(expression).__name__} is no test")
 
 
-def _paren(test: sql.Expression | None, otherwise: sql.Expression) -> sql.Expression:
+def _paren_or(test: sql.Expression | None, otherwise: sql.Expression) -> sql.Expression:
     if test is None:
         return otherwise
     return sql.Paren(test)
 
 
-def _compared(test: Compare) -> sql.Expression:
+def _compare(test: Compare) -> sql.Expression:
     sign = test.op.value
     if _is_truth(test.left) and _is_truth(test.right):
         return sql.Paren(sql.Binary(sign, truth(test.left), truth(test.right)))
@@ -165,7 +165,7 @@ def _code(expression: Scalar) -> sql.Expression:
                 return _NO_CODE
             return sql.number(constant)
         case Case() | Coalesce():
-            return _chosen(expression, _code)
+            return _case_or_coalesce(expression, _code)
         case Arithmetic(op, left, right) if op is not Operation.DIVIDE:
             return sql.Paren(sql.Binary(op.value, _code(left), _code(right)))
         case Extreme():
@@ -173,7 +173,7 @@ def _code(expression: Scalar) -> sql.Expression:
         case FloorDivide(operand, divisor):
             return _floor_divide(operand, divisor)
         case Quotient(left, right):
-            return sql.Paren(_code(left) // _divisor(right))
+            return sql.Paren(_code(left) // _nonzero_divisor(right))
         case Lookup(operand, first, table):
             return _lookup(operand, first, table)
         case DatePart():
@@ -185,7 +185,9 @@ def _code(expression: Scalar) -> sql.Expression:
 
 
 def _date_part(expression: DatePart) -> sql.Expression:
-    number = sql.call("date_part", sql.Constant(expression.part.value), _day(expression.operand))
+    number = sql.call(
+        "date_part", sql.Constant(expression.part.value), _date_of_code(expression.operand)
+    )
     # for a day that is always NULL, date_part returns a DOUBLE
     return sql.TryCast(number, sql.SqlType.BIGINT)
 
@@ -194,11 +196,11 @@ def _date_trunc(expression: DateTrunc) -> sql.Expression:
     part = expression.part
     if part in (Part.DAY, Part.WEEKDAY):
         return _code(expression.operand)
-    start = sql.call("date_trunc", sql.Constant(part.value), _day(expression.operand))
+    start = sql.call("date_trunc", sql.Constant(part.value), _date_of_code(expression.operand))
     return sql.call("date_diff", sql.Constant("day"), sql.Day("1970-01-01"), start)
 
 
-def _any(expression: Scalar) -> sql.Expression:
+def _truth_or_value(expression: Scalar) -> sql.Expression:
     if _is_truth(expression):
         return truth(expression)
     return value(expression)
@@ -216,7 +218,7 @@ def _is_truth(expression: Scalar) -> bool:
             return isinstance(expression, _TRUTHS)
 
 
-def _chosen(
+def _case_or_coalesce(
     expression: Case | Coalesce, inner: Callable[[Scalar], sql.Expression]
 ) -> sql.Expression:
     """Returns the SQL of CASE or COALESCE; ``inner`` writes the results, which are of one type."""
@@ -228,7 +230,7 @@ def _chosen(
     return sql.Opaque(sql.Case(tuple(branches), inner(expression.otherwise)))
 
 
-def _member(operand: Scalar, values: tuple[int, ...] | tuple[str, ...]) -> sql.Expression:
+def _member_test(operand: Scalar, values: tuple[int, ...] | tuple[str, ...]) -> sql.Expression:
     constants = []
     for constant in values:
         if isinstance(constant, str) is is_text(operand):
@@ -253,11 +255,11 @@ def _extreme(expression: Extreme) -> sql.Expression:
     operand once.
     """
     operands = tuple(map(_code, expression.operands))
-    asked = _strict_columns(expression)
-    if asked is None:
+    deciding_columns = _strict_columns(expression)
+    if deciding_columns is None:
         return sql.FirstOf(operands, expression.greatest)
     call = sql.Call("greatest" if expression.greatest else "least", operands)
-    test = sql.conjunction(column.is_present for column in asked)
+    test = sql.conjunction(column.is_present for column in deciding_columns)
     if test is None:
         return call
     return sql.Paren(sql.Case(((test, call),)))
@@ -334,7 +336,7 @@ def _lookup(
     return sql.Element(codes, clipped - sql.number(before))
 
 
-def _divisor(expression: Scalar) -> sql.Expression:
+def _nonzero_divisor(expression: Scalar) -> sql.Expression:
     """Returns a divisor with NULL in place of zero, at which DuckDB raises."""
     ends = span(expression)
     written = _code(expression)
@@ -346,6 +348,6 @@ def _divisor(expression: Scalar) -> sql.Expression:
     return sql.NonZero(written)
 
 
-def _day(operand: Scalar) -> sql.Expression:
+def _date_of_code(operand: Scalar) -> sql.Expression:
     """Converts a code of a day to a DATE."""
     return sql.DateOfCode(_code(operand))

@@ -101,13 +101,13 @@ def split(relation: Relation, sources: Mapping[str, Source]) -> tuple[Relation, 
             units, more = split(relation.units, sources)
             return replace(relation, source=source, units=units), tests | more
         case Union():
-            kept = []
+            parts = []
             tests = {}
             for part in relation.sources:
                 source, more = split(part, sources)
-                kept.append(source)
+                parts.append(source)
                 tests |= more
-            return replace(relation, sources=tuple(kept)), tests
+            return replace(relation, sources=tuple(parts)), tests
         case _:
             raise unknown(relation)
 

@@ -328,10 +328,10 @@ def _codes_found(values: sql.Query, kind: ColumnType) -> sql.Query:
     )
 
 
-def _never(kind: Category | Boolean, found: Collection[object]) -> tuple[str, ...]:
+def _never(kind: Category | Boolean, codes_seen: Collection[object]) -> tuple[str, ...]:
     """Returns the labels of the declared values that no row has."""
     labels = []
     for code in range(kind.size):
-        if code not in found:
+        if code not in codes_seen:
             labels.append(str(kind.decode(code)))
     return tuple(labels)

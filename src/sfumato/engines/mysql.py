@@ -129,14 +129,14 @@ def _described(connection: "pymysql.Connection[Any]", table: Served) -> Served:
     """Returns a table as the catalogue of its server describes it now."""
     name = str(table.table.table)
     kinds = ""
-    for found, how, engine in _rows(connection, _TABLE, name):
+    for table_name, how, engine in _rows(connection, _TABLE, name):
         # the server may compare names without case
-        if found == name:
+        if table_name == name:
             kinds = f"{how} {engine}"
     columns = {}
     unread = {}
-    for found, column, kind, full, extra, computed in _rows(connection, _COLUMNS, name):
-        if found != name or column is None:
+    for table_name, column, kind, full, extra, computed in _rows(connection, _COLUMNS, name):
+        if table_name != name or column is None:
             continue
         if kind == "bigint" and "unsigned" in str(full):
             kind = "bigint unsigned"

@@ -271,11 +271,11 @@ def _publish(
         "key": key,
         "tables": {name: layout.to_json() for name, layout in layouts.items()},
     }
-    made = place / f"{_PREFIX}{token()[:16]}.json"
+    draft = place / f"{_PREFIX}{token()[:16]}.json"
     with _changing(place):
-        descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             json.dump(form, file, ensure_ascii=False)
             file.flush()
             os.fsync(file.fileno())
-        made.replace(place / MANIFEST)
+        draft.replace(place / MANIFEST)

@@ -146,14 +146,14 @@ class Reference:
         return integers
 
 
-def _weight(plan: BoundedCube, held: int) -> int:
-    """Weight of each row of a unit with ``held`` rows: floor(f min(1, T / held)).
+def _weight(plan: BoundedCube, row_count: int) -> int:
+    """Weight of each row of a unit with n (``row_count``) rows: floor(f min(1, T / n)).
 
     It is 1 where each row is its own unit.
     """
     if plan.unit is None:
         return 1
-    return min(plan.refinement, plan.refinement * plan.most // held)
+    return min(plan.refinement, plan.refinement * plan.most // row_count)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -211,7 +211,7 @@ def _first_rows(sample: Sample, tables: Tables, most: int) -> list[Mapping[str, 
             assert row.unit is not None, "a prepared table has units"
             codes = tuple(row.code(Field(column)) for column in scan.columns)
             by_unit[row.unit].append((codes, raw))
-    kept: list[Mapping[str, object]] = []
+    first_rows: list[Mapping[str, object]] = []
     for unit, own in by_unit.items():
         seen = Counter[Codes]()
         placed = []
@@ -222,8 +222,8 @@ def _first_rows(sample: Sample, tables: Tables, most: int) -> list[Mapping[str, 
             order = digest, [nulls_first(code) for code in codes], number
             placed.append((order, raw))
         placed.sort(key=lambda pair: pair[0])
-        kept += [raw for _, raw in placed[:most]]
-    return kept
+        first_rows += [raw for _, raw in placed[:most]]
+    return first_rows
 
 
 def _grouped(plan: Bounded, relation_rows: Iterable[Row]) -> dict[Codes, list[Row]]:

@@ -132,7 +132,7 @@ def rows(relation: Relation, tables: Tables) -> sql.Query:
         case Scan():
             return _scan(relation, tables)
         case Filter(Ranked() as ranked, Member(Field(column), (1,))) if column == ranked.column:
-            return _first(ranked, tables)
+            return _first_of_unit(ranked, tables)
         case Filter(source, predicate):
             return sql.Select(_ALL, sql.Item(rows(source, tables)), where=truth(predicate))
         case PublicJoin() | KeyJoin():
@@ -145,7 +145,7 @@ def rows(relation: Relation, tables: Tables) -> sql.Query:
         case PerUnit():
             return _per_unit(relation, tables)
         case Ranked():
-            return _ranked(relation, tables)
+            return _select_ranks(relation, tables)
         case Union():
             return _union(relation, tables)
         case _:
@@ -154,7 +154,7 @@ def rows(relation: Relation, tables: Tables) -> sql.Query:
 
 def _unit_join(join: UnitJoin, tables: Tables) -> sql.Query:
     shown = tables.shown(provided(join.other))
-    joined = same_unit(_join(outer=join.outer), rows(join.other, tables.joined))
+    joined = same_unit(_join_word(outer=join.outer), rows(join.other, tables.joined))
     left = sql.Item(rows(join.source, tables), "l")
     return sql.Select((sql.Star("l"), *_of_right(shown)), left, (joined,))
 
@@ -168,12 +168,12 @@ def _union(union: Union, tables: Tables) -> sql.Query:
     unit = [UNIT] if _is_owned(union) else []
     queries = []
     for source, values in zip(union.sources, union.values, strict=True):
-        items = _items([*unit, *map(_named, values, union.columns)])
+        items = _items_or_one([*unit, *map(_select_item, values, union.columns)])
         queries.append(sql.Select(items, sql.Item(rows(source, tables))))
     return sql.UnionAll(tuple(queries))
 
 
-def _named(expression: Scalar, column: Column) -> sql.As:
+def _select_item(expression: Scalar, column: Column) -> sql.As:
     """Returns a SELECT item: an expression as a column."""
     return typed(Value(column.name, column.type, expression)).named(alias(column))
 
@@ -183,11 +183,11 @@ def _of_right(columns: Sequence[Column]) -> list[sql.Expression]:
     return [replace(alias(column), table="r") for column in columns]
 
 
-def _items(items: Sequence[sql.Expression]) -> tuple[sql.Expression, ...]:
+def _items_or_one(items: Sequence[sql.Expression]) -> tuple[sql.Expression, ...]:
     return tuple(items) or (sql.Constant(1),)
 
 
-def _join(*, outer: bool) -> str:
+def _join_word(*, outer: bool) -> str:
     if outer:
         return "LEFT JOIN"
     return "JOIN"
@@ -218,9 +218,11 @@ def _scan(scan: Scan, tables: Tables) -> sql.Query:
     shown, joins = codes(scan, tables)
     test = _stored_tests(scan, tables)
     if scan.owner is None:
-        inner: sql.Query = sql.Select(_items(readings), sql.Item(sql.Table(source.sql)), where=test)
-        return sql.Select(_items(shown), sql.Item(inner, "s"), joins)
-    inner = _owned(readings, scan.owner, source, tables, test)
+        inner: sql.Query = sql.Select(
+            _items_or_one(readings), sql.Item(sql.Table(source.sql)), where=test
+        )
+        return sql.Select(_items_or_one(shown), sql.Item(inner, "s"), joins)
+    inner = _select_with_unit(readings, scan.owner, source, tables, test)
     unit = sql.Column("unit", "s")
     return sql.Select((*shown, unit), sql.Item(inner, "s"), joins, where=unit.is_present)
 
@@ -285,7 +287,7 @@ def first_in_layout(scan: Scan, column: Column) -> sql.Column:
     return stored(f"f_{column.name.removeprefix(scan.prefix)}")
 
 
-def _owned(
+def _select_with_unit(
     items: Sequence[sql.Expression],
     owner: Owner,
     source: Source,
@@ -304,14 +306,14 @@ def _owned(
         return sql.Select((*items, unit.named(UNIT)), rows_of, where=test)
     link = named(owner.columns, source).named("link")
     own = sql.Select((*items, link), rows_of, where=test)
-    owners = _owners(owner.keys, owner.owner, tables.sources[owner.via], tables)
+    owners = _units_of_keys(owner.keys, owner.owner, tables.sources[owner.via], tables)
     same = sql.Column("link", "l").equals(sql.Column("key", "r"))
     joined = sql.Join("JOIN", sql.Item(owners, "r"), same)
     shown = sql.Star("l", ("link",)), sql.Column("unit", "r")
     return sql.Select(shown, sql.Item(own, "l"), (joined,))
 
 
-def _owners(keys: Sequence[str], owner: Owner, source: Source, tables: Tables) -> sql.Query:
+def _units_of_keys(keys: Sequence[str], owner: Owner, source: Source, tables: Tables) -> sql.Query:
     """Selects each key of a table with its unit.
 
     If a key leads to several units, it is the smallest one, compared as strings.
@@ -320,7 +322,7 @@ def _owners(keys: Sequence[str], owner: Owner, source: Source, tables: Tables) -
     smallest = sql.aggregate("min", UNIT)
     if tables.numbered:
         smallest = sql.aggregate("min_by", UNIT, sql.Cast(UNIT, sql.SqlType.VARCHAR))
-    above = _owned([named(keys, source).named(key)], owner, source, tables)
+    above = _select_with_unit([named(keys, source).named(key)], owner, source, tables)
     is_known = sql.conjunction(column.is_present for column in (key, UNIT))
     items = key, smallest.named(UNIT)
     return sql.Select(items, sql.Item(above), where=is_known, group=(key,))
@@ -340,7 +342,9 @@ def _key_join(join: PublicJoin | KeyJoin, tables: Tables) -> sql.Query:
     same = sql.Column("key", "l").equals(replace(right, table="r"))
     own = replace(UNIT, table="l").equals(replace(UNIT, table="r"))
     both = sql.conjunction([same, own] if isinstance(join, KeyJoin) else [same])
-    joined = sql.Join(_join(outer=join.outer), sql.Item(_first_of_key(join, tables), "r"), both)
+    joined = sql.Join(
+        _join_word(outer=join.outer), sql.Item(_first_of_key(join, tables), "r"), both
+    )
     shown = sql.Star("l", ("key",)), *_of_right(scan.columns)
     return sql.Select(shown, sql.Item(source, "l"), (joined,))
 
@@ -352,7 +356,7 @@ def _first_of_key(join: PublicJoin | KeyJoin, tables: Tables) -> sql.Query:
     read = replace(scan, columns=tuple(dict.fromkeys((*scan.columns, join.right))))
     among = (UNIT, right) if isinstance(join, KeyJoin) else (right,)
     order = [sql.Ordered(alias(column), nulls="FIRST") for column in scan.columns]
-    number = sql.Window(sql.Aggregate("row_number"), among, _items(order))
+    number = sql.Window(sql.Aggregate("row_number"), among, _items_or_one(order))
     return sql.Select(
         _ALL,
         sql.Item(rows(read, tables)),
@@ -367,7 +371,7 @@ def _first_of_key(join: PublicJoin | KeyJoin, tables: Tables) -> sql.Query:
 def _per_unit(relation: PerUnit, tables: Tables) -> sql.Query:
     keys = [alias(column) for column, _ in relation.keys]
     items: list[sql.Expression] = [UNIT]
-    items += [_named(key.expression, column) for column, key in relation.keys]
+    items += [_select_item(key.expression, column) for column, key in relation.keys]
     summaries: list[sql.Expression] = [UNIT, *keys]
     cut: list[sql.Expression] = [UNIT, *keys]
     for index, computed in enumerate(relation.columns):
@@ -376,7 +380,7 @@ def _per_unit(relation: PerUnit, tables: Tables) -> sql.Query:
         if computed.value is not None:
             items.append(typed(computed.value).named(read))
         summaries.append(_summary(computed, read).named(shown))
-        cut.append(_cut(computed.column).named(shown))
+        cut.append(_clip_column(computed.column).named(shown))
     inner = sql.Select(tuple(items), sql.Item(rows(relation.source, tables)))
     summed = sql.Select(tuple(summaries), sql.Item(inner), group=(UNIT, *keys))
     return sql.Select(tuple(cut), sql.Item(summed))
@@ -411,18 +415,18 @@ def _mean(computed: Computed, read: sql.Expression) -> sql.Expression:
     count = sql.Typed(sql.aggregate("count", read), sql.SqlType.HUGEINT)
     total = sql.Typed(sql.aggregate("sum", read), sql.SqlType.HUGEINT)
     scaled = sql.Constant(2 * times) * total
-    raised = _times(under - 2 * under * least, count)
+    raised = _multiply(under - 2 * under * least, count)
     above = sql.Paren(scaled + raised)
     twice = sql.Constant(2 * under) * count
     mean = above // sql.call("nullif", twice, 0)
     return mean + sql.Paren(sql.Constant(least))
 
 
-def _times(factor: int, value: sql.Expression) -> sql.Expression:
+def _multiply(factor: int, value: sql.Expression) -> sql.Expression:
     return sql.Paren(sql.Constant(factor)) * value
 
 
-def _cut(column: Column) -> sql.Expression:
+def _clip_column(column: Column) -> sql.Expression:
     """Clips a column to its range; NULL stays NULL."""
     assert not isinstance(column.type, Text), "a plan computes no text"
     name = alias(column)
@@ -432,7 +436,7 @@ def _cut(column: Column) -> sql.Expression:
     return sql.Case(branches, sql.TryCast(name, sql.SqlType.BIGINT))
 
 
-def _first(relation: Ranked, tables: Tables) -> sql.Query:
+def _first_of_unit(relation: Ranked, tables: Tables) -> sql.Query:
     """Selects the first row of each unit.
 
     Needs no window function if the rows have a single column and the first row has its minimum.
@@ -445,13 +449,13 @@ def _first(relation: Ranked, tables: Tables) -> sql.Query:
     shown = tables.shown(provided(relation.source))
     if not isinstance(tie, Field) or relation.order or shown != [tie.column]:
         is_first = number.equals(1)
-        return sql.Select(_ALL, sql.Item(_ranked(relation, tables)), where=is_first)
+        return sql.Select(_ALL, sql.Item(_select_ranks(relation, tables)), where=is_first)
     least = alias(tie.column)
     items = UNIT, sql.aggregate("min", least).named(least), one
     return sql.Select(items, sql.Item(rows(relation.source, tables)), group=(UNIT,))
 
 
-def _ranked(relation: Ranked, tables: Tables) -> sql.Query:
+def _select_ranks(relation: Ranked, tables: Tables) -> sql.Query:
     assert not isinstance(relation.column.type, Text), "a rank is a number"
     order = []
     for key in relation.order:

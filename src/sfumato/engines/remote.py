@@ -99,7 +99,7 @@ def _copy(
 ) -> None:
     import pyarrow  # remote tables and frames need it, files do not
 
-    held = {
+    arrow_types = {
         "BIGINT": pyarrow.int64(),
         "UBIGINT": pyarrow.uint64(),
         "DOUBLE": pyarrow.float64(),
@@ -109,7 +109,7 @@ def _copy(
         "TIMESTAMP": pyarrow.timestamp("us"),
         "TIMESTAMP WITH TIME ZONE": pyarrow.timestamp("us", "UTC"),
     }
-    kinds = [held[table.columns[column][1]] for column in columns]
+    kinds = [arrow_types[table.columns[column][1]] for column in columns]
     with closing(fetch(table, columns)) as batches:
         for *wanted, one in batches:
             if not going():

@@ -85,15 +85,15 @@ class Columns(Mapping[Codes, tuple[int, ...]]):
         table = pyarrow.table([*every, *keys], [*map(str, range(3 + len(keys)))])
         by_group = table.group_by(table.column_names[2:]).aggregate([("0", "list"), ("1", "list")])
         listed = by_group.column("0_list"), by_group.column("1_list")
-        found: dict[Codes, Leaves] = {}
+        leaves_by_group: dict[Codes, Leaves] = {}
         groups_found = _tuples(by_group.select(table.column_names[2:]))
         for group, *arrays in zip(groups_found, *listed, strict=True):
             leaves, weights = (array.values.to_numpy() for array in arrays)
             order = np.argsort(leaves)
             order = order[weights[order] > 0]
-            found[group[1:]] = leaves[order], weights[order]
+            leaves_by_group[group[1:]] = leaves[order], weights[order]
         nothing = np.zeros(0, np.int64)
-        return [found.get(group, (nothing, nothing)) for group in groups]
+        return [leaves_by_group.get(group, (nothing, nothing)) for group in groups]
 
     def _rows_of(self, groups: Sequence[Codes]) -> "pyarrow.Table":
         """Returns the rows of some groups; rows of others may be among them."""

@@ -31,12 +31,12 @@ def opened_cube(
     (``require_plain``), so the integers do not change.
     """
     view = f"sfumato_{token()}"
-    kept = []
+    persisted_frames = []
     place = f"{session.conf.get('spark.sql.globalTempDatabase')}.{identifier(view)}"
     codes = Rows(place, dict.fromkeys(names(plan), Kind.INTEGER))
 
     def keep(frame: "DataFrame") -> None:
-        kept.append(frame.persist())
+        persisted_frames.append(frame.persist())
         frame.createGlobalTempView(view)
         frame.count()
 
@@ -51,7 +51,7 @@ def opened_cube(
         # an application that has ended caches nothing
         with suppress(Exception), quiet():
             session.catalog.dropGlobalTempView(view)
-            for frame in kept:
+            for frame in persisted_frames:
                 frame.unpersist()
 
 

@@ -153,12 +153,12 @@ class Watcher:
             self._tell(self._told, watch)
         return max(min(watch.left, self._pause), 0)
 
-    def _tell(self, told: Progress, watch: Watch) -> None:
+    def _tell(self, progress: Progress, watch: Watch) -> None:
         percent = self._percent()
         if percent < 0:
             return
         try:
-            told(watch.share(percent))
+            progress(watch.share(percent))
         except Exception as failure:  # noqa: BLE001 - a function of the owner
             _OWNER.error("progress= failed: %s", type(failure).__name__)
             self._telling = False

@@ -113,7 +113,7 @@ def column_text(column: str, source: Source) -> sql.Expression:
     Units are named, and categories compared, by these strings.
     """
     family = source.family(column)
-    return text_reading(_raw(column, family), family)
+    return text_reading(_raw_value(column, family), family)
 
 
 def reading(
@@ -130,30 +130,30 @@ def reading(
         no value can make a reading fail
     """
     family = source.family(column)
-    raw = _raw(column, family)
+    raw = _raw_value(column, family)
     match kind:
         case Integer() if source.is_short(column):
             read = raw
         case Integer() | Real():
-            read = _steps(raw, family, kind, source.numerals)
+            read = _read_steps(raw, family, kind, source.numerals)
         case Date():
-            read = _day(raw, family, kind)
+            read = _read_day(raw, family, kind)
         case Timestamp():
             nanoseconds = source.types[column].upper().endswith("_NS")
             read = moment_reading(raw, family, nanoseconds=nanoseconds, form=kind.format)
         case Category() | Boolean() | Text():
             read = text_reading(raw, family)
         case Array():
-            read = _codes(raw, source.element(column), kind)
+            read = _list_codes(raw, source.element(column), kind)
         case _:
             raise unknown(kind)
     # a moment with a time zone has no string
     if not kind.missing or family == "instant":
         return read
-    return _unmarked(read, text_reading(raw, family), kind)
+    return _null_if_marker(read, text_reading(raw, family), kind)
 
 
-def _unmarked(
+def _null_if_marker(
     read: sql.Expression,
     string: sql.Expression,
     kind: ColumnType,
@@ -192,10 +192,10 @@ def code(
             else:
                 inside = _half_even(value, kind)
                 present = no_nan(value)
-            return _clipped(value, ends(kind), kind, inside, present)
+            return _clip_reading(value, ends(kind), kind, inside, present)
         case Date():
             inside = sql.call("date_diff", sql.Constant("day"), _ZERO_DAY, value)
-            return _clipped(value, ends(kind), kind, inside, value.is_present)
+            return _clip_reading(value, ends(kind), kind, inside, value.is_present)
         case Timestamp():
             return moment_code(kind, value)
         case Category() | Boolean() | Text():
@@ -242,7 +242,7 @@ def stored(column: str) -> sql.Column:
     return sql.Column(column, quoted=True)
 
 
-def _raw(column: str, family: str) -> sql.Expression:
+def _raw_value(column: str, family: str) -> sql.Expression:
     """Returns a stored value as every reading takes it; a text is compared by its code points.
 
     DuckDB ignores the min/max statistics that a Parquet file has of a float. These leave NaN out.
@@ -260,7 +260,7 @@ def _raw(column: str, family: str) -> sql.Expression:
 
 
 def text_reading(raw: sql.Expression, family: str) -> sql.Expression:
-    """Returns the string by which a value of ``_raw`` is compared.
+    """Returns the string by which a value of ``_raw_value`` is compared.
 
     An integral float has no fraction.
     """
@@ -300,17 +300,17 @@ def _moment_text(raw: sql.Expression) -> sql.Expression:
     return sql.TryCast(printable, sql.SqlType.VARCHAR)
 
 
-def _day(raw: sql.Expression, family: str, kind: Date) -> sql.Expression:
+def _read_day(raw: sql.Expression, family: str, kind: Date) -> sql.Expression:
     """Returns a day; of a declared format the parts of a string are put in the order of ISO."""
     if family != "text" or kind.format is None:
-        return _guarded(sql.TryCast(raw, sql.SqlType.DATE), raw, family, DATE_PATTERN)
+        return _guard_cast(sql.TryCast(raw, sql.SqlType.DATE), raw, family, DATE_PATTERN)
     pattern = date_pattern(kind.format)
     order = sql.Constant(iso_order(kind.format))
     iso = sql.call("regexp_replace", raw, sql.Constant(pattern), order)
-    return _guarded(sql.TryCast(iso, sql.SqlType.DATE), raw, family, pattern)
+    return _guard_cast(sql.TryCast(iso, sql.SqlType.DATE), raw, family, pattern)
 
 
-def _codes(
+def _list_codes(
     raw: sql.Expression,
     physical: str,
     kind: Array,
@@ -320,12 +320,12 @@ def _codes(
     if _family(physical) == "float":
         element = sql.Opaque(element)
     short = physical in _SHORT and isinstance(kind.element, Integer)
-    read = element if short else _steps(element, _family(physical), kind.element)
+    read = element if short else _read_steps(element, _family(physical), kind.element)
     number = sql.TryCast(code(kind.element, read, short=short), narrowest(kind.element))
     return sql.Each(raw, "element", number)
 
 
-def _steps(
+def _read_steps(
     raw: sql.Expression,
     family: str,
     kind: Integer | Real,
@@ -335,9 +335,9 @@ def _steps(
 
     If the step is a power of two, it is the product with the inverse, which is exact too.
     """
-    written = raw if family != "text" else _plain(raw, numerals)
+    written = raw if family != "text" else _plain_number(raw, numerals)
     double = sql.TryCast(written, sql.SqlType.DOUBLE)
-    read = _guarded(double, raw, family, number_pattern(numerals))
+    read = _guard_cast(double, raw, family, number_pattern(numerals))
     step = float(kind.step)
     mantissa, _ = math.frexp(step)
     if mantissa == 0.5:
@@ -345,16 +345,16 @@ def _steps(
     return read / real(step)
 
 
-def _plain(raw: sql.Expression, numerals: Numerals) -> sql.Expression:
+def _plain_number(raw: sql.Expression, numerals: Numerals) -> sql.Expression:
     """Returns a number, which has the form of one, with a point and nothing between thousands."""
     if numerals.thousands:
-        raw = _replaced(raw, thousands_pattern(numerals), "")
+        raw = _replace_all(raw, thousands_pattern(numerals), "")
     if numerals.decimal != ".":
-        raw = _replaced(raw, f"[{numerals.decimal}]", ".")
+        raw = _replace_all(raw, f"[{numerals.decimal}]", ".")
     return raw
 
 
-def _replaced(
+def _replace_all(
     raw: sql.Expression,
     pattern: str,
     by: str,
@@ -373,7 +373,7 @@ def no_nan(value: sql.Expression) -> sql.Expression:
     return value <= sql.Typed(sql.Constant("inf"), sql.SqlType.DOUBLE)
 
 
-def _guarded(
+def _guard_cast(
     cast: sql.Expression,
     raw: sql.Expression,
     family: str,
@@ -386,7 +386,7 @@ def _guarded(
     return sql.Case(((is_match, cast),))
 
 
-def _clipped(
+def _clip_reading(
     value: sql.Expression,
     ends: tuple[sql.Expression, sql.Expression],
     kind: Integer | Real | Date,

@@ -79,7 +79,10 @@ class Standing:
 
 
 def standing_of(lineage: Sequence[str], find: Callable[[str], AccountRow | None]) -> Standing:
-    """The status of the last account of a path. The first account must exist."""
+    """The status of the last account of a path (``lineage``), which may not be stored yet.
+
+    ``find`` reads a stored account by its id; that of the dataset, the first, must exist.
+    """
     rows = [find(account_id) or child(account_id) for account_id in lineage]
     own = rows[-1]
     left = _left_by_all(tuple((row.gates, row.spent, row.held) for row in rows if row.gates))

@@ -67,7 +67,7 @@ def lines(rows: Rows, head: Head) -> Iterator[str]:
 
 
 def history(rows: Rows) -> Iterator[str]:
-    """The entries and answers, without header and last line."""
+    """The lines of an archive between its header and its last line: entries and answers."""
     for chain in rows.chains():
         for entry in rows.entries(chain):
             body = json.loads(entry.body)

@@ -44,7 +44,11 @@ def accounts_digest(digests: Mapping[str, str]) -> str:
 
 
 def moved_to(rows: Iterable[AccountRow], seq: int) -> tuple[list[AccountRow], dict[str, Json]]:
-    """The rows of accounts after entry ``seq``, and the part of the entry that binds them."""
+    """The changed rows of accounts, marked with entry ``seq``, and what the entry says of each.
+
+    That is the number of the entry that changed the account before, and the digest of the row, by
+    which an edit of the row outside the ledger is noticed.
+    """
     after = [row._replace(moved=seq) for row in rows]
     said: dict[str, Json] = {
         new.id: [old.moved, account_digest(new)] for old, new in zip(rows, after, strict=True)
@@ -152,9 +156,11 @@ def binding_entries(rows: Iterable[AccountRow]) -> Iterator[tuple[Entry, list[Ac
 
 
 def digests_at(rows: Rows, ends: Mapping[str, int]) -> dict[str, str]:
-    """The digest of each account when its chain ended with the entry in ``ends``.
+    """The digest that each account had when the last entry of its chain was that in ``ends``.
 
-    It is computed from the present rows and the entries that followed.
+    An entry names, for each account that it changed, the entry that changed the account before. So
+    the digest is read from the entry before the first later one; from the present row if no later
+    entry changed the account.
 
     Raises:
         LedgerCorrupt: an account that was moved since is not as its last entry left it.

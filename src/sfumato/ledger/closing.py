@@ -64,11 +64,12 @@ def close(rows: Rows, locked: LockedAccounts, row: ChargeRow, reason: str) -> No
 
 
 def close_for(until: Callable[[Rows], int | None], dataset: str, reason: str, rows: Rows) -> int:
+    """``close_overdue`` until a time that is computed from the rows, within their transaction."""
     return close_overdue(rows, until(rows), dataset, reason)
 
 
 def void(rows: Rows, locked: LockedAccounts, row: ChargeRow, reason: str) -> None:
-    """reserved -> voided: releases the cost on every account."""
+    """Voids a reserved charge: releases its cost on every account."""
     rows.put_charge(row._replace(state=VOIDED, reason=reason))
     locked.release(charge_from_text(row.cost))
     locked.record("void", {"charge": row.id, "reason": reason} if reason else {"charge": row.id})
@@ -87,7 +88,7 @@ def give_up(rows: Rows, charge_id: str, reason: str) -> None:
 
 
 def forfeit(rows: Rows, locked: LockedAccounts, row: ChargeRow, reason: str) -> None:
-    """executing -> forfeited: the cost is spent on every account."""
+    """Forfeits an executing charge: its cost is spent on every account, without an answer."""
     rows.put_charge(row._replace(state=FORFEITED, reason=reason))
     locked.settle(charge_from_text(row.cost))
     locked.record("forfeit", {"charge": row.id, "reason": reason})
@@ -95,9 +96,10 @@ def forfeit(rows: Rows, locked: LockedAccounts, row: ChargeRow, reason: str) -> 
 
 
 def suspend(rows: Rows, locked: LockedAccounts, row: ChargeRow, reason: str) -> None:
-    """executing -> suspended: the cost stays reserved.
+    """Suspends an executing charge, whose cost stays reserved until a worker resumes it.
 
-    With secret state, the charge is forfeited.
+    If its worker has state that is not stored (``Pieces.secret``), nobody can resume it, and it is
+    forfeited instead.
     """
     if Pieces.from_text(row.pieces).secret:
         forfeit(rows, locked, row, reason or _LET_GO)
@@ -111,9 +113,10 @@ def suspend(rows: Rows, locked: LockedAccounts, row: ChargeRow, reason: str) -> 
 def execute(
     rows: Rows, charge_id: str, lease: int, pieces: Pieces | None = None
 ) -> AccountFrozen | None:
-    """reserved -> executing, for ``lease`` milliseconds.
+    """Marks a reserved charge as executing, for ``lease`` milliseconds.
 
-    If the account was frozen meanwhile, the charge is voided and the reason returned.
+    From here on its cost is not given back. If the account was frozen meanwhile, the charge is
+    voided and the error returned.
     """
     locked, row = at_step(rows, charge_id, RESERVED, EXECUTING)
     try:

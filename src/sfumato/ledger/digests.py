@@ -46,7 +46,7 @@ def answer_digest(row: ChargeRow, answer: AnswerRow | None) -> bytes:
 
 
 def row_digest(row: KeyRow | PartRow) -> bytes:
-    """The digest of everything stored of a key or a part."""
+    """The digest of all columns of a stored row, of a key or a part."""
     return hashlib.sha256("\n".join(map(str, row)).encode()).digest()[:DIGEST]
 
 

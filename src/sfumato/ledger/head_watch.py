@@ -159,7 +159,7 @@ class HeadWatch:
 
 
 def kept(sinks: Sequence[Sink]) -> list[Head]:
-    """The heads of the sinks that reply."""
+    """Reads the newest head of each sink; a sink that does not reply is left out."""
     heads: list[Head | None] = []
     for sink in sinks:
         with suppress(Silent):
@@ -183,8 +183,9 @@ def replace_heads(sinks: Sequence[Sink], head: Head) -> None:
 
 
 def behind(sinks: Sequence[Sink], rows: Rows) -> str:
-    """What is missing in the rows according to the first head that they are behind of; "" if
-    none.
+    """What the rows lack according to the newest head of a sink; empty if they lack nothing.
+
+    Of several sinks that know more than the rows, the first is told.
     """
     for sink in sinks:
         try:

@@ -394,7 +394,7 @@ class Owner:
 
 
 def readable(work: Callable[[], T]) -> T:
-    """What a row that says nothing sensible raises, as ours."""
+    """Runs ``work``, which parses stored rows; one that does not parse raises ``LedgerCorrupt``."""
     try:
         return work()
     except (ValueError, KeyError, TypeError) as error:

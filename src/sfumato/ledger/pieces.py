@@ -21,7 +21,7 @@ from sfumato.ledger.journal import canonical_json
 class Pieces:
     """The progress of a charge with ``places`` instalments.
 
-    With ``secret`` state it cannot be resumed.
+    ``secret``: the worker has state that is not stored, so nobody else can resume the charge.
 
     Guarantees:
         a place is begun once

@@ -66,7 +66,7 @@ class Pin:
 
 
 class Known:
-    """The pins in a file, by the place of the ledger.
+    """The file of a user's pins, one for each place at which a ledger was verified.
 
     Raises:
         WrongUse: the file cannot be read or written.

@@ -32,7 +32,7 @@ DECISIONS = (SHARING, CLOSED, LISTED, PAST, SOURCES)
 
 
 def decided(row: AccountRow) -> dict[str, Any]:
-    """The decisions about an account."""
+    """The owner's decisions about an account: sharing of answers, listed names, places of data."""
     decisions: dict[str, Any] = json.loads(row.policy) if row.policy else {}
     return decisions
 

@@ -81,7 +81,7 @@ def _borrow(place: str | Path, key: Key) -> Ledger:
 
 
 def give_back(ledger: Ledger) -> None:
-    """Returns a borrowed ledger; the last return closes it."""
+    """Ends one use of a shared ledger; the end of the last use closes it."""
     with _GUARD:
         name = next((file for file, (other, _, _) in _OPEN.items() if other is ledger), None)
         count = 1 if name is None else _OPEN[name][1]

@@ -28,9 +28,10 @@ GOING_ON = {
 
 @dataclass(slots=True)
 class Sum:
-    """A mutable sum of charges; those without a finite pure loss are counted.
+    """A mutable sum of charges, as an account states what was spent.
 
-    ``orders`` are those of every charge that was ever in it, as in ``Charge``.
+    ``unbounded`` counts the charges without a finite epsilon, which ``epsilon`` cannot hold.
+    ``orders`` are the Renyi orders that every charge so far has, as in ``Charge``.
     """
 
     epsilon: int = 0

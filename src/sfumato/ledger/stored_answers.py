@@ -178,7 +178,11 @@ def sharers(account: str, source: str) -> tuple[str, ...]:
 
 
 def give(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
-    """The stored answer to a request: bound to its key, or paid for by a new charge."""
+    """Returns the stored answer to a request; None if there is none that the account may read.
+
+    The request's idempotency key is bound to it. An answer of another account is paid for by a new
+    charge (``share``).
+    """
     locked = LockedAccounts(rows, ready.account)
     bound = bound_answer(rows, ready)
     own = require_answer(rows, bound or own_answer(rows, ready.request))

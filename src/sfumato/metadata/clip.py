@@ -18,7 +18,11 @@ Clip: TypeAlias = tuple[int, int] | Auto | None
 
 
 class Values(Enum):
-    """The values that the SUM, AVG and VARIANCE of a question read."""
+    """Whether SUM, AVG and VARIANCE are answered for the values of the table or the clipped ones.
+
+    With ``TABLE``, both are shown side by side; the interval of the first includes what the clip
+    takes away.
+    """
 
     TABLE = "table"
     CLIPPED = "clipped"

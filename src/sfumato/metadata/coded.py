@@ -16,7 +16,11 @@ Markers: TypeAlias = tuple[str, ...] | None
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """Base of all types but ``Text``: codes from ``lower_code`` to ``upper_code``."""
+    """Base of the column types whose values are declared, all but ``Text`` and ``Array``.
+
+    Each value has an integer code from ``lower_code`` to ``upper_code``; plans and engines compute
+    with codes alone.
+    """
 
     lower_code: int
     upper_code: int
@@ -51,7 +55,7 @@ def set_codes(
         object.__setattr__(target, name, value)
 
 
-def markers(given: object, name: str = "missing") -> Markers:
+def markers(declared: object, name: str = "missing") -> Markers:
     """Returns declared strings as a tuple; None if none are declared.
 
     Raises:
@@ -60,26 +64,26 @@ def markers(given: object, name: str = "missing") -> Markers:
     >>> markers("N"), markers(["N", ""]), markers(None)
     (('N',), ('N', ''), None)
     """
-    if given is None:
+    if declared is None:
         return None
     listed: tuple[object, ...] = (None,)
-    if isinstance(given, str):
-        listed = (given,)
-    elif isinstance(given, list | tuple):
-        listed = tuple(given)
-    elif isinstance(given, set):
+    if isinstance(declared, str):
+        listed = (declared,)
+    elif isinstance(declared, list | tuple):
+        listed = tuple(declared)
+    elif isinstance(declared, set):
         # the order of a set differs between processes; markers in another order are another plan
-        listed = tuple(sorted(given, key=str))
+        listed = tuple(sorted(declared, key=str))
     texts = tuple(marker for marker in listed if isinstance(marker, str))
     if len(texts) < len(listed):
         raise InvalidDeclaration(
-            f"{name}={shown(given)}.", allowed="a text such as 'N', or several"
+            f"{name}={shown(declared)}.", allowed="a text such as 'N', or several"
         )
     return texts
 
 
 def shown_missing(missing: Markers) -> str:
-    """Returns the argument ``missing=`` as it is written after other arguments.
+    """Returns the argument ``missing=`` as the ``repr`` of a column type shows it.
 
     >>> shown_missing(("N",)), shown_missing(("N", "")), shown_missing(None)
     (", missing='N'", ", missing=('N', '')", '')

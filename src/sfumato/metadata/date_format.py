@@ -17,15 +17,15 @@ _TOGETHER = "%Y%m%d"
 YEAR_PATTERN = "([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])"
 
 
-def require_format(given: object) -> None:
+def require_format(declared: object) -> None:
     """Refuses a format that is none of the declared ones.
 
     Raises:
         InvalidDeclaration: it is another one.
     """
-    if given not in FORMATS:
+    if declared not in FORMATS:
         raise InvalidDeclaration(
-            f"format={shown(given)}.",
+            f"format={shown(declared)}.",
             allowed='%d, %m and %Y, each once, with "/", "." or "-" between them; or "%Y%m%d"',
             remedy="Convert another format to YYYY-MM-DD in the data.",
         )

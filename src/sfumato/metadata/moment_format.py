@@ -17,15 +17,15 @@ _CLOCKS = {
 }
 
 
-def require_moment_format(given: object) -> None:
+def require_moment_format(declared: object) -> None:
     """Refuses a format that is none of the declared ones.
 
     Raises:
         InvalidDeclaration: it is another one.
     """
-    if given not in FORMATS:
+    if declared not in FORMATS:
         raise InvalidDeclaration(
-            f"format={shown(given)}.",
+            f"format={shown(declared)}.",
             allowed='a format of sf.Date, a blank or T, and %H:%M or %H:%M:%S: "%d/%m/%Y %H:%M"',
             remedy="Convert another format to YYYY-MM-DD HH:MM:SS in the data.",
         )

@@ -202,7 +202,7 @@ def local_time(moment: datetime.datetime) -> tuple[int, int | None]:
     return past.days * DAY + past.seconds, known
 
 
-def moment_of(given: object, zone: str, *, is_upper: bool) -> int | None:
+def moment_of(moment: object, zone: str, *, is_upper: bool) -> int | None:
     """Returns a time in seconds since 1970-01-01T00:00:00Z; None if it is none.
 
     A date alone is its first second, or its last one as an upper bound.
@@ -210,14 +210,14 @@ def moment_of(given: object, zone: str, *, is_upper: bool) -> int | None:
     >>> moment_of("1970-01-02", "UTC", is_upper=False), moment_of("then", "UTC", is_upper=True)
     (86400, None)
     """
-    if isinstance(given, datetime.date) and not isinstance(given, datetime.datetime):
-        given = given.isoformat()
-    if isinstance(given, str):
-        if re.fullmatch(_DATE, given, re.ASCII):
-            given += " 23:59:59" if is_upper else " 00:00:00"
-        parsed = parsed_moment(given)
-    elif isinstance(given, datetime.datetime):
-        parsed = local_time(given)
+    if isinstance(moment, datetime.date) and not isinstance(moment, datetime.datetime):
+        moment = moment.isoformat()
+    if isinstance(moment, str):
+        if re.fullmatch(_DATE, moment, re.ASCII):
+            moment += " 23:59:59" if is_upper else " 00:00:00"
+        parsed = parsed_moment(moment)
+    elif isinstance(moment, datetime.datetime):
+        parsed = local_time(moment)
     else:
         parsed = None
     if parsed is None or not FIRST_SECOND <= parsed[0] < LAST_SECOND:

@@ -35,13 +35,13 @@ def changes(zone: str, low: int, high: int) -> Changes:
     ((1584000000, 0), (1585443600, 3600))
     """
     info = _zone(zone)
-    found = [(low, _offset(info, low))]
+    changes = [(low, _offset(info, low))]
     for start in range(low, high, DAY):
         end = min(start + DAY, high)
         offset = _offset(info, end)
-        if offset != found[-1][1]:
-            found.append((_change(info, start, end), offset))
-    return tuple(found)
+        if offset != changes[-1][1]:
+            changes.append((_change(info, start, end), offset))
+    return tuple(changes)
 
 
 def _change(
@@ -69,19 +69,19 @@ def _offset(zone: zoneinfo.ZoneInfo, second: int) -> int:
 
 def _zone(name: object) -> zoneinfo.ZoneInfo:
     """Looks a zone up by its name."""
-    found = None
+    zone = None
     if isinstance(name, str) and name:
         try:
-            found = zoneinfo.ZoneInfo(name)
+            zone = zoneinfo.ZoneInfo(name)
         except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-            found = None
-    if found is None:
+            zone = None
+    if zone is None:
         raise InvalidDeclaration(
             f"zone={shown(name)}, which is no time zone of this machine.",
             allowed="a name of the IANA list: 'UTC', 'Europe/London', 'Asia/Kolkata'",
             remedy="If no name but UTC is known: pip install tzdata.",
         )
-    return found
+    return zone
 
 
 def offset_at(table: Changes, second: int) -> int:

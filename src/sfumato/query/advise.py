@@ -186,11 +186,11 @@ def _clips(asked: Asked, question: Question) -> Iterator[Option]:
     """The question with each column of numbers that it adds up clipped to several sizes."""
     occasion = Occasion(question.raw.relation, question.raw.keys, len(question.raw.aggregates))
     for column in _added(question):
-        found = origin_of(column, occasion, asked.dataset)
+        origin = origin_of(column, occasion, asked.dataset)
         kind = column.type
-        if found is None or not isinstance(kind, Integer | Real):
+        if origin is None or not isinstance(kind, Integer | Real):
             continue
-        table, name = found
+        table, name = origin
         counts = None if asked.count is None else asked.count(table, name)
         for place in _PLACES:
             low, high = ends_of(kind, sizes_of(kind)[place])
@@ -232,15 +232,15 @@ def _groupings(asked: Asked, question: Question) -> Iterator[Option]:
 
 def _added(question: Question) -> list[Column]:
     """The columns of numbers that sums, means and variances of a question read."""
-    found: dict[Column, None] = {}
+    columns: dict[Column, None] = {}
     for aggregate in question.raw.aggregates:
         value = aggregate.read
         if value is None or not isinstance(aggregate, Linear) or not aggregate.reads_codes:
             continue
         for leaf in leaves(value.expression):
             if isinstance(leaf, Field) and isinstance(leaf.column.type, Integer | Real):
-                found[leaf.column] = None
-    return list(found)
+                columns[leaf.column] = None
+    return list(columns)
 
 
 def _with_clip(dataset: Dataset, table: str, name: str, codes: tuple[int, int]) -> Dataset:

@@ -74,24 +74,24 @@ def allowance(
     >>> float(allowance(epsilon=1, delta="1e-6").amount)
     0.02435596573
     """
-    asked = cost_alone(epsilon=epsilon, rho=rho, delta=delta)
-    if asked.rho is not None:
-        if asked.delta is not None:
+    price = cost_alone(epsilon=epsilon, rho=rho, delta=delta)
+    if price.rho is not None:
+        if price.delta is not None:
             raise InvalidNumber(
                 "A rho with a delta.", allowed="rho= alone, or epsilon= with delta="
             )
-        return Allowance(Norm.L2, asked.rho)
-    assert asked.epsilon is not None, "a price without a target has an epsilon or a rho"
-    if asked.delta is None:
-        return Allowance(Norm.L1, asked.epsilon)
-    bought = _rho(asked.epsilon, asked.delta)
+        return Allowance(Norm.L2, price.rho)
+    assert price.epsilon is not None, "a price without a target has an epsilon or a rho"
+    if price.delta is None:
+        return Allowance(Norm.L1, price.epsilon)
+    bought = _rho(price.epsilon, price.delta)
     if bought <= 0:
         raise InvalidNumber(
-            f"No Gaussian noise is known to lie within epsilon = {asked.epsilon} "
-            f"and delta = {asked.delta}.",
+            f"No Gaussian noise is known to lie within epsilon = {price.epsilon} "
+            f"and delta = {price.delta}.",
             allowed="a larger epsilon or delta",
         )
-    return Allowance(Norm.L2, bought, asked.delta)
+    return Allowance(Norm.L2, bought, price.delta)
 
 
 def _rho(epsilon: Fraction, delta: Fraction) -> Fraction:

@@ -67,22 +67,22 @@ def filled(
     its leaf. If a cell or its interval cannot be told, the last column, ``marks``, names it.
     """
     taken = {str(column["name"]) for column in columns}
-    found = []
+    filled_columns = []
     for place, column in enumerate(columns):
         name = str(column["name"])
         kind = str(column["type"])
-        found.append(Filled(name, kind, [row[place] for row in rows]))
+        filled_columns.append(Filled(name, kind, [row[place] for row in rows]))
         if errors is not None and column["released"]:
             cells = [cast(dict[str, Json], line[place]) for line in errors]
             own = kind if kind in _OWN_ENDS else "real"
             for end, type_of_end in zip(_ENDS, (own, own, "real", own, own), strict=True):
                 if end in ("low", "high") or any(end in cell for cell in cells):
                     free = _free(f"{name}_{end}", taken)
-                    found.append(Filled(free, type_of_end, [cell[end] for cell in cells]))
+                    filled_columns.append(Filled(free, type_of_end, [cell[end] for cell in cells]))
     marks = [_marks(columns, line) for line in errors or ()]
     if any(marks):
-        found.append(Filled(_free(MARKS, taken), "text", marks))
-    return found
+        filled_columns.append(Filled(_free(MARKS, taken), "text", marks))
+    return filled_columns
 
 
 def _free(name: str, taken: set[str]) -> str:

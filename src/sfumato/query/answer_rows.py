@@ -32,7 +32,10 @@ def by_level(
     levels: int,
     members: Sequence[Sequence[int]],
 ) -> Iterator[ByLevel]:
-    """One part for each aggregate, of the parts of each level; see ``Rows``."""
+    """For each aggregate, the parts that were measured for it at each level, as one part.
+
+    ``members`` are the groups of each row, numbered over all levels in turn (``Rows``).
+    """
     count = len(parts) // levels
     ends = list(accumulate(parts[level * count].count for level in range(levels)))
     places: list[tuple[int, int]] = []

@@ -111,7 +111,7 @@ def chosen_clip(
 
 
 def units_seen(price: Price) -> int:
-    """About how many units must have a size so that their count is told from noise, at a price.
+    """About how many units of one size it takes for their count to stand out from the noise.
 
     >>> units_seen(Price(epsilon=Fraction(1, 100)))
     300

@@ -82,7 +82,7 @@ def with_limits(dataset: Dataset, table: str, learnt: dict[str, int]) -> Dataset
 
 
 def learnt_limit(place: Fraction, groups: int | None) -> int:
-    """The limit at a released place among the powers of two; at most ``groups``.
+    """The limit that a released quantile names: 2 to the power ``place``, at most ``groups``.
 
     >>> learnt_limit(Fraction(3), None), learnt_limit(Fraction(3), 5)
     (8, 5)

@@ -161,23 +161,23 @@ def opened_plan(
     patience.require()
     # what is tried there is tried under the settings of the run
     with SILENCE:
-        given = task.ready(asker.dataset)
-    if given is NO_PLAN:
+        ready_plan = task.ready(asker.dataset)
+    if ready_plan is NO_PLAN:
         return Opened(NO_PLAN)
-    plan = copied(given)
+    plan = copied(ready_plan)
     require_proved(plan, asker.dataset)
     engine.wait(patience)
     if isinstance(plan, BoundedCube):
-        return Opened(plan, cube=engine.cube(plan, patience), given=given)
+        return Opened(plan, cube=engine.cube(plan, patience), given=ready_plan)
     if isinstance(plan, BoundedRows):
-        return Opened(plan, rows=engine.rows(plan, token(), patience), given=given)
+        return Opened(plan, rows=engine.rows(plan, token(), patience), given=ready_plan)
     if isinstance(plan, OpenCube):
-        return _opened_cube(plan, given, engine, patience)
+        return _opened_cube(plan, ready_plan, engine, patience)
     if isinstance(plan, OpenRows):
-        return _opened_rows(plan, given, engine, patience)
+        return _opened_rows(plan, ready_plan, engine, patience)
     if isinstance(plan, Levels):
-        return Opened(plan, reads=_reads(plan.questions, engine, patience), given=given)
-    return Opened(plan, engine.ready(plan, token(), patience), given=given)
+        return Opened(plan, reads=_reads(plan.questions, engine, patience), given=ready_plan)
+    return Opened(plan, engine.ready(plan, token(), patience), given=ready_plan)
 
 
 def _reads(
@@ -191,7 +191,7 @@ def _reads(
 
 def _opened_cube(
     plan: OpenCube,
-    given: Plan,
+    ready_plan: Plan,
     engine: Engine,
     patience: Patience,
 ) -> Opened:
@@ -203,12 +203,12 @@ def _opened_cube(
     def opener(cube: BoundedCube) -> AbstractContextManager[Marginals]:
         return engine.cube(cube, patience)
 
-    return Opened(plan, reads=reads, cubes=opener, given=given)
+    return Opened(plan, reads=reads, cubes=opener, given=ready_plan)
 
 
 def _opened_rows(
     plan: OpenRows,
-    given: Plan,
+    ready_plan: Plan,
     engine: Engine,
     patience: Patience,
 ) -> Opened:
@@ -221,7 +221,7 @@ def _opened_rows(
     def opener(rows: BoundedRows) -> AbstractContextManager[UnitRows]:
         return engine.rows(rows, key, patience)
 
-    return Opened(plan, reads=reads, listed=opener, given=given)
+    return Opened(plan, reads=reads, listed=opener, given=ready_plan)
 
 
 def _carried_out(order: _Order, opened: Opened, ledger: Ledger) -> Stored:

@@ -178,8 +178,10 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """How a grouping set is measured: ``copies`` groups of a bounded plan are added up in each of
-    its own.
+    """How one grouping set (of ROLLUP, CUBE) is measured.
+
+    The plan may have finer groups than the set: each group of the set is then the sum of
+    ``copies`` groups of the plan.
     """
 
     bounded: Bounded
@@ -200,13 +202,13 @@ def plan_for_price(
     question: Question,
     dataset: Dataset,
     price: Price,
-    kept: Mapping[str, int] = UNPREPARED,
+    layouts: Mapping[str, int] = UNPREPARED,
     *,
     collects_codes: bool = True,
 ) -> Planned:
     """The plan with the least error at a stated epsilon or rho.
 
-    ``kept`` are the prepared layouts, ``collects_codes`` is that of the engine.
+    ``layouts`` are the prepared layouts, ``collects_codes`` is that of the engine.
 
     Raises:
         WrongUse: there is a delta, but nothing in the question spends one; or an interval of
@@ -217,13 +219,13 @@ def plan_for_price(
     raw = _counted(question.raw)
     raw = with_leaves(raw, ends=price.interval, collects_codes=collects_codes)
     _require_delta(raw, price)
-    bounded = compile_plan(raw, dataset, norm, kept)
+    bounded = compile_plan(raw, dataset, norm, layouts)
     total = price.epsilon if price.epsilon is not None else price.rho
     assert total is not None, "a price without a target has an epsilon or a rho"
     shares = _shares(bounded, total, dict(question.twins))
     pairs = zip(bounded.parts, shares, strict=True)
     mechanisms = tuple(_mechanism(part, bounded, share, price.delta) for part, share in pairs)
-    notes = (*question.notes, *layout_notes(bounded, dataset, kept))
+    notes = (*question.notes, *layout_notes(bounded, dataset, layouts))
     return Planned(question, bounded, mechanisms, notes)
 
 
@@ -344,7 +346,7 @@ def plans_for_target(
     wanted: Wanted,
     *,
     concentrated: bool,
-    kept: Mapping[str, int] = UNPREPARED,
+    layouts: Mapping[str, int] = UNPREPARED,
 ) -> list[Planned]:
     """One plan for each noise law that meets the wanted error within ``max_epsilon``.
 
@@ -362,12 +364,12 @@ def plans_for_target(
             remedy="Ask with epsilon= or rho=; sfumato preview shows the error that it buys.",
         )
     norms = (Norm.L1, Norm.L2) if concentrated else (Norm.L1,)
-    candidates = [Grouping(question, dataset, norm, kept) for norm in norms]
+    candidates = [Grouping(question, dataset, norm, layouts) for norm in norms]
     plans = []
     for grouping in candidates:
         levels = grouping.cheapest(wanted, price.most)
         if levels is not None:
-            plans.append(_planned(grouping, levels, wanted, kept))
+            plans.append(_planned(grouping, levels, wanted, layouts))
     if not plans:
         raise _unreachable(candidates, wanted, price)
     return plans
@@ -377,7 +379,7 @@ def _planned(
     grouping: Grouping,
     levels: Sequence[LevelCost],
     wanted: Wanted,
-    kept: Mapping[str, int],
+    layouts: Mapping[str, int],
 ) -> Planned:
     """The plan that measures these levels."""
     mechanisms = []
@@ -387,7 +389,7 @@ def _planned(
         mechanisms += [_mechanism(part, bounded, cost, None) for part, cost in pairs]
     question, every = grouping.question, grouping.every
     finest = grouping.bounded(every)
-    notes = (*question.notes, *wanted.notes, *layout_notes(finest, grouping.dataset, kept))
+    notes = (*question.notes, *wanted.notes, *layout_notes(finest, grouping.dataset, layouts))
     if [each.level.keys for each in levels] == [every]:
         return Planned(question, finest, tuple(mechanisms), notes)
     names = "; ".join(level_name(question, each.level.keys) for each in levels)

@@ -114,7 +114,10 @@ def _widened_join(join: KeyJoin, columns: Wide) -> KeyJoin:
 
 
 def through_bounds(expression: Scalar, columns: Wide) -> Scalar:
-    """The expression over wide columns with the codes that it has over the declared ones."""
+    """Rewrites an expression to read wide columns, each clipped to its declared bounds.
+
+    So its codes are those that it has over the declared columns.
+    """
 
     def clipped(leaf: Leaf) -> Scalar:
         if not isinstance(leaf, Field) or leaf.column not in columns:

@@ -107,7 +107,7 @@ def connect(
     # before the data is opened, so that nothing is held meanwhile
     _wait(ledger, wait)
     with ExitStack() as failed:
-        opened_engine, kept = _engine(declared, engine, prepared)
+        opened_engine, layouts = _engine(declared, engine, prepared)
         failed.callback(opened_engine.close)
         opened, let_go = _opened(ledger, ledger_key, wait)
         failed.callback(let_go, opened)
@@ -120,7 +120,7 @@ def connect(
             opened,
             analyst=analyst,
             purpose=purpose,
-            kept=kept,
+            kept=layouts,
             let_go=let_go,
             states=_states(states, ledger),
             is_owners=_is_owners(analyst, ledger),

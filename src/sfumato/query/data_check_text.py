@@ -26,7 +26,7 @@ _NAMED = 10
 
 
 def share(part: int, whole: int) -> str:
-    """A share as a percentage; "0.0%" and "100.0%" are said of nothing else.
+    """A share as a percentage; "0.0%" only if there is none, "100.0%" only if it is the whole.
 
     >>> share(1, 8), share(1, 10_000), share(9_999, 10_000), share(8, 8)
     ('12.5%', '<0.1%', '>99.9%', '100.0%')

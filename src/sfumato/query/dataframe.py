@@ -380,13 +380,14 @@ def frame(
     return Frame(_table(name), ask, foresee, declared=declared, joined=(name,))
 
 
-def _expression(given: object) -> Expression:
+def _expression(argument: object) -> Expression:
     """The argument, if it is an expression (else WrongUse)."""
-    if not isinstance(given, Expression):
+    if not isinstance(argument, Expression):
         raise WrongUse(
-            f"{type(given).__name__} is no expression.", allowed='sf.col("age") >= 65, sf.count()'
+            f"{type(argument).__name__} is no expression.",
+            allowed='sf.col("age") >= 65, sf.count()',
         )
-    return given
+    return argument
 
 
 def _table(name: str) -> str:

@@ -74,25 +74,25 @@ def checks(question: Question, bounded: Bounded) -> tuple[Check, ...]:
     Raises:
         UnsupportedSql: no limit can change the answer, and no aggregate reads a bounded column.
     """
-    made = []
+    checks = []
     # the pruned plan: which of several rows comes first depends on the columns that are read
     raw = bounded.tracked.raw
     limits = tuple(_limits(bounded))
     if limits:
         relation = _contributions(raw, limits)
         exceeded = [limit.exceeded for limit in limits]
-        made.append(_check(question, "limits", relation, exceeded, units=True))
+        checks.append(_check(question, "limits", relation, exceeded, units=True))
     relation, values = _beyond(raw)
     # a question that only counts units may have no limit of rows
     if values and (bounded.tracked.unit is None or bounded.tracked.limits.rows is not None):
-        made.append(_check(question, "bounds", relation, values, units=False))
-    if not made:
+        checks.append(_check(question, "bounds", relation, values, units=False))
+    if not checks:
         raise UnsupportedSql(
             "There is nothing to diagnose in this question: no limit of a unit can bind, "
             "and no aggregate reads a column with declared bounds as it is.",
             remedy="Ask it with query: its bias says what its intervals do not hold.",
         )
-    return tuple(made)
+    return tuple(checks)
 
 
 def _check(
@@ -110,14 +110,14 @@ def _check(
         for read in (Statistic.MEAN, Statistic.SUM, Statistic.COUNT):
             items.append(Item(f"{value.name} ({read.value})", Estimate(index, read)))
     text = f"{name} of: {question.text}"
-    asked = replace(
+    share_question = replace(
         question,
         text=text,
         raw=raw,
         output=Output(tuple(items)),
         notes=(),
     )
-    return Check(asked, units, tuple(value.name for value in values))
+    return Check(share_question, units, tuple(value.name for value in values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,14 +172,16 @@ def _limits(bounded: Bounded) -> Iterator[_Limit]:
         return
     limits = tracked.limits
     rows = tracked.limits.rows
-    kept = [isinstance(aggregate, CountUnits | CountDistinct) for aggregate in raw.aggregates]
-    linear = not all(kept)
+    are_distinct = [
+        isinstance(aggregate, CountUnits | CountDistinct) for aggregate in raw.aggregates
+    ]
+    linear = not all(are_distinct)
     spread = not is_one_group(raw.relation, [key.value.expression for key in raw.keys])
     where = " in a group" if raw.keys else ""
     if linear and rows is not None:
         yield _counted("rows", rows, f"more than {rows} rows{where}")
     few = limits.in_groups
-    if few is not None and spread and (raw.is_open or any(kept)):
+    if few is not None and spread and (raw.is_open or any(are_distinct)):
         yield _Limit("groups", None, Summary.COUNT, few, f"in more than {few} groups")
     most = limits.in_all if spread and not raw.is_open else limits.total
     if linear and most is not None and rows is not None:

@@ -272,10 +272,10 @@ class Released:
 
 @dataclass(frozen=True, slots=True)
 class ByLevel:
-    """One aggregate of grouping sets that were measured apart.
+    """One aggregate of a statement whose grouping sets were measured separately, as levels.
 
-    Each row is a row of one of the levels: ``places`` has its level and its row there. It is read
-    as a ``Released`` is.
+    It is read as a ``Released`` is. ``places`` has for each row of the answer the level that
+    measured it, and its row there.
     """
 
     levels: tuple[Released, ...]

@@ -288,16 +288,16 @@ def _limited(aggregate: Aggregate, bounded: Bounded, below: str) -> Iterator[str
     """The bias of the limits of a unit."""
     name = aggregate.title
     limits = bounded.tracked.limits
-    kept = bounded.tracked.kept
+    kept_rows = bounded.tracked.kept
     match aggregate.counts:
         case "":
-            if kept is None:
+            if kept_rows is None:
                 yield (
                     f"{name}: units beyond the row and group limits "
                     "weigh less than in the raw data."
                 )
         case "units":
-            if limits.groups or limits.total or kept:
+            if limits.groups or limits.total or kept_rows:
                 yield f"{name}: {below}units beyond the limits are missing from it."
         case "values":
             yield (

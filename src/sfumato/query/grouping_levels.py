@@ -29,9 +29,12 @@ def size_of(key: GroupKey) -> int:
     return len(key.codes or ()) + key.missing
 
 
-def copies_of(keys: Iterable[int], kept: Collection[int], sizes: Sequence[int]) -> int:
-    """The number of groups by ``keys`` that a group by those of them that are ``kept`` adds up."""
-    return math.prod(sizes[key] for key in keys if key not in kept)
+def copies_of(keys: Iterable[int], coarser_keys: Collection[int], sizes: Sequence[int]) -> int:
+    """How many groups by all ``keys`` make up one group by those of them in ``coarser_keys``.
+
+    ``sizes`` are the numbers of groups of each key.
+    """
+    return math.prod(sizes[key] for key in keys if key not in coarser_keys)
 
 
 def level_name(question: Question, keys: Sequence[int]) -> str:
@@ -85,7 +88,7 @@ class Grouping:
         levels = {self.every}
         if len(self.sets) > 1 or self.sets != (self.every,):
             levels, _ = self.roughly_cheapest(wanted)
-        found = []
+        level_costs = []
         least: dict[tuple[int, int, int, Fraction], Fraction | None] = {}
         for level, copies_of_sets in self._served(levels).items():
             bounded = self.bounded(level)
@@ -101,9 +104,9 @@ class Grouping:
             known = tuple(cost for cost in costs if cost is not None)
             if len(known) < len(costs):
                 return None
-            found.append(LevelCost(Level(level, bounded, tuple(copies_of_sets)), known))
-        total = sum((cost for each in found for cost in each.costs), Fraction(0))
-        return found if total <= most else None
+            level_costs.append(LevelCost(Level(level, bounded, tuple(copies_of_sets)), known))
+        total = sum((cost for each in level_costs for cost in each.costs), Fraction(0))
+        return level_costs if total <= most else None
 
     def roughly_cheapest(self, wanted: Wanted) -> tuple[set[tuple[int, ...]], Fraction]:
         """The levels with the least cost, and that cost within a few hundredths."""

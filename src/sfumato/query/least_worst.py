@@ -71,14 +71,14 @@ def relative_error(preview: Preview, size: int) -> Fraction | None:
     A count is compared with the rows, a sum with as many of the largest value, a mean or a
     deviation with the declared range, a variance with its square.
     """
-    found: list[Fraction] = []
+    shares: list[Fraction] = []
     for item in preview.planned.question.output.items:
         estimate = item.expression
         if isinstance(estimate, Estimate):
             (line,) = preview.of_estimate(item.name, estimate, _LEVEL, (size,))[:1]
             error: Any = line.get("rank_error", line["half_width"])
-            found.append(Fraction(error) / _largest(preview, estimate, size))
-    return max(found, default=None)
+            shares.append(Fraction(error) / _largest(preview, estimate, size))
+    return max(shares, default=None)
 
 
 def _largest(preview: Preview, estimate: Estimate, size: int) -> Fraction:

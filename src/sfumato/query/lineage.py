@@ -37,7 +37,7 @@ class Origin:
 
 
 def origin(relation: Relation, *expressions: Scalar) -> Origin:
-    """The lineage of expressions over the rows of a relation.
+    """The declared columns that expressions over the rows of a relation depend on.
 
     >>> from sfumato.metadata.column import Integer
     >>> from sfumato.plan.relation import Scan

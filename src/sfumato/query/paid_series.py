@@ -81,14 +81,14 @@ def require_paid(
         entry = rows.entry(row.chain, row.seq)
         return None if entry is None else (row, read_json(entry.body))
 
-    found = readable(lambda: ledger.store.read(find))
-    if found is None:
+    row_and_body = readable(lambda: ledger.store.read(find))
+    if row_and_body is None:
         raise UnknownName(
             f"No run {shown(charge)}.",
             allowed="the whole id of a charge that this account has paid",
             remedy="sfumato ledger log lists them.",
         )
-    row, body = found
+    row, body = row_and_body
     if row.question != _names(series, asker).question:
         raise _another(series, row.id, body)
     if row.state not in _OPEN:

@@ -27,10 +27,10 @@ def compile_plan(
     plan: Raw,
     dataset: Dataset,
     norm: Norm,
-    kept: Mapping[str, int] = UNPREPARED,
+    layouts: Mapping[str, int] = UNPREPARED,
 ) -> Bounded:
-    """Compiles a raw plan into one bounded in ``norm``; ``kept`` are the prepared layouts."""
-    context = Context(dataset, norm, kept)
+    """Compiles a raw plan into one bounded in ``norm``; ``layouts`` are the prepared layouts."""
+    context = Context(dataset, norm, layouts)
     first, second, third, fourth, last = PASSES
     tracked = second(first(plan, context), context)
     limited = third(tracked, context)

@@ -172,7 +172,7 @@ def price(
 def cost_alone(
     *, epsilon: Number | None = None, rho: Number | None = None, delta: Number | None = None
 ) -> Price:
-    """The price of what takes no target error: an epsilon or a rho.
+    """The price of a task that cannot be asked for by a wanted error: an epsilon or a rho.
 
     Raises:
         WrongUse: there is not exactly one of epsilon and rho.

@@ -238,14 +238,16 @@ def named(questions: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
     >>> named(["SELECT 1", "SELECT 2"])
     {'1': 'SELECT 1', '2': 'SELECT 2'}
     """
-    found: dict[Any, Any] = {}
+    statements: dict[Any, Any] = {}
     if isinstance(questions, Mapping):
-        found = dict(questions)
+        statements = dict(questions)
     elif isinstance(questions, list | tuple):
-        found = {str(place): text for place, text in enumerate(questions, start=1)}
-    if not found or not all(isinstance(text, str) for pair in found.items() for text in pair):
+        statements = {str(place): text for place, text in enumerate(questions, start=1)}
+    if not statements or not all(
+        isinstance(text, str) for pair in statements.items() for text in pair
+    ):
         raise WrongUse(f"questions={shown(questions)}.", allowed='{"name": "SELECT ...", ...}')
-    return found
+    return statements
 
 
 @contextmanager

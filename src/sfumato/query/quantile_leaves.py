@@ -20,9 +20,10 @@ MOST_GROUPS = 2**12
 
 
 def with_leaves(raw: Raw, *, ends: bool, collects_codes: bool) -> Raw:
-    """The plan with the leaves of its quantiles; with ``ends``, their intervals are selected too.
+    """Sets from how coarse a grid the quantiles of a plan are selected (the leaves of the grid).
 
-    ``collects_codes`` is the engine's.
+    With ``ends``, the ends of their intervals are selected too. ``collects_codes``: the engine can
+    collect every code that has a row, so no grid is needed for its sake.
 
     Raises:
         WrongUse: ends, and nothing in the plan is a quantile.

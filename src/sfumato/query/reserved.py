@@ -35,7 +35,7 @@ _AHEAD = 2
 
 
 def stated(event: Event, cells: object) -> tuple[int | None, ...]:
-    """Checks the ``cells`` of a task against the additive steps of its event.
+    """Returns the ``cells`` of a task, checked: at most one size for each additive step.
 
     Raises:
         WrongUse: they are not sizes, or there are more of them than additive steps.
@@ -177,7 +177,7 @@ class Reserved:
 
 
 def plan_of(event: Event) -> Event:
-    """The plan of a block, whose steps are what is done; any other event itself."""
+    """The event whose steps are carried out: of a ``Block``, the event in it; else the event."""
     if isinstance(event, Block):
         return event.event
     return event

@@ -119,7 +119,7 @@ def is_as_exact(released: Released, mechanism: Mechanism) -> bool:
 
 
 def is_no_noisier(one: Mechanism, other: Mechanism) -> bool:
-    """Whether a release through one mechanism serves where another one is asked for."""
+    """Whether a stored release through ``one`` is at least as exact as one through ``other``."""
     if isinstance(one, GridQuantiles) and isinstance(other, GridQuantiles):
         return all(mine >= wanted for mine, wanted in zip(one.rates, other.rates, strict=True))
     if isinstance(one, AdditiveMechanism) and isinstance(other, AdditiveMechanism):

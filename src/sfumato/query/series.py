@@ -51,9 +51,9 @@ _FIRST = 1
 class Series(Protocol):
     """A question that is answered in pieces, which ``Session.open_series`` opens.
 
-    ``kind``, ``line`` and ``form`` are as in ``Task``. ``event`` is a ``Composed`` or a
-    ``Repeated``, or a ``Block`` of one; its parts, in order, are the events of the pieces. Or it is
-    a ``Stream``, which is the event of each piece: all of them together cost it once.
+    ``kind``, ``line`` and ``form`` are as in ``Task``. ``event`` is that of all pieces together:
+    either a ``Composed``, a ``Repeated`` or a ``Block`` of one, whose parts in order are the events
+    of the pieces; or a ``Stream``, which each piece names as its event and which is paid once.
     """
 
     @property
@@ -83,8 +83,9 @@ SERIES = ("event", "form", "kind", "line", "piece")
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """The asker of a series, with the engine, ledger and door that compute its pieces.
+    """Who asks for the pieces of a series, and the parts of the session that compute them.
 
+    ``door`` refuses a piece once the session is closed.
     ``states`` is the folder of the secret states of streams; None: no stream can be opened.
     """
 
@@ -179,7 +180,7 @@ class OpenSeries:
             past = self._past(place)
             if past is not None:
                 past.require()
-            told = stated(part, task.cells), sized(task.size)
+            cells_and_size = stated(part, task.cells), sized(task.size)
             if not is_same(task.event, part):
                 raise WrongUse(
                     f"Piece {place} does not do what was reserved for it.",
@@ -187,7 +188,7 @@ class OpenSeries:
                 )
             opened = opened_plan(task, self._worker.asker, self._worker.engine, patience)
             try:
-                body, failed = self._carried_out(task, told, place, opened)
+                body, failed = self._carried_out(task, cells_and_size, place, opened)
             except BaseException:
                 abandon(self._worker.ledger, self.charge, self._leave())
                 raise
@@ -198,18 +199,18 @@ class OpenSeries:
     def _carried_out(
         self,
         task: Task,
-        told: tuple[tuple[int | None, ...], int | None],
+        cells_and_size: tuple[tuple[int | None, ...], int | None],
         place: int,
         opened: Opened,
     ) -> tuple[bytes | None, str]:
         """Runs a piece: begin, draw, run, append, in this order.
 
-        ``told`` are the cells and the size that the task has stated.
+        ``cells_and_size`` are the cells and the size that the task has stated.
         """
         ledger = self._worker.ledger
         charge = self.charge
         fence = self._begun.fence
-        (cells, size), part = told, part_of(self._event, place)
+        (cells, size), part = cells_and_size, part_of(self._event, place)
         ledger.begin(charge, place, fence=fence)
         self._begun.begun = place
         curator = Curator(charge, Reserved(part, drawn(part, cells)), opened, self._past(place))

@@ -223,11 +223,11 @@ class Session:
         """
         self._door.require_open()
         patience = patience_of(stop, time_limit)
-        asked = price(
+        stated_price = price(
             epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon
         ).buying(interval=interval)
         require_values(values)
-        naming = partial(name_of, sql, parameters, asked, self._asker, values)
+        naming = partial(name_of, sql, parameters, stated_price, self._asker, values)
         name = naming()
         known = self._known.find(name)
         if known is not None:
@@ -235,7 +235,7 @@ class Session:
             if body is not None:
                 return Answer(body, recalled=True)
         with self._door.inside():
-            question = Resolver(sql, parameters, asked, self.dataset, values)
+            question = Resolver(sql, parameters, stated_price, self.dataset, values)
             answer, as_asked = persistently(
                 lambda: self._statements.answer(question, key or "", patience), patience
             )
@@ -507,14 +507,14 @@ class Session:
         self._door.require_open()
         notes: tuple[str, ...] = ()
         if error is not None or max_epsilon is not None:
-            asked = price(
+            stated_price = price(
                 epsilon=epsilon,
                 rho=rho,
                 delta=delta,
                 error=error,
                 max_epsilon=max_epsilon,
             )
-            task, notes = self._cheapest_marginals(table, cliques, asked)
+            task, notes = self._cheapest_marginals(table, cliques, stated_price)
         else:
             allowed = allowance(epsilon=epsilon, rho=rho, delta=delta)
             task = marginals_task(self._asker.dataset, table, cliques, allowed)
@@ -529,12 +529,14 @@ class Session:
         self,
         table: str,
         cliques: Sequence[Sequence[str]],
-        asked: Price,
+        stated_price: Price,
     ) -> tuple[MarginalsTask, tuple[str, ...]]:
         """The task with a wanted error that is stored, or takes the least share of what is left."""
         asker, balances = self._asker, self.balances()
         concentrated = all(balance.gates.rho is not None for balance in balances)
-        tasks = tasks_for_error(asker.dataset, table, cliques, asked, concentrated=concentrated)
+        tasks = tasks_for_error(
+            asker.dataset, table, cliques, stated_price, concentrated=concentrated
+        )
 
         def is_stored(task: MarginalsTask) -> bool:
             names = asker.names(task.kind, task.form, task.event)

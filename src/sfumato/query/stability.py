@@ -138,15 +138,15 @@ def _limits(aggregate: Aggregate, plan: Tracked) -> tuple[int, int, int]:
         return rows, touched, rows
     groups = limits.groups if limits.groups is not None else plan.groups
     assert groups is not None, "the pass 'limit' refuses open keys without a group limit"
-    kept = groups if limits.total is None else min(groups, limits.total)
+    touched_groups = groups if limits.total is None else min(groups, limits.total)
     if isinstance(aggregate, CountUnits):
-        return 1, kept, kept
+        return 1, touched_groups, touched_groups
     assert limits.rows is not None, (
         "the pass 'limit' refuses a linear aggregate without a row limit"
     )
     if isinstance(aggregate, CountDistinct):
         values = limits.rows if limits.total is None else min(limits.rows, limits.total)
-        return values, kept, values * kept
+        return values, touched_groups, values * touched_groups
     total = limits.rows * groups if limits.total is None else limits.total
     return limits.rows, groups, total
 

@@ -230,5 +230,5 @@ class Statements:
         balances = self.ledger.balances(*self.asker.path)
         concentrated = all(balance.gates.rho is not None for balance in balances)
         return plans_for_target(
-            question, dataset, price, goal, concentrated=concentrated, kept=self.prepared
+            question, dataset, price, goal, concentrated=concentrated, layouts=self.prepared
         )

@@ -48,7 +48,7 @@ MOST_KEPT = 2**24
 
 
 class NoPlan(Enum):
-    """What a task is ready with that reads nothing, because its units report by themselves."""
+    """The plan of a task that reads no data, because its units report by themselves (telemetry)."""
 
     NO_PLAN = "no plan"
 
@@ -59,10 +59,13 @@ NO_PLAN = NoPlan.NO_PLAN
 class Opened:
     """The data of one charge, opened for one bounded plan on first use. A context manager.
 
-    With ``NO_PLAN`` it holds nothing that a statistic could read. It is passed only to the
-    ``exact`` method of statistics. ``Levels`` have the questions of ``reads``; so has an
-    ``OpenCube``, and ``cubes`` opens a cube that it admits; so have ``OpenRows``, and ``listed``
-    opens rows that they admit.
+    It is passed only to the ``exact`` method of statistics. What can be read depends on the plan:
+
+    * ``NO_PLAN``: nothing.
+    * One question, cube or list of rows: that one (``read``, ``cube``, ``rows``).
+    * ``Levels``, ``OpenCube``, ``OpenRows``: their questions (``reads``). An ``OpenCube`` also the
+      cubes that it admits (``cubes``), ``OpenRows`` the rows that they admit (``listed``).
+
     ``given`` is the plan of the task, of which ``plan`` is a copy.
 
     Guarantees:
@@ -163,15 +166,15 @@ class Opened:
                 raise InvalidDeclaration("No cube is open.")
             self._marginals = self._left.enter_context(self._cube)
         # many steps of a task may read the same marginal
-        kept = self._cells.get(tuple(clique))
-        if kept is None:
-            (kept,) = self._marginals.marginals([clique])
-            kept.setflags(write=False)
-            if kept.size > self._free:
+        marginal_cells = self._cells.get(tuple(clique))
+        if marginal_cells is None:
+            (marginal_cells,) = self._marginals.marginals([clique])
+            marginal_cells.setflags(write=False)
+            if marginal_cells.size > self._free:
                 self._cells, self._free = {}, MOST_KEPT
-            self._cells[tuple(clique)] = kept
-            self._free -= kept.size
-        return kept
+            self._cells[tuple(clique)] = marginal_cells
+            self._free -= marginal_cells.size
+        return marginal_cells
 
     def unit_rows(self, plan: BoundedRows) -> UnitRows:
         """The rows of all units, or of the units of a sample.
@@ -327,8 +330,8 @@ class BoundedStatistic(ABC, Generic[E]):
 
 
 class GroupedScores(BoundedStatistic[list[Integers]]):
-    """Scores of the candidates of some groups, of each of which one candidate is selected.
+    """Scores of candidates in groups; one candidate of each group is selected.
 
-    ``distance`` bounds by how much the sum of any tuple of scores, one of each group, moves: not
-    each score alone.
+    ``distance`` bounds a sum: take one candidate of each group, then their scores added up change
+    by at most the distance between neighbours, whichever were taken.
     """

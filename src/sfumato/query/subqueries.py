@@ -68,10 +68,11 @@ Policy: TypeAlias = Callable[[Step], Answer | None]
 
 
 class Resolver:
-    """Resolves the sub-queries and ``sf.AUTO`` limits of one question.
+    """Replaces the sub-queries and ``sf.AUTO`` limits of a question by their answers.
 
-    A policy answers each of them. If it has no answer, a placeholder takes its place, and the step
-    that contains it is ``guessed``. ``guesses`` counts the placeholders of the latest ``resolve``;
+    Each is a step of its own. A policy (asking it, or looking for a stored answer) gives its
+    answer. If it gives none, a placeholder takes its place, and the step that contains it is
+    ``guessed``. ``guesses`` counts the placeholders of the latest ``resolve``;
     ``doubtful`` is set if one of them stands for an answer that may be NULL.
     """
 

@@ -147,14 +147,16 @@ def released_parts(released: Mapping[str, Json]) -> list[AnyReleased]:
 
 def _rows(output: Output, parts: Sequence[AnyReleased], groups: Sequence[Group]) -> list[int]:
     """The shown rows in order: HAVING, ORDER BY, OFFSET and LIMIT applied to released numbers."""
-    kept = list(range(len(groups)))
+    shown_rows = list(range(len(groups)))
     if output.having is not None:
         having = output.having
-        kept = [row for row in kept if value_of(having, parts, row, groups[row]) is True]
+        shown_rows = [
+            row for row in shown_rows if value_of(having, parts, row, groups[row]) is True
+        ]
     for order in reversed(output.order):
-        kept = _sorted(kept, order, parts, groups)
+        shown_rows = _sorted(shown_rows, order, parts, groups)
     end = None if output.limit is None else output.offset + output.limit
-    return kept[output.offset : end]
+    return shown_rows[output.offset : end]
 
 
 def _sorted(
@@ -379,7 +381,7 @@ def _beyond_noise(
 
 
 def is_untold(error: Json) -> bool:
-    """Whether a cell says nothing, as ``Cell.untold``."""
+    """Whether an interval is the whole possible range, so that its cell cannot be told."""
     return isinstance(error, dict) and error.get("untold") is True
 
 

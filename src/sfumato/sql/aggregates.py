@@ -92,7 +92,7 @@ class Aggregates:
     ) -> None:
         self._scope = scope
         self._rows = rows
-        self._unlimited = frozenset(_unlimited(relation))
+        self._unlimited_columns = frozenset(_unlimited_columns(relation))
 
     def ask(self, node: exp.Expr) -> Ask:
         """Returns what an aggregate call asks for.
@@ -110,7 +110,7 @@ class Aggregates:
         if isinstance(node, exp.Count):
             return self._count(node, test)
         if isinstance(node, exp.CountIf):
-            both = _and(self._rows.test(node.this), test)
+            both = _conjunction(self._rows.test(node.this), test)
             passing = counted(number(1), both)
             return Moment(value_of(passing, _sql(node)), Statistic.COUNT)
         if isinstance(node, exp.ApproxDistinct):
@@ -133,7 +133,7 @@ class Aggregates:
         counts_rows = inner is None or isinstance(inner, exp.Star) or literal(inner) is not None
         if not counts_rows and self._scope.part(inner) is None:
             operand = counted(self._rows.countable(inner), test)
-            return Moment(value_of(operand, _name(inner)), Statistic.COUNT)
+            return Moment(value_of(operand, _column_name(inner)), Statistic.COUNT)
         if test is None:
             return CountRows()
         passing = kept(number(1), test)
@@ -160,7 +160,7 @@ class Aggregates:
                 "COUNT(DISTINCT text) with FILTER",
                 ("is not answered", "Put the condition into WHERE."),
             )
-        return CountDistinct(value_of(kept(typed, test), _name(nodes[0])))
+        return CountDistinct(value_of(kept(typed, test), _column_name(nodes[0])))
 
     def _number(self, node: exp.Expr, test: Scalar | None) -> Value:
         """Returns the operand of an aggregate of numbers."""
@@ -171,41 +171,41 @@ class Aggregates:
             )
         typed = self._rows.value(inner)
         if isinstance(typed, Words):
-            raise bounds_needed(f"{called(node)}({_name(inner)})", typed)
+            raise bounds_needed(f"{called(node)}({_column_name(inner)})", typed)
         if not isinstance(typed, Number | Truth):
             code_of(typed)
             raise UnsupportedSql(
-                f"{called(node)} of {_name(inner)!r}, which is {_described(typed)}.",
+                f"{called(node)} of {_column_name(inner)!r}, which is {_describe_value(typed)}.",
                 allowed="a number or a Boolean (its AVG is a share)",
-                remedy=_countable(typed, _name(inner)),
+                remedy=_countable(typed, _column_name(inner)),
             )
         if isinstance(typed, Truth) and test is None:
-            return value_of(typed, _name(inner))
-        value = value_of(kept(as_number(typed, inner), test), _name(inner))
+            return value_of(typed, _column_name(inner))
+        value = value_of(kept(as_number(typed, inner), test), _column_name(inner))
         self._require_limited(value, node, inner)
         return value
 
     def _quantile(self, node: exp.Expr, test: Scalar | None) -> Level:
         """Returns the quantile that MEDIAN, QUANTILE_CONT, MIN, MAX and the like ask for."""
-        operand, level = _operand(node)
+        operand, level = _quantile_operand(node)
         typed = self._rows.value(operand)
         if isinstance(typed, Words):
-            raise bounds_needed(f"{_called(node)} of {_name(operand)}", typed)
+            raise bounds_needed(f"{_aggregate_name(node)} of {_column_name(operand)}", typed)
         if not isinstance(typed, Number | Day):
             code_of(typed)
             raise UnsupportedSql(
-                f"{_called(node)} of {_name(operand)!r}, which is {_described(typed)}.",
+                f"{_aggregate_name(node)} of {_column_name(operand)!r}, which is {_describe_value(typed)}.",
                 allowed="a number or a date",
-                remedy=_countable(typed, _name(operand)),
+                remedy=_countable(typed, _column_name(operand)),
             )
         if level in (0, 1):
             extreme, at = ("MAX", "above") if level else ("MIN", "below")
             self._scope.note(
-                f"{extreme}({_name(operand)}) is the value that 0.5% lie {at}, found privately: "
+                f"{extreme}({_column_name(operand)}) is the value that 0.5% lie {at}, found privately: "
                 "the extreme itself is one person's."
             )
             level = HIGHEST if level else LOWEST
-        value = value_of(kept(typed, test), _name(operand))
+        value = value_of(kept(typed, test), _column_name(operand))
         self._require_limited(value, node, operand)
         return Level(value, level)
 
@@ -216,16 +216,20 @@ class Aggregates:
         operand: exp.Expr,
     ) -> None:
         """Refuses a value whose range depends on a number of rows without a declared limit."""
-        if not self._unlimited or isinstance(value.type, Text) or value.type.size < UNLIMITED:
+        if (
+            not self._unlimited_columns
+            or isinstance(value.type, Text)
+            or value.type.size < UNLIMITED
+        ):
             return
         for leaf in leaves(value.expression):
-            if isinstance(leaf, Field) and leaf.column.name in self._unlimited:
-                name = _called(node)
+            if isinstance(leaf, Field) and leaf.column.name in self._unlimited_columns:
+                name = _aggregate_name(node)
                 raise MissingDeclaration(
-                    f"{name} of {_name(operand)} has no bound: "
+                    f"{name} of {_column_name(operand)} has no bound: "
                     "no limit of the rows of a unit is declared.",
                     allowed="max_rows_total=, or max_rows= with max_groups=, in sf.Unit(...)",
-                    remedy=f"Or cut it in the question: {name}(LEAST({_name(operand)}, 100)).",
+                    remedy=f"Or cut it in the question: {name}(LEAST({_column_name(operand)}, 100)).",
                 )
 
 
@@ -251,13 +255,13 @@ def shared(asks: Iterable[Ask]) -> tuple[tuple[Aggregate, ...], dict[Ask, Estima
                 release = _release(value, statistic, statistics[value])
                 if _is_for(release, statistic):
                     statistic = Statistic.VALUE
-                estimates[ask] = Estimate(_place(places, release), statistic)
+                estimates[ask] = Estimate(_release_place(places, release), statistic)
             case Level(value, level):
                 every = tuple(sorted(levels[value]))
-                index = _place(places, quantiles(value, every))
+                index = _release_place(places, quantiles(value, every))
                 estimates[ask] = Estimate(index, place=every.index(level))
             case _:
-                estimates[ask] = Estimate(_place(places, ask))
+                estimates[ask] = Estimate(_release_place(places, ask))
     return tuple(places), estimates
 
 
@@ -282,12 +286,12 @@ def _is_for(release: Aggregate, statistic: Statistic) -> bool:
     return main.get(type(release)) is statistic
 
 
-def _place(places: dict[Aggregate, int], release: Aggregate) -> int:
+def _release_place(places: dict[Aggregate, int], release: Aggregate) -> int:
     """Returns the position of a release in the list of releases; a new one is appended."""
     return places.setdefault(release, len(places))
 
 
-def _operand(node: exp.Expr) -> tuple[exp.Expr, Fraction]:
+def _quantile_operand(node: exp.Expr) -> tuple[exp.Expr, Fraction]:
     """Returns the operand of a quantile, and its level from 0 (MIN) to 1 (MAX)."""
     match node:
         case exp.Median():
@@ -330,7 +334,7 @@ def _countable(typed: Typed, name: str) -> str:
     return f"GROUP BY {name} to count its values."
 
 
-def _described(typed: Typed) -> str:
+def _describe_value(typed: Typed) -> str:
     """Returns what a value is, for messages."""
     if not isinstance(typed, Null) and isinstance(leaf := code_of(typed), Field):
         return f"declared as {leaf.column.type!r}"
@@ -339,7 +343,7 @@ def _described(typed: Typed) -> str:
     )
 
 
-def _unlimited(relation: Relation) -> Iterable[str]:
+def _unlimited_columns(relation: Relation) -> Iterable[str]:
     """Yields the computed columns whose range depends on a number of rows without a limit."""
     if isinstance(relation, PerUnit):
         for computed in relation.columns:
@@ -351,24 +355,24 @@ def _unlimited(relation: Relation) -> Iterable[str]:
     if isinstance(relation, Ranked):
         yield relation.column.name
     for source in below(relation):
-        yield from _unlimited(source)
+        yield from _unlimited_columns(source)
 
 
-def _and(test: Scalar, other: Scalar | None) -> Scalar:
+def _conjunction(test: Scalar, other: Scalar | None) -> Scalar:
     """Returns the conjunction of a test and an optional one."""
     if other is None:
         return test
     return And((test, other))
 
 
-def _called(node: exp.Expr) -> str:
+def _aggregate_name(node: exp.Expr) -> str:
     """Returns the name of an aggregate, for messages."""
     if isinstance(node, exp.WithinGroup):
         return "A quantile"
     return called(node)
 
 
-def _name(node: exp.Expr) -> str:
+def _column_name(node: exp.Expr) -> str:
     """Returns the name of a column, or an expression as SQL text."""
     if isinstance(node, exp.Column):
         return node.name

@@ -45,73 +45,73 @@ class _Marks(TypedDict):
     cut: bool
 
 
-def add(one: Number, other: Number) -> Number:
+def add(left: Number, right: Number) -> Number:
     """Returns the sum of two numbers."""
-    first = known(one)
-    second = known(other)
+    first = known(left)
+    second = known(right)
     if isinstance(first, Fraction) and isinstance(second, Fraction):
         return number(first + second)
-    wrap, (left, right) = together([one, other])
-    if isinstance(right, Constant) and isinstance(right.value, int):
-        total = wrap(plus(left, right.value))
+    wrap, (left_code, right_code) = together([left, right])
+    if isinstance(right_code, Constant) and isinstance(right_code.value, int):
+        total = wrap(plus(left_code, right_code.value))
     else:
-        total = wrap(Arithmetic(Operation.ADD, left, right))
-    rounding = one.rounding + moved(one.step, total.step)
-    rounding += other.rounding + moved(other.step, total.step)
+        total = wrap(Arithmetic(Operation.ADD, left_code, right_code))
+    rounding = left.rounding + moved(left.step, total.step)
+    rounding += right.rounding + moved(right.step, total.step)
     total = replace(total, rounding=rounding)
-    for ratio, constant in ((one.ratio, other), (other.ratio, one)):
+    for ratio, constant in ((left.ratio, right), (right.ratio, left)):
         if ratio is not None and isinstance(known(constant), Fraction):
             above = add(ratio.above, multiply(constant, ratio.below))
             return _of_ratio(total, above, ratio)
     return total
 
 
-def negate(one: Number) -> Number:
+def negate(operand: Number) -> Number:
     """Returns the negative of a number."""
-    return _scaled(one, Fraction(-1))
+    return _scale_number(operand, Fraction(-1))
 
 
-def multiply(one: Number, other: Number) -> Number:
+def multiply(left: Number, right: Number) -> Number:
     """Returns the product of two numbers, exact up to 62 bits.
 
     A constant factor only changes the step.
     """
-    factor = known(one)
-    second = known(other)
+    factor = known(left)
+    second = known(right)
     if isinstance(factor, Fraction) and isinstance(second, Fraction):
         return number(factor * second)
     if isinstance(second, Fraction):
-        return _scaled(one, second)
+        return _scale_number(left, second)
     if isinstance(factor, Fraction):
-        return _scaled(other, factor)
-    square = one == other
-    lost, other_lost = _excess(largest(one.expression), largest(other.expression))
-    one = _coarser(one, lost)
-    other = _coarser(other, lost if square else other_lost)
-    product: Scalar = Arithmetic(Operation.MULTIPLY, one.expression, other.expression)
+        return _scale_number(right, factor)
+    square = left == right
+    lost, other_lost = _excess_bits(largest(left.expression), largest(right.expression))
+    left = _drop_bits(left, lost)
+    right = _drop_bits(right, lost if square else other_lost)
+    product: Scalar = Arithmetic(Operation.MULTIPLY, left.expression, right.expression)
     if square:
         product = Extreme(greatest=True, operands=(product, _ZERO))
-    size = largest(one.expression) * one.step
-    other_size = largest(other.expression) * other.step
-    rounding = one.rounding * other_size + other.rounding * (size + one.rounding)
-    step = one.step * other.step
+    size = largest(left.expression) * left.step
+    other_size = largest(right.expression) * right.step
+    rounding = left.rounding * other_size + right.rounding * (size + left.rounding)
+    step = left.step * right.step
     most = LARGEST - 2
     if largest(product) > most:
         # a comparison with it needs codes just beyond its range
         product = clipped(product, -most, most)
         rounding += 2 * step
-    return Number(product, step, rounding, **_marks(one, other))
+    return Number(product, step, rounding, **_marks(left, right))
 
 
-def divide(one: Number, other: Number, *, skips_zero: bool = False) -> Number:
-    """Returns the quotient one / other, truncated toward zero on the finest possible lattice.
+def divide(left: Number, right: Number, *, skips_zero: bool = False) -> Number:
+    """Returns the quotient left / right, truncated toward zero on the finest possible lattice.
 
-    ``skips_zero``: the result is NULL where ``other`` is zero; without it ``other`` must never be
+    ``skips_zero``: the result is NULL where ``right`` is zero; without it ``right`` must never be
     zero. Division by a quotient that may be zero multiplies by that quotient's divisor instead, so
     a quotient that is only rounded to zero never makes the result NULL.
 
     Raises:
-        UnsupportedSql: ``other`` may be zero, or the result is always NULL.
+        UnsupportedSql: ``right`` may be zero, or the result is always NULL.
 
     >>> from sfumato.metadata.column import Column, Integer
     >>> from sfumato.sql.typed import read
@@ -121,21 +121,21 @@ def divide(one: Number, other: Number, *, skips_zero: bool = False) -> Number:
     >>> divide(number(1), rate, skips_zero=True).ratio.below == small
     True
     """
-    divisor = known(other)
+    divisor = known(right)
     if isinstance(divisor, Fraction) and divisor:
-        return multiply(one, number(1 / divisor))
-    above = span(one.expression)
-    below = span(other.expression)
+        return multiply(left, number(1 / divisor))
+    above = span(left.expression)
+    below = span(right.expression)
     if below is not None and below[0] <= 0 <= below[1]:
         if not skips_zero:
             raise may_be_zero()
-        if other.ratio is not None:
-            dividend = multiply(one, _null_where_zero(other.ratio.below))
-            return divide(dividend, other.ratio.above, skips_zero=True)
+        if right.ratio is not None:
+            dividend = multiply(left, _null_where_zero(right.ratio.below))
+            return divide(dividend, right.ratio.above, skips_zero=True)
     if above is None or below is None or below == (0, 0):
         raise _always_null()
-    ends = _QuotientRange.of(one, other, above, below)
-    return _divided(one, other, ends, skips_zero=skips_zero)
+    ends = _QuotientRange.of(left, right, above, below)
+    return _divide_in_range(left, right, ends, skips_zero=skips_zero)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,73 +150,73 @@ class _QuotientRange:
     @classmethod
     def of(
         cls,
-        one: Number,
-        other: Number,
+        left: Number,
+        right: Number,
         above: tuple[int, int],
         below: tuple[int, int],
     ) -> "_QuotientRange":
-        """Returns the range of one / other, whose codes lie in ``above`` and ``below``."""
+        """Returns the range of left / right, whose codes lie in ``above`` and ``below``."""
         low, high = below
         # the divisors at which a quotient can be extreme: the ends, and those next to zero
         divisors = [code for code in (low, high, -1, 1) if code and low <= code <= high]
         ends = []
         for code in above:
             for divisor in divisors:
-                ends.append(Fraction(code) * one.step / (divisor * other.step))
+                ends.append(Fraction(code) * left.step / (divisor * right.step))
         size = max(abs(end) for end in ends)
-        least = min(abs(divisor) for divisor in divisors) * other.step
+        least = min(abs(divisor) for divisor in divisors) * right.step
         return cls(min(ends), max(ends), size, least)
 
 
-def _divided(
-    one: Number,
-    other: Number,
+def _divide_in_range(
+    left: Number,
+    right: Number,
     ends: _QuotientRange,
     *,
     skips_zero: bool,
 ) -> Number:
     """Returns the quotient of two numbers, on the finest step that keeps within 62 bits."""
-    exact = Ratio(one, other)
-    step = _quotient_step(one, other, ends.size)
-    if not _is_computed(one, other, step):
-        one, other = _fitted(one), _fitted(other)
-        step = _quotient_step(one, other, ends.size)
-    ratio = one.step / (other.step * step)
-    dividend = times(one.expression, ratio.numerator)
-    quotient: Scalar = Quotient(dividend, times(other.expression, ratio.denominator))
+    exact = Ratio(left, right)
+    step = _quotient_step(left, right, ends.size)
+    if not _is_computed(left, right, step):
+        left, right = _shorten_codes(left), _shorten_codes(right)
+        step = _quotient_step(left, right, ends.size)
+    ratio = left.step / (right.step * step)
+    dividend = times(left.expression, ratio.numerator)
+    quotient: Scalar = Quotient(dividend, times(right.expression, ratio.denominator))
     if skips_zero:
         # ``span`` of a divisor of both signs assumes that it may be as close to zero as 1
-        quotient = _within(quotient, ends.low, ends.high, step)
-    rounding = step + (one.rounding + other.rounding * ends.size) / ends.least
-    marks = _marks(one, other)
-    if step * NEGLIGIBLE > one.step:
+        quotient = _clip_quotient(quotient, ends.low, ends.high, step)
+    rounding = step + (left.rounding + right.rounding * ends.size) / ends.least
+    marks = _marks(left, right)
+    if step * NEGLIGIBLE > left.step:
         marks["cut"] = True
     return Number(quotient, step, rounding, exact, **marks)
 
 
-def _null_where_zero(one: Number) -> Number:
+def _null_where_zero(operand: Number) -> Number:
     """Returns the same number, NULL where it is zero."""
-    ends = span(one.expression)
+    ends = span(operand.expression)
     if ends is None or not ends[0] <= 0 <= ends[1]:
-        return one
-    is_zero = Compare(Comparison.EQ, one.expression, _ZERO)
-    expression = Case(((is_zero, Constant(None)),), one.expression)
-    return replace(one, expression=expression, ratio=None)
+        return operand
+    is_zero = Compare(Comparison.EQ, operand.expression, _ZERO)
+    expression = Case(((is_zero, Constant(None)),), operand.expression)
+    return replace(operand, expression=expression, ratio=None)
 
 
-def _quotient_step(one: Number, other: Number, size: Fraction) -> Fraction:
+def _quotient_step(left: Number, right: Number, size: Fraction) -> Fraction:
     """Returns the finest step for quotients up to ``size`` that needs no more than 62 bits."""
     step = finest_step(size)
-    while step < size and not _is_computed(one, other, step):
+    while step < size and not _is_computed(left, right, step):
         step *= 2
     return step
 
 
-def _is_computed(one: Number, other: Number, step: Fraction) -> bool:
+def _is_computed(left: Number, right: Number, step: Fraction) -> bool:
     """Whether a quotient with this step is computed within 62 bits."""
-    ratio = one.step / (other.step * step)
-    dividend = largest(one.expression) * ratio.numerator
-    divisor = largest(other.expression) * ratio.denominator
+    ratio = left.step / (right.step * step)
+    dividend = largest(left.expression) * ratio.numerator
+    divisor = largest(right.expression) * ratio.denominator
     return max(dividend, divisor) <= LARGEST
 
 
@@ -234,7 +234,7 @@ def _always_null() -> UnsupportedSql:
     return UnsupportedSql("An expression that is always NULL.", remedy="Leave it out.")
 
 
-def remainder(one: Number, divisor: Number) -> Number:
+def remainder(operand: Number, divisor: Number) -> Number:
     """Returns the remainder of a number divided by a constant, with the sign of the number.
 
     Raises:
@@ -245,7 +245,7 @@ def remainder(one: Number, divisor: Number) -> Number:
         raise UnsupportedSql(
             "MOD by something else than a positive constant.", remedy="MOD(column, 7)"
         )
-    parts = [(one.expression, one.step), (divisor.expression, divisor.step)]
+    parts = [(operand.expression, operand.step), (divisor.expression, divisor.step)]
     step, (left, right) = aligned(parts)
     ends = span(left)
     modulus = 0
@@ -259,67 +259,67 @@ def remainder(one: Number, divisor: Number) -> Number:
     high = min(ends[1], modulus - 1)
     within = clipped(rest, min(low, 0), max(high, 0))
     # rounding past a multiple changes the remainder by the whole divisor
-    return replace(_stepped(one, within, step, jump=size), nearest=one.nearest)
+    return replace(_step_function(operand, within, step, jump=size), nearest=operand.nearest)
 
 
-def floor(one: Number) -> Number:
+def floor(operand: Number) -> Number:
     """Returns the largest integer that is not greater than a number."""
-    return _stepped(one, floored(one.expression, one.step), Fraction(1))
+    return _step_function(operand, floored(operand.expression, operand.step), Fraction(1))
 
 
-def ceiling(one: Number) -> Number:
+def ceiling(operand: Number) -> Number:
     """Returns the smallest integer that is not less than a number."""
-    return negate(floor(negate(one)))
+    return negate(floor(negate(operand)))
 
 
-def rounded(one: Number, places: int = 0) -> Number:
+def rounded(operand: Number, places: int = 0) -> Number:
     """Returns the nearest multiple of 10^-places; halves are rounded away from zero."""
     step = Fraction(10) ** -places
-    ratio = one.step / step
+    ratio = operand.step / step
     if ratio.denominator == 1:
-        if largest(one.expression) * ratio.numerator > LARGEST:
-            return one
-        scaled = times(one.expression, ratio.numerator)
-        return Number(scaled, step, one.rounding, cut=one.cut)
+        if largest(operand.expression) * ratio.numerator > LARGEST:
+            return operand
+        scaled = times(operand.expression, ratio.numerator)
+        return Number(scaled, step, operand.rounding, cut=operand.cut)
     half = Fraction(1, 2)
-    ends = span(one.expression)
-    up = floored(one.expression, ratio, half)
+    ends = span(operand.expression)
+    up = floored(operand.expression, ratio, half)
     if ends is None or ends[0] >= 0:
-        return _stepped(one, up, step)
-    down = _negated(floored(_negated(one.expression), ratio, half))
-    is_positive = Compare(Comparison.GE, one.expression, _ZERO)
-    return _stepped(one, Case(((is_positive, up),), down), step)
+        return _step_function(operand, up, step)
+    down = _negate_code(floored(_negate_code(operand.expression), ratio, half))
+    is_positive = Compare(Comparison.GE, operand.expression, _ZERO)
+    return _step_function(operand, Case(((is_positive, up),), down), step)
 
 
-def truncated(one: Number) -> Number:
+def truncated(operand: Number) -> Number:
     """Returns the number truncated toward zero."""
-    exact = known(one)
+    exact = known(operand)
     if isinstance(exact, Fraction):
         return number(int(exact))
-    multiple = times(one.expression, one.step.numerator)
-    whole = Quotient(multiple, Constant(one.step.denominator))
-    return _stepped(one, whole, Fraction(1))
+    multiple = times(operand.expression, operand.step.numerator)
+    whole = Quotient(multiple, Constant(operand.step.denominator))
+    return _step_function(operand, whole, Fraction(1))
 
 
-def absolute(one: Number) -> Number:
+def absolute(operand: Number) -> Number:
     """Returns the absolute value of a number."""
-    signs = (one.expression, _negated(one.expression), _ZERO)
+    signs = (operand.expression, _negate_code(operand.expression), _ZERO)
     size = Extreme(greatest=True, operands=signs)
-    if one.ratio is None:
-        return replace(one, expression=size)
-    ratio = Ratio(absolute(one.ratio.above), absolute(one.ratio.below))
-    return replace(one, expression=size, ratio=ratio)
+    if operand.ratio is None:
+        return replace(operand, expression=size)
+    ratio = Ratio(absolute(operand.ratio.above), absolute(operand.ratio.below))
+    return replace(operand, expression=size, ratio=ratio)
 
 
-def sign(one: Number) -> Number:
+def sign(operand: Number) -> Number:
     """Returns the sign of a number: -1, 0 or 1."""
     branches = (
-        (Compare(Comparison.GT, one.expression, _ZERO), Constant(1)),
-        (Compare(Comparison.LT, one.expression, _ZERO), Constant(-1)),
+        (Compare(Comparison.GT, operand.expression, _ZERO), Constant(1)),
+        (Compare(Comparison.LT, operand.expression, _ZERO), Constant(-1)),
     )
     # zero times the number is zero, but NULL where the number is
-    chosen = Case(branches, times(one.expression, 0))
-    return _stepped(one, chosen, Fraction(1), jump=Fraction(2))
+    chosen = Case(branches, times(operand.expression, 0))
+    return _step_function(operand, chosen, Fraction(1), jump=Fraction(2))
 
 
 def extreme(parts: Sequence[Number], *, greatest: bool) -> Number:
@@ -344,37 +344,37 @@ def together(parts: Sequence[Number]) -> tuple[Callable[[Scalar], Number], list[
 
 
 def bucket(
-    one: Number,
+    operand: Number,
     low: Fraction,
     high: Fraction,
     count: int,
 ) -> Number:
     """Returns WIDTH_BUCKET: 0 below ``low``, 1 to ``count``, ``count`` + 1 from ``high`` on."""
     scale = count / (high - low)
-    place = floored(one.expression, one.step * scale, 1 - low * scale)
-    if one.is_precise:
-        one = replace(one, rounding=one.rounding * scale)
+    place = floored(operand.expression, operand.step * scale, 1 - low * scale)
+    if operand.is_precise:
+        operand = replace(operand, rounding=operand.rounding * scale)
     within = clipped(place, 0, count + 1)
-    return _stepped(one, within, Fraction(1), jump=Fraction(count + 1))
+    return _step_function(operand, within, Fraction(1), jump=Fraction(count + 1))
 
 
-def _scaled(one: Number, factor: Fraction) -> Number:
+def _scale_number(operand: Number, factor: Fraction) -> Number:
     """Returns a number times a constant, which changes its step and its sign."""
     if factor == 0:
-        return Number(times(one.expression, 0), Fraction(1))
-    expression = one.expression if factor > 0 else _negated(one.expression)
-    step = one.step * abs(factor)
-    rounding = one.rounding * abs(factor)
+        return Number(times(operand.expression, 0), Fraction(1))
+    expression = operand.expression if factor > 0 else _negate_code(operand.expression)
+    step = operand.step * abs(factor)
+    rounding = operand.rounding * abs(factor)
     scaled = replace(
-        one,
+        operand,
         expression=expression,
         step=step,
         rounding=rounding,
         ratio=None,
     )
-    if one.ratio is None:
+    if operand.ratio is None:
         return scaled
-    return _of_ratio(scaled, _scaled(one.ratio.above, factor), one.ratio)
+    return _of_ratio(scaled, _scale_number(operand.ratio.above, factor), operand.ratio)
 
 
 def _of_ratio(quotient: Number, above: Number, ratio: Ratio) -> Number:
@@ -384,32 +384,32 @@ def _of_ratio(quotient: Number, above: Number, ratio: Ratio) -> Number:
     return replace(quotient, ratio=Ratio(above, ratio.below))
 
 
-def _excess(one: int, other: int) -> tuple[int, int]:
+def _excess_bits(left: int, right: int) -> tuple[int, int]:
     """Returns how many low bits each of two factors must drop for a product of at most 62 bits."""
     lost = 0
     other_lost = 0
-    while one * other > LARGEST:
-        if one >= other:
-            one = one // 2 + 1
+    while left * right > LARGEST:
+        if left >= right:
+            left = left // 2 + 1
             lost += 1
         else:
-            other = other // 2 + 1
+            right = right // 2 + 1
             other_lost += 1
     return lost, other_lost
 
 
-def _coarser(one: Number, bits: int) -> Number:
+def _drop_bits(operand: Number, bits: int) -> Number:
     """Returns the same number without its last ``bits`` bits."""
     if not bits:
-        return one
-    shortened = floored(one.expression, Fraction(1, 2**bits), Fraction(1, 2))
-    step = one.step * 2**bits
-    rounding = one.rounding + step / 2
-    return Number(shortened, step, rounding, nearest=one.nearest, cut=True)
+        return operand
+    shortened = floored(operand.expression, Fraction(1, 2**bits), Fraction(1, 2))
+    step = operand.step * 2**bits
+    rounding = operand.rounding + step / 2
+    return Number(shortened, step, rounding, nearest=operand.nearest, cut=True)
 
 
-def _stepped(
-    one: Number,
+def _step_function(
+    operand: Number,
     expression: Scalar,
     step: Fraction,
     *,
@@ -420,10 +420,10 @@ def _stepped(
     Where the number was rounded past an edge, the result is off by a whole ``jump``, by default
     one step.
     """
-    rounding = one.rounding
-    if not one.is_precise:
+    rounding = operand.rounding
+    if not operand.is_precise:
         rounding += step if jump is None else jump
-    return Number(expression, step, rounding, cut=one.cut)
+    return Number(expression, step, rounding, cut=operand.cut)
 
 
 def _marks(*parts: Number) -> _Marks:
@@ -433,14 +433,14 @@ def _marks(*parts: Number) -> _Marks:
     return {"nearest": nearest, "cut": cut}
 
 
-def _negated(expression: Scalar) -> Scalar:
+def _negate_code(expression: Scalar) -> Scalar:
     """Returns minus a code."""
     if isinstance(expression, Constant) and isinstance(expression.value, int):
         return Constant(-expression.value)
     return Arithmetic(Operation.SUBTRACT, _ZERO, expression)
 
 
-def _within(
+def _clip_quotient(
     expression: Scalar,
     low: Fraction,
     high: Fraction,
@@ -450,15 +450,15 @@ def _within(
     return clipped(expression, int(low / step), int(high / step))
 
 
-def _fitted(one: Number) -> Number:
+def _shorten_codes(operand: Number) -> Number:
     """Returns the same number with codes of at most 52 bits."""
-    expression, coarse = fitted(one.expression, one.step)
-    rounding = one.rounding + moved(one.step, coarse)
+    expression, coarse = fitted(operand.expression, operand.step)
+    rounding = operand.rounding + moved(operand.step, coarse)
     return replace(
-        one,
+        operand,
         expression=expression,
         step=coarse,
         rounding=rounding,
-        cut=one.cut or coarse != one.step,
+        cut=operand.cut or coarse != operand.step,
         ratio=None,
     )

@@ -55,20 +55,20 @@ def with_parameters(select: exp.Select, parameters: Parameters | None) -> exp.Se
         UnsupportedSql: a parameter without a value.
         WrongUse: a value that the statement does not use.
     """
-    given = _by_name(parameters)
+    values = _by_name(parameters)
     used = set()
     for node in list(select.find_all(exp.Placeholder, exp.Parameter)):
         name = str(node.name or node.this or "").lower()
-        if name not in given:
+        if name not in values:
             raise UnsupportedSql(
                 f"The parameter {'$' + name if name else '?'} has no value here.",
-                allowed=", ".join(f"${known}" for known in given) or "none was given",
+                allowed=", ".join(f"${known}" for known in values) or "none was given",
                 remedy="Give it: parameters=[...] for $1 and ?, "
                 "parameters={...} for :name and $name.",
             )
-        node.replace(constant(name, given[name]))
+        node.replace(constant(name, values[name]))
         used.add(name)
-    unused = [f"${name}" for name in given if name not in used]
+    unused = [f"${name}" for name in values if name not in used]
     if unused:
         raise WrongUse(
             f"Parameters that the statement does not use: {', '.join(unused)}.",
@@ -116,7 +116,7 @@ def scalar_queries(select: exp.Select) -> list[exp.Select]:
     >>> scalar_queries(parse("SELECT COUNT(*) FROM t WHERE a > (SELECT AVG(a) FROM t)"))[0].sql()
     'SELECT AVG(a) FROM t'
     """
-    return [_standing_alone(node) for node in _places(select)]
+    return [_copy_with_definitions(node) for node in _outermost_queries(select)]
 
 
 def with_scalars(
@@ -130,8 +130,8 @@ def with_scalars(
     Raises:
         UnsupportedSql: a sub-query without an answer.
     """
-    places = _places(select)
-    texts = [_standing_alone(node).sql(dialect="duckdb") for node in places]
+    places = _outermost_queries(select)
+    texts = [_copy_with_definitions(node).sql(dialect="duckdb") for node in places]
     for node, text in zip(places, texts, strict=True):
         if scalars is None or (isinstance(scalars, Mapping) and text not in scalars):
             raise UnsupportedSql(
@@ -141,12 +141,14 @@ def with_scalars(
                 "and write its answer as a number; "
                 "or give the cost of both to session.query.",
             )
-        answer = scalars[text] if isinstance(scalars, Mapping) else scalars(_standing_alone(node))
-        node.set("this", _answer(answer))
+        answer = (
+            scalars[text] if isinstance(scalars, Mapping) else scalars(_copy_with_definitions(node))
+        )
+        node.set("this", _answer_node(answer))
     return select
 
 
-def _answer(answer: Answered) -> exp.Expr:
+def _answer_node(answer: Answered) -> exp.Expr:
     """Returns the node that replaces a scalar sub-query."""
     if answer is None:
         return _null()
@@ -208,7 +210,7 @@ def _by_name(parameters: Parameters | None) -> dict[str, Parameter]:
     return {str(place): value for place, value in enumerate(parameters, 1)}
 
 
-def _places(select: exp.Select) -> list[exp.Subquery]:
+def _outermost_queries(select: exp.Select) -> list[exp.Subquery]:
     """Returns the outermost scalar sub-queries; those inside a WITH before the others."""
     places: list[exp.Subquery] = []
     waiting: list[exp.Expr] = [select]
@@ -264,30 +266,30 @@ def _require_own_columns(inner: exp.Select) -> None:
             )
 
 
-def _standing_alone(node: exp.Subquery) -> exp.Select:
+def _copy_with_definitions(node: exp.Subquery) -> exp.Select:
     """Returns a copy of a sub-query, with the WITH definitions around it that it uses."""
     inner = node.this.copy()
     assert isinstance(inner, exp.Select), "so says _is_scalar"
-    used = _tables(inner)
-    kept: list[exp.Expr] = []
-    for definition in reversed(_known(node)):
+    used = _table_names(inner)
+    definitions: list[exp.Expr] = []
+    for definition in reversed(_definitions_around(node)):
         if definition.alias.lower() in used:
-            used |= _tables(definition)
-            kept.insert(0, definition.copy())
-    if kept:
+            used |= _table_names(definition)
+            definitions.insert(0, definition.copy())
+    if definitions:
         own = inner.args.get("with_")
         if own:
-            kept += own.expressions
-        inner.set("with_", exp.With(expressions=kept))
+            definitions += own.expressions
+        inner.set("with_", exp.With(expressions=definitions))
     return inner
 
 
-def _tables(node: exp.Expr) -> set[str]:
+def _table_names(node: exp.Expr) -> set[str]:
     """Returns the names of the tables that a tree reads, in lower case."""
     return {table.name.lower() for table in node.find_all(exp.Table)}
 
 
-def _known(node: exp.Expr) -> list[exp.Expr]:
+def _definitions_around(node: exp.Expr) -> list[exp.Expr]:
     """Returns the WITH definitions that a node can refer to, in order.
 
     Inside a definition these are the ones before it.
@@ -298,12 +300,12 @@ def _known(node: exp.Expr) -> list[exp.Expr]:
     while above is not None:
         clause = above if isinstance(above, exp.With) else above.args.get("with_")
         if clause is not None and clause is not inside:
-            known = [*_before(clause.expressions, inside), *known]
+            known = [*_definitions_before(clause.expressions, inside), *known]
         inside, above = above, above.parent
     return known
 
 
-def _before(definitions: list[exp.Expr], node: exp.Expr) -> list[exp.Expr]:
+def _definitions_before(definitions: list[exp.Expr], node: exp.Expr) -> list[exp.Expr]:
     """Returns the definitions before a node; all of them if it is not among them."""
     for place, definition in enumerate(definitions):
         if definition is node:

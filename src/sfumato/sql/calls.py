@@ -56,14 +56,14 @@ def placed(node: exp.Expr, select: exp.Select, scope: Scope) -> exp.Expr:
             )
         node = select.expressions[int(place) - 1]
     elif isinstance(node, exp.Column) and not node.table and not scope.owns(node):
-        node = _aliased(node, select)
+        node = _aliased_expression(node, select)
     if isinstance(node, exp.Alias):
         aliased: exp.Expr = node.this
         return aliased
     return node
 
 
-def _aliased(node: exp.Column, select: exp.Select) -> exp.Expr:
+def _aliased_expression(node: exp.Column, select: exp.Select) -> exp.Expr:
     """Returns the first expression of SELECT with this alias, or the node itself."""
     name = node.name.lower()
     for item in select.expressions:

@@ -85,35 +85,35 @@ class Clipping:
         wanted = list(asks.values())
         if self.values is Values.TABLE:
             wanted = [asks[id(node)] for node in shown]
-        twins = self._twins(wanted)
+        twins = self._find_twins(wanted)
         clipped = {call: twins.get(ask, ask) for call, ask in asks.items()}
-        lines = self._bias(twins)
+        lines = self._bias_lines(twins)
         if self.values is Values.CLIPPED:
             return Split(clipped, bias=lines, notes=() if lines else (_NOTHING,))
         return Split(asks, twins, clipped, lines)
 
-    def _twins(self, asks: Iterable[Ask]) -> Mapping[Ask, Ask]:
+    def _find_twins(self, asks: Iterable[Ask]) -> Mapping[Ask, Ask]:
         """The clipped twin of each ask whose range a clip makes narrower."""
-        found: dict[Ask, Ask] = {}
+        twins: dict[Ask, Ask] = {}
         for ask in asks:
             if not isinstance(ask, Moment) or ask.statistic is Statistic.COUNT:
                 continue
-            value = self._clipped(ask.value)
+            value = self._clip_value(ask.value)
             if value is not None:
-                found[ask] = Moment(value, ask.statistic)
-        return found
+                twins[ask] = Moment(value, ask.statistic)
+        return twins
 
-    def _bias(self, twins: Mapping[Ask, Ask]) -> tuple[str, ...]:
+    def _bias_lines(self, twins: Mapping[Ask, Ask]) -> tuple[str, ...]:
         """A sentence on each column that is clipped."""
         lines: dict[str, None] = {}
         for ask in twins:
             assert isinstance(ask, Moment), "only moments have twins"
             for leaf in leaves(ask.value.expression):
                 if isinstance(leaf, Field) and (ends := self.ends(leaf.column)):
-                    lines[_sentence(leaf.column, *ends)] = None
+                    lines[_bias_sentence(leaf.column, *ends)] = None
         return tuple(lines)
 
-    def _clipped(self, value: Value) -> Value | None:
+    def _clip_value(self, value: Value) -> Value | None:
         """A value computed from clipped columns; None if its range is no narrower for it."""
         expression = self._expression(value.expression)
         whole = span(value.expression)
@@ -178,7 +178,7 @@ def between(operand: Scalar, low: int, high: int) -> Scalar:
     return Extreme(greatest=False, operands=(at_least, Constant(high)))
 
 
-def _sentence(column: Column, low: int, high: int) -> str:
+def _bias_sentence(column: Column, low: int, high: int) -> str:
     """What clipping a column changes."""
     kind = column.type
     assert isinstance(kind, Integer | Real), "only numbers have a clip"

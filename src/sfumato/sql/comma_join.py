@@ -23,11 +23,11 @@ def with_conditions(statement: exp.Select) -> exp.Select:
         first = select.args.get("from_")
         sides = {str(join.args.get("side") or "") for join in joins}
         if where is not None and first is not None and sides <= {"", "LEFT"}:
-            _link(select, first.this, joins, where)
+            _move_conditions(select, first.this, joins, where)
     return statement
 
 
-def _link(
+def _move_conditions(
     select: exp.Select,
     first: exp.Expr,
     joins: Collection[exp.Join],
@@ -39,7 +39,7 @@ def _link(
     for join in joins:
         name = join.this.alias_or_name.lower()
         if not any(join.args.get(part) for part in ("on", "using", "kind", "side", "method")):
-            linking = [test for test in tests if _links(test, name, before)]
+            linking = [test for test in tests if _links_tables(test, name, before)]
             if linking:
                 moved = set(map(id, linking))
                 tests = [test for test in tests if id(test) not in moved]
@@ -48,7 +48,7 @@ def _link(
     select.set("where", exp.Where(this=exp.and_(*tests, copy=False)) if tests else None)
 
 
-def _links(test: exp.Expr, name: str, before: Collection[str]) -> bool:
+def _links_tables(test: exp.Expr, name: str, before: Collection[str]) -> bool:
     """Whether a test equates a column of one table with one of a table before it."""
     if not isinstance(test, exp.EQ):
         return False

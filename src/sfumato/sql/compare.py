@@ -67,7 +67,7 @@ def compare(op: Comparison, left: Typed, right: Typed) -> Scalar:
         UnsupportedSql: values of different types, or an order of unordered values.
         UnknownName: a string that a Category does not declare.
     """
-    left, right = _readable(left, right), _readable(right, left)
+    left, right = _reading_of(left, right), _reading_of(right, left)
     if isinstance(left, Null) or isinstance(right, Null):
         raise UnsupportedSql(
             "A comparison with NULL is never true.", remedy="Write IS NULL or IS NOT NULL."
@@ -75,19 +75,19 @@ def compare(op: Comparison, left: Typed, right: Typed) -> Scalar:
     one = known(left)
     other = known(right)
     if one is not None and other is not None:
-        return _constants(op, one, other)
+        return _compare_constants(op, one, other)
     if one is not None:
-        return _against(MIRRORED.get(op, op), right, left)
+        return _compare_with_constant(MIRRORED.get(op, op), right, left)
     if other is not None:
-        return _against(op, left, right)
-    return _columns(op, left, right)
+        return _compare_with_constant(op, left, right)
+    return _compare_values(op, left, right)
 
 
-def _columns(op: Comparison, left: Typed, right: Typed) -> Scalar:
+def _compare_values(op: Comparison, left: Typed, right: Typed) -> Scalar:
     """Returns the comparison of two values of which neither is a constant."""
     match left, right:
         case Number(), Number():
-            return _numbers(op, left, right)
+            return _compare_numbers(op, left, right)
         case Day(first), Day(second):
             return Compare(op, first, second)
         case Instant(), Instant():
@@ -114,12 +114,12 @@ def uncertain(left: Typed, right: Typed) -> Fraction:
     if not isinstance(left, Number) or not isinstance(right, Number):
         return Fraction(0)
     rounding = left.rounding + right.rounding
-    if not rounding or all(part.is_precise for part in _decisive(left, right)):
+    if not rounding or all(part.is_precise for part in _deciding_numbers(left, right)):
         return Fraction(0)
     return rounding
 
 
-def _decisive(left: Number, right: Number) -> list[Number]:
+def _deciding_numbers(left: Number, right: Number) -> list[Number]:
     """Returns the numbers whose codes decide a comparison.
 
     For a quotient that is compared exactly these are its dividend and its divisor.
@@ -128,11 +128,11 @@ def _decisive(left: Number, right: Number) -> list[Number]:
         if one.ratio is None:
             continue
         if known(other) is not None or quotient.between(Comparison.EQ, one, other) is not None:
-            return [*_parts(one), *_parts(other)]
+            return [*_quotient_parts(one), *_quotient_parts(other)]
     return [left, right]
 
 
-def _parts(number: Number) -> tuple[Number, ...]:
+def _quotient_parts(number: Number) -> tuple[Number, ...]:
     """Returns the dividend and the divisor of a quotient; any other number itself."""
     if number.ratio is None:
         return (number,)
@@ -146,7 +146,7 @@ def is_null(operand: Typed) -> Scalar:
     if isinstance(operand, Person) and not operand.absent:
         # rows without a unit are not read
         return Constant(value=False)
-    return IsNull(code_of(_readable(operand, operand)))
+    return IsNull(code_of(_reading_of(operand, operand)))
 
 
 def member(operand: Typed, values: Sequence[Typed]) -> Scalar:
@@ -167,7 +167,7 @@ def member(operand: Typed, values: Sequence[Typed]) -> Scalar:
     return Member(sets[0].operand, tuple(sorted(texts)))
 
 
-def _readable(operand: Typed, other: Typed) -> Typed:
+def _reading_of(operand: Typed, other: Typed) -> Typed:
     """Returns the value that a test reads: of a unit column its ``reading``.
 
     A number that is compared with a unit column of strings becomes a string.
@@ -179,45 +179,45 @@ def _readable(operand: Typed, other: Typed) -> Typed:
     if isinstance(other, Person) and isinstance(other.reading, Words):
         value = known(operand)
         if isinstance(value, Fraction):
-            return text(_text(value))
+            return text(_constant_text(value))
     return operand
 
 
-def _constants(op: Comparison, one: Literal, other: Literal) -> Scalar:
+def _compare_constants(op: Comparison, left: Literal, right: Literal) -> Scalar:
     """Returns the comparison of two constants, which is a constant."""
-    if type(one) is not type(other):
+    if type(left) is not type(right):
         raise UnsupportedSql("A comparison of constants of two kinds.", remedy="Leave it out.")
-    return Constant(compares(op, one, other))
+    return Constant(compares(op, left, right))
 
 
-def _against(op: Comparison, operand: Typed, constant: Typed) -> Scalar:
+def _compare_with_constant(op: Comparison, operand: Typed, constant: Typed) -> Scalar:
     """Returns the comparison of a value with a constant."""
     value = known(constant)
     match operand:
         case Number() if isinstance(value, Fraction):
-            return _number(op, operand, value)
+            return _compare_number(op, operand, value)
         case Day(expression):
             day = as_day(constant)
             code = day.expression if day is not None else None
             if isinstance(code, Constant) and isinstance(code.value, int):
-                return _ordered(op, expression, Fraction(code.value))
+                return _compare_code(op, expression, Fraction(code.value))
         case Instant(expression, step, zone):
             moment = as_instant(constant, zone)
             second = moment.expression if moment is not None else None
             if isinstance(second, Constant) and isinstance(second.value, int):
-                return _ordered(op, expression, Fraction(second.value, step))
+                return _compare_code(op, expression, Fraction(second.value, step))
         case Label():
-            return _labelled(op, operand, value)
+            return _compare_label(op, operand, value)
         case Truth() if isinstance(value, bool):
             _require_equality(op, operand)
-            return _equality(op, _member(operand, value=value))
+            return _equality_test(op, _member(operand, value=value))
         case Words(expression) if isinstance(value, str):
             _require_equality(op, operand)
-            return _equality(op, Member(expression, (value,)))
+            return _equality_test(op, Member(expression, (value,)))
     raise _kind_error(operand, constant)
 
 
-def _number(op: Comparison, operand: Number, value: Fraction) -> Scalar:
+def _compare_number(op: Comparison, operand: Number, value: Fraction) -> Scalar:
     """Returns the comparison of a number with a constant."""
     if operand.ratio is not None:
         return quotient.against(op, operand.ratio, value)
@@ -225,22 +225,22 @@ def _number(op: Comparison, operand: Number, value: Fraction) -> Scalar:
     if operand.nearest:
         # values were rounded to this lattice, so the constant is rounded too
         code = Fraction(round(code))
-    return _ordered(op, operand.expression, code)
+    return _compare_code(op, operand.expression, code)
 
 
-def _ordered(op: Comparison, expression: Scalar, code: Fraction) -> Scalar:
+def _compare_code(op: Comparison, expression: Scalar, code: Fraction) -> Scalar:
     """Returns ``expression op code`` in integers; a code out of range is moved just outside it."""
     low, high = span(expression) or (0, 0)
     code = min(max(code, Fraction(low - 1)), Fraction(high + 1))
     if op in (Comparison.EQ, Comparison.NE):
         codes = (int(code),) if code.denominator == 1 else ()
-        return _equality(op, Member(expression, codes))
+        return _equality_test(op, Member(expression, codes))
     rounds_up = op in (Comparison.GE, Comparison.LT)
     whole = math.ceil(code) if rounds_up else math.floor(code)
     return Compare(op, expression, Constant(whole))
 
 
-def _numbers(op: Comparison, left: Number, right: Number) -> Scalar:
+def _compare_numbers(op: Comparison, left: Number, right: Number) -> Scalar:
     """Returns the comparison of two numbers on their common lattice."""
     if left.ratio is not None or right.ratio is not None:
         products = quotient.between(op, left, right)
@@ -258,7 +258,7 @@ def _numbers(op: Comparison, left: Number, right: Number) -> Scalar:
     return Compare(op, one, other)
 
 
-def _labelled(op: Comparison, operand: Label, value: Literal | None) -> Scalar:
+def _compare_label(op: Comparison, operand: Label, value: Literal | None) -> Scalar:
     """Returns the comparison of a declared string with a constant."""
     _require_equality(op, operand)
     if isinstance(value, Fraction) and value.denominator == 1:
@@ -266,7 +266,7 @@ def _labelled(op: Comparison, operand: Label, value: Literal | None) -> Scalar:
     for names in (operand.labels, operand.stored):
         if value in names:
             code = names.index(str(value))
-            return _equality(op, Member(operand.expression, (code,)))
+            return _equality_test(op, Member(operand.expression, (code,)))
     name = "The expression"
     if isinstance(operand.expression, Field):
         name = repr(operand.expression.column.name)
@@ -285,7 +285,7 @@ def _member(operand: Truth, *, value: bool) -> Scalar:
     return Not(operand.test)
 
 
-def _equality(op: Comparison, test: Scalar) -> Scalar:
+def _equality_test(op: Comparison, test: Scalar) -> Scalar:
     """Returns the test of equality, negated where ``op`` is <>."""
     if op is Comparison.EQ:
         return test
@@ -303,7 +303,7 @@ def _require_equality(op: Comparison, operand: Typed) -> None:
         )
 
 
-def _text(value: Literal | None) -> str:
+def _constant_text(value: Literal | None) -> str:
     """Returns a constant as it is written in the data."""
     # str of a Fraction has no denominator where it is 1
     return str(value)
@@ -317,7 +317,7 @@ def _kind_error(left: Typed, right: Typed) -> UnsupportedSql:
         name = repr(leaf.column.name)
         declared = f": it is declared as {leaf.column.type!r}"
     value = known(right)
-    shown = "another kind of value" if value is None else repr(_text(value))
+    shown = "another kind of value" if value is None else repr(_constant_text(value))
     return UnsupportedSql(
         f"{name} is compared with {shown}.",
         allowed=f"{_KINDS.get(type(left), 'a value of its kind')}{declared}",

@@ -79,17 +79,17 @@ def part_of(name: str, moment: Day) -> Number:
     """Returns EXTRACT(name FROM moment)."""
     upper = name.upper()
     if upper in ("DOW", "DAYOFWEEK"):
-        return _whole(Lookup(_part(Part.WEEKDAY, moment.expression), 1, _FROM_SUNDAY))
+        return _whole_number(Lookup(_part(Part.WEEKDAY, moment.expression), 1, _FROM_SUNDAY))
     if upper in ("DOY", "DAYOFYEAR"):
-        since = _minus(moment.expression, _trunc(Part.YEAR, moment.expression))
-        return _whole(clipped(plus(since, 1), 1, 366))
+        since = _subtract_codes(moment.expression, _trunc(Part.YEAR, moment.expression))
+        return _whole_number(clipped(plus(since, 1), 1, 366))
     if upper not in PARTS:
         raise UnsupportedSql(
             f"The part {upper[:20]} of a date.",
             allowed="YEAR, QUARTER, MONTH, WEEK, DAY, ISODOW, DOW, DOY; "
             "of a timestamp also HOUR, MINUTE, SECOND, EPOCH",
         )
-    return _whole(_part(PARTS[upper], moment.expression))
+    return _whole_number(_part(PARTS[upper], moment.expression))
 
 
 def trunc(name: str, moment: Day) -> Day:
@@ -110,18 +110,20 @@ def difference(name: str, start: Day, end: Day) -> Number:
     Months, quarters and years count how many of them begin after ``start`` and by ``end``.
     """
     period = name.upper().rstrip("S")
-    one = start.expression
-    other = end.expression
+    start_code = start.expression
+    end_code = end.expression
     if period == "DAY":
-        return _whole(_minus(other, one))
+        return _whole_number(_subtract_codes(end_code, start_code))
     if period == "WEEK":
-        return truncated(Number(_minus(other, one), Fraction(1, 7)))
+        return truncated(Number(_subtract_codes(end_code, start_code), Fraction(1, 7)))
     per_year = {"YEAR": 1, "QUARTER": 4, "MONTH": 12}.get(period)
     if per_year is None:
         raise UnsupportedSql(
             f"DATE_DIFF in {name[:20]!r}.", allowed="'day', 'week', 'month', 'quarter', 'year'"
         )
-    return _whole(_minus(_count(per_year, other), _count(per_year, one)))
+    return _whole_number(
+        _subtract_codes(_count_periods(per_year, end_code), _count_periods(per_year, start_code))
+    )
 
 
 def shifted(moment: Day, length: Interval | Number, sign: int) -> Day:
@@ -132,14 +134,14 @@ def shifted(moment: Day, length: Interval | Number, sign: int) -> Day:
                 "A date plus a number that is not whole.", remedy="day + 7, or FLOOR the number."
             )
         days = times(length.expression, sign * int(length.step))
-        return _in_calendar(_plus(moment.expression, days))
+        return _in_calendar(_add_codes(moment.expression, days))
     if length.seconds:
         raise UnsupportedSql(
             "An INTERVAL that is no whole number of days, added to a date.",
             remedy="day + INTERVAL 7 DAY",
         )
     if length.months == 0:
-        return _in_calendar(_plus(moment.expression, Constant(sign * length.days)))
+        return _in_calendar(_add_codes(moment.expression, Constant(sign * length.days)))
     if not isinstance(moment.expression, Constant) or not isinstance(moment.expression.value, int):
         raise UnsupportedSql(
             "Months or years added to a column: they are not all of one length.",
@@ -152,17 +154,17 @@ def shifted(moment: Day, length: Interval | Number, sign: int) -> Day:
 def interval(amount: Fraction, unit: str) -> Interval:
     """Returns INTERVAL amount unit."""
     name = unit.upper().rstrip("S")
-    one = _LENGTHS.get(name)
+    length = _LENGTHS.get(name)
     largest = 10**6
-    if one is not None and one.seconds:
-        largest *= DAY // one.seconds
-    if one is None or amount.denominator != 1 or abs(amount) > largest:
+    if length is not None and length.seconds:
+        largest *= DAY // length.seconds
+    if length is None or amount.denominator != 1 or abs(amount) > largest:
         raise UnsupportedSql(
             "An INTERVAL that is no whole number of days, or of hours, minutes or seconds.",
             remedy="INTERVAL 7 DAY",
         )
     count = int(amount)
-    return Interval(count * one.days, count * one.months, count * one.seconds)
+    return Interval(count * length.days, count * length.months, count * length.seconds)
 
 
 def _in_calendar(expression: Scalar) -> Day:
@@ -190,13 +192,13 @@ def _months_later(code: int, months: int) -> int:
     return (reached - EPOCH).days
 
 
-def _count(per_year: int, moment: Scalar) -> Scalar:
+def _count_periods(per_year: int, moment: Scalar) -> Scalar:
     """Returns the number of years, quarters or months since the year 0."""
     years = times(_part(Part.YEAR, moment), per_year)
     if per_year == 1:
         return years
     part = Part.QUARTER if per_year == 4 else Part.MONTH
-    return _plus(years, _part(part, moment))
+    return _add_codes(years, _part(part, moment))
 
 
 def _part(part: Part, moment: Scalar) -> Scalar:
@@ -213,20 +215,20 @@ def _trunc(part: Part, moment: Scalar) -> Scalar:
     return DateTrunc(part, moment)
 
 
-def _plus(one: Scalar, other: Scalar) -> Scalar:
+def _add_codes(left: Scalar, right: Scalar) -> Scalar:
     """Returns the sum of two date codes, folded if the second is a constant."""
-    if isinstance(other, Constant) and isinstance(other.value, int):
-        return plus(one, other.value)
-    return Arithmetic(Operation.ADD, one, other)
+    if isinstance(right, Constant) and isinstance(right.value, int):
+        return plus(left, right.value)
+    return Arithmetic(Operation.ADD, left, right)
 
 
-def _minus(one: Scalar, other: Scalar) -> Scalar:
+def _subtract_codes(left: Scalar, right: Scalar) -> Scalar:
     """Returns the difference of two date codes, folded if the second is a constant."""
-    if isinstance(other, Constant) and isinstance(other.value, int):
-        return plus(one, -other.value)
-    return Arithmetic(Operation.SUBTRACT, one, other)
+    if isinstance(right, Constant) and isinstance(right.value, int):
+        return plus(left, -right.value)
+    return Arithmetic(Operation.SUBTRACT, left, right)
 
 
-def _whole(expression: Scalar) -> Number:
+def _whole_number(expression: Scalar) -> Number:
     """Returns a number with step 1."""
     return Number(expression, Fraction(1))

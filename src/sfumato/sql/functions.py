@@ -44,21 +44,21 @@ TIMES = ("timestamp", "timestamptz")
 def _add(rows: Rows, node: exp.Expr) -> Typed:
     """Lowers the operators + and - on numbers, dates and intervals."""
     sign = -1 if isinstance(node, exp.Sub) else 1
-    one = rows.value(node.this)
-    other = rows.value(node.expression)
-    if isinstance(one, Instant) or isinstance(other, Instant):
-        return timestamps.added(one, other, sign)
-    if isinstance(one, Day | Interval) or isinstance(other, Day | Interval):
-        shifted = _add_to_date(node, one, other, sign)
+    left = rows.value(node.this)
+    right = rows.value(node.expression)
+    if isinstance(left, Instant) or isinstance(right, Instant):
+        return timestamps.added(left, right, sign)
+    if isinstance(left, Day | Interval) or isinstance(right, Day | Interval):
+        shifted = _add_to_date(node, left, right, sign)
         if shifted is not None:
             return shifted
-        if isinstance(constant := known(one), str) and isinstance(other, Interval):
+        if isinstance(constant := known(left), str) and isinstance(right, Interval):
             timestamps.written(constant)
             raise UnsupportedSql(
                 "An INTERVAL added to a constant timestamp.", remedy="Write the later time."
             )
-    first = as_number(one, node.this)
-    second = as_number(other, node.expression)
+    first = as_number(left, node.this)
+    second = as_number(right, node.expression)
     if sign < 0:
         second = arithmetic.negate(second)
     return arithmetic.add(first, second)
@@ -66,18 +66,18 @@ def _add(rows: Rows, node: exp.Expr) -> Typed:
 
 def _add_to_date(
     node: exp.Expr,
-    one: Typed,
-    other: Typed,
+    left: Typed,
+    right: Typed,
     sign: int,
 ) -> Typed | None:
     """Lowers + and - with a date or an interval as an operand; None if the operands are numbers."""
     moment = later = None
-    if isinstance(one, Day) or isinstance(other, Interval):
-        moment = dates.as_day(one)
-    if isinstance(one, Day) or isinstance(other, Day):
-        later = dates.as_day(other)
+    if isinstance(left, Day) or isinstance(right, Interval):
+        moment = dates.as_day(left)
+    if isinstance(left, Day) or isinstance(right, Day):
+        later = dates.as_day(right)
     if moment is not None or later is not None:
-        for typed, operand in ((one, node.this), (other, node.expression)):
+        for typed, operand in ((left, node.this), (right, node.expression)):
             if isinstance(typed, Number) and is_answered(operand):
                 raise UnsupportedSql(
                     "A date plus or minus the answer of a sub-query, "
@@ -87,10 +87,10 @@ def _add_to_date(
                 )
     if moment is not None and later is not None and sign < 0:
         return dates.difference("day", later, moment)
-    if moment is not None and isinstance(other, Interval | Number):
-        return dates.shifted(moment, other, sign)
-    if isinstance(other, Day) and isinstance(one, Interval | Number) and sign > 0:
-        return dates.shifted(other, one, sign)
+    if moment is not None and isinstance(right, Interval | Number):
+        return dates.shifted(moment, right, sign)
+    if isinstance(right, Day) and isinstance(left, Interval | Number) and sign > 0:
+        return dates.shifted(right, left, sign)
     return None
 
 

@@ -66,12 +66,12 @@ def grouped(
         MissingDeclaration: a key with more than 100,000 groups.
     """
     clause = select.args.get("group")
-    sets = [()] if clause is None else _shared(_sets(clause, select, scope))
+    sets = [()] if clause is None else _share_nodes(_grouping_sets(clause, select, scope))
     nodes: list[exp.Expr] = []
     values: list[Typed] = []
     keys: list[GroupKey] = []
     places: dict[int, int] = {}
-    absent = frozenset(_absent(relation))
+    absent = frozenset(_nullable_columns(relation))
     tests = scope.written(holding(relation))
     wanted = dict.fromkeys(node for chosen in sets for node in chosen)
     require_few(len(wanted), "keys of GROUP BY")
@@ -85,21 +85,21 @@ def grouped(
             values.append(typed)
             keys.append(_key(node, typed, absent, tests))
         places[id(node)] = values.index(typed)
-    kept = _positions(sets, places, len(keys))
+    kept = _key_positions(sets, places, len(keys))
     return Group(tuple(nodes), tuple(values), tuple(keys), kept)
 
 
-def _positions(
+def _key_positions(
     sets: Sequence[tuple[exp.Expr, ...]], places: Mapping[int, int], count: int
 ) -> tuple[tuple[int, ...], ...]:
     """Returns the positions of the keys of each set, each set once; () for one set of all keys."""
-    kept: dict[tuple[int, ...], None] = {}
+    position_sets: dict[tuple[int, ...], None] = {}
     for chosen in sets:
         positions = {places[id(node)] for node in chosen}
-        kept[tuple(sorted(positions))] = None
-    if list(kept) == [tuple(range(count))]:
+        position_sets[tuple(sorted(positions))] = None
+    if list(position_sets) == [tuple(range(count))]:
         return ()
-    return tuple(kept)
+    return tuple(position_sets)
 
 
 def require_linear(group: Group, aggregates: Sequence[Aggregate]) -> None:
@@ -133,14 +133,14 @@ def _key(
     return GroupKey(value, codes, missing)
 
 
-def _absent(relation: Relation) -> Iterator[Column]:
+def _nullable_columns(relation: Relation) -> Iterator[Column]:
     """Yields the columns that an outer join may make NULL."""
     if isinstance(relation, PublicJoin | KeyJoin) and relation.outer:
         yield from relation.table.columns
     if isinstance(relation, UnitJoin) and relation.outer:
         yield from (field.column for field in fields(relation.other))
     if not isinstance(relation, Scan | Union | PerUnit):
-        yield from _absent(relation.source)
+        yield from _nullable_columns(relation.source)
 
 
 def _require_key(node: exp.Expr, scope: Scope) -> None:
@@ -156,12 +156,14 @@ def _require_key(node: exp.Expr, scope: Scope) -> None:
         raise UnsupportedSql("GROUP BY a constant.", remedy="Leave it out, or group by a column.")
 
 
-def _sets(clause: exp.Group, select: exp.Select, scope: Scope) -> list[tuple[exp.Expr, ...]]:
+def _grouping_sets(
+    clause: exp.Group, select: exp.Select, scope: Scope
+) -> list[tuple[exp.Expr, ...]]:
     """Returns the keys of each grouping set; one set for a plain GROUP BY."""
     require_only(clause, "expressions", "all")
     if clause.args.get("all"):
         return [tuple(keys_of_all(select))]
-    parts = [_part(element, select, scope) for element in clause.expressions]
+    parts = [_key_lists(element, select, scope) for element in clause.expressions]
     size = prod(len(part) for part in parts)
     if size > _MOST_SETS:
         raise UnsupportedSql(
@@ -170,14 +172,14 @@ def _sets(clause: exp.Group, select: exp.Select, scope: Scope) -> list[tuple[exp
     return [tuple(chain.from_iterable(choice)) for choice in product(*parts)]
 
 
-def _part(node: exp.Expr, select: exp.Select, scope: Scope) -> list[tuple[exp.Expr, ...]]:
+def _key_lists(node: exp.Expr, select: exp.Select, scope: Scope) -> list[tuple[exp.Expr, ...]]:
     """Returns the alternative key lists that one element of GROUP BY stands for."""
     if isinstance(node, exp.GroupingSets):
-        alternatives = [_part(element, select, scope) for element in node.expressions]
+        alternatives = [_key_lists(element, select, scope) for element in node.expressions]
         return list(chain.from_iterable(alternatives))
     if not isinstance(node, exp.Rollup | exp.Cube):
-        return [_tuple(node, select, scope)]
-    elements = [_tuple(element, select, scope) for element in node.expressions]
+        return [_element_keys(node, select, scope)]
+    elements = [_element_keys(element, select, scope) for element in node.expressions]
     sizes = range(len(elements), -1, -1)
     chosen: list[Sequence[tuple[exp.Expr, ...]]] = []
     if isinstance(node, exp.Rollup):
@@ -191,14 +193,14 @@ def _part(node: exp.Expr, select: exp.Select, scope: Scope) -> list[tuple[exp.Ex
     return [tuple(chain.from_iterable(choice)) for choice in chosen]
 
 
-def _tuple(node: exp.Expr, select: exp.Select, scope: Scope) -> tuple[exp.Expr, ...]:
+def _element_keys(node: exp.Expr, select: exp.Select, scope: Scope) -> tuple[exp.Expr, ...]:
     """Returns the keys of an element in parentheses, or the one key that it is."""
     if isinstance(node, exp.Tuple):
         return tuple(placed(element, select, scope) for element in node.expressions)
     return (placed(node, select, scope),)
 
 
-def _shared(sets: list[tuple[exp.Expr, ...]]) -> list[tuple[exp.Expr, ...]]:
+def _share_nodes(sets: list[tuple[exp.Expr, ...]]) -> list[tuple[exp.Expr, ...]]:
     """Returns the sets with the same node wherever the same key is written."""
     first: dict[exp.Expr, exp.Expr] = {}
     for chosen in sets:

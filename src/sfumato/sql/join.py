@@ -74,13 +74,13 @@ def joined(
     if side == "RIGHT":
         left, right = right, left
     using = node.args.get("using")
-    tests = _equalities(using) if using else conjuncts(node.args["on"])
+    tests = _using_tests(using) if using else conjuncts(node.args["on"])
     found = linked(left, right, tests)
     if found is not None and kind not in ("SEMI", "ANTI"):
         return _with_parent(context, found, keeps=left if side in ("LEFT", "RIGHT") else None)
-    on = _on(context, left, right, tests, using=bool(using))
+    on = _join_condition(context, left, right, tests, using=bool(using))
     if kind in ("SEMI", "ANTI"):
-        return _semi(context, left, right, on, negated=kind == "ANTI")
+        return _semi_join(context, left, right, on, negated=kind == "ANTI")
     outer = side in ("LEFT", "RIGHT")
     if left.public or right.public:
         return _with_public(context, left, right, on, outer=outer)
@@ -122,40 +122,42 @@ def _with_private(
         other = left.single(context)
         left, right = right, left
     if other is None:
-        raise refuse("A join", _filled(_MANY_ROWS, context, left))
+        raise refuse("A join", _fill_reason(_MANY_ROWS, context, left))
     if outer:
         other, on = _tested_before(context, right, other, on)
-        right = replace(right, sources=tuple(_absent(source) for source in right.sources))
-    merged = _merged(left, right, UnitJoin(left.relation, other, outer))
+        right = replace(right, sources=tuple(_nullable_source(source) for source in right.sources))
+    merged = _merge_sources(left, right, UnitJoin(left.relation, other, outer))
     return _tested_after(context, merged, on)
 
 
-def _with_parent(context: Context, found: Linked, *, keeps: From | None) -> From:
+def _with_parent(context: Context, linked: Linked, *, keeps: From | None) -> From:
     """Returns the rows of a table, each with the row through which its unit is found.
 
     ``keeps`` is the side whose rows an outer join keeps.
     """
-    child, parent = found.child, found.parent
-    on = _on(context, child, parent, found.rest)
+    child, parent = linked.child, linked.parent
+    on = _join_condition(context, child, parent, linked.rest)
     outer = keeps is child
     if keeps is parent or (outer and (on.pairs or on.rest)):
         usual = f"{child.table} LEFT JOIN {parent.table}"
         raise UnsupportedSql(
             f"An outer join of {child.table!r} and {parent.table!r} that keeps the rows of "
-            f"{parent.table!r}, or compares more than {found.link.name!r}.",
-            allowed=f"{usual} ON {child.table}.{found.link.name} = {parent.table}.{found.link.key}",
+            f"{parent.table!r}, or compares more than {linked.link.name!r}.",
+            allowed=f"{usual} ON {child.table}.{linked.link.name} = {parent.table}.{linked.link.key}",
             remedy="Put other tests into WHERE; count rows without a match by EXISTS.",
         )
     assert isinstance(parent.relation, Scan), "the table that tells the units is read as declared"
-    scan, value = parent.relation, found.link.value
-    key = _declared_key(scan, found.link.key)
+    scan, value = parent.relation, linked.link.value
+    key = _declared_key(scan, linked.link.key)
     if isinstance(value, Words) and isinstance(value.expression, Field):
         # a column that is not declared is read for the join alone
         context.units_read[value.expression.column.name] = value.expression.column
     if outer:
-        parent = replace(parent, sources=tuple(_absent(source) for source in parent.sources))
+        parent = replace(
+            parent, sources=tuple(_nullable_source(source) for source in parent.sources)
+        )
     relation = KeyJoin(child.relation, scan, _as_key(value, key), key, outer)
-    return _tested_after(context, _merged(child, parent, relation), on)
+    return _tested_after(context, _merge_sources(child, parent, relation), on)
 
 
 def _declared_key(scan: Scan, name: str) -> Column:
@@ -199,10 +201,10 @@ def _with_public(
     column = _public_key(right.scope(context), theirs)
     value = Rows(left.scope(context), FUNCTIONS).value(mine)
     relation = PublicJoin(left.relation, right.relation, _as_key(value, column), column, outer)
-    return _tested_after(context, _merged(left, right, relation), on)
+    return _tested_after(context, _merge_sources(left, right, relation), on)
 
 
-def _semi(
+def _semi_join(
     context: Context,
     left: From,
     right: From,
@@ -219,7 +221,7 @@ def _semi(
     return left.over(Semi(left.relation, right.relation, negated))
 
 
-def _on(
+def _join_condition(
     context: Context,
     left: From,
     right: From,
@@ -234,7 +236,7 @@ def _on(
     pairs: list[tuple[exp.Expr, exp.Expr]] = []
     rest: list[exp.Expr] = []
     for test in tests:
-        pair = _pair(mine, theirs, test, using=using)
+        pair = _sides_of(mine, theirs, test, using=using)
         part = None if pair is None else mine.part(pair[0])
         if pair is None:
             rest.append(test)
@@ -245,7 +247,7 @@ def _on(
     return _On(frozenset(parts), tuple(pairs), tuple(rest))
 
 
-def _equalities(using: Sequence[exp.Expr]) -> list[exp.Expr]:
+def _using_tests(using: Sequence[exp.Expr]) -> list[exp.Expr]:
     """Returns the tests of JOIN ... USING (columns)."""
     tests: list[exp.Expr] = []
     for name in using:
@@ -254,7 +256,7 @@ def _equalities(using: Sequence[exp.Expr]) -> list[exp.Expr]:
     return tests
 
 
-def _pair(
+def _sides_of(
     mine: Scope,
     theirs: Scope,
     test: exp.Expr,
@@ -266,13 +268,13 @@ def _pair(
         return None
     first = test.this
     second = test.expression
-    for one, other in ((first, second), (second, first)):
-        if not mine.owns(one) or not theirs.owns(other):
+    for side, other_side in ((first, second), (second, first)):
+        if not mine.owns(side) or not theirs.owns(other_side):
             continue
-        if one.find(exp.Column) is None or other.find(exp.Column) is None:
+        if side.find(exp.Column) is None or other_side.find(exp.Column) is None:
             continue
-        if using or not (mine.owns(other) or theirs.owns(one)):
-            return one, other
+        if using or not (mine.owns(other_side) or theirs.owns(side)):
+            return side, other_side
     return None
 
 
@@ -291,7 +293,7 @@ def _require_unit(
             "or declare one public=True if it is about nobody.",
         )
     if on.parts < frozenset(range(left.width)):
-        raise refuse("A join that", _filled(_OFF_UNIT, context, left))
+        raise refuse("A join that", _fill_reason(_OFF_UNIT, context, left))
 
 
 def _tested_before(
@@ -329,7 +331,7 @@ def _tested_after(context: Context, merged: From, on: _On) -> From:
     return merged.over(passing(merged.relation, lowered))
 
 
-def _merged(left: From, right: From, relation: Relation) -> From:
+def _merge_sources(left: From, right: From, relation: Relation) -> From:
     """Returns a relation under the names of two tables."""
     sources = (*left.sources, *right.sources)
     names = [source.name.lower() for source in sources]
@@ -342,7 +344,7 @@ def _merged(left: From, right: From, relation: Relation) -> From:
     return replace(left.over(relation), sources=sources)
 
 
-def _absent(source: Source) -> Source:
+def _nullable_source(source: Source) -> Source:
     """Returns the other side of an outer join, whose unit columns may be NULL.
 
     They no longer identify the unit of the row.
@@ -393,7 +395,7 @@ def _as_key(value: Typed, column: Column) -> Scalar:
     raise UnsupportedSql("A join of columns of different types.", remedy=remedy)
 
 
-def _filled(reason: tuple[str, str], context: Context, left: From) -> tuple[str, str]:
+def _fill_reason(reason: tuple[str, str], context: Context, left: From) -> tuple[str, str]:
     """Returns a reason with the name of the unit in it."""
     why, instead = reason
     unit = left.scope(context).unit_name()

@@ -51,25 +51,25 @@ def image(expression: Scalar, tests: Tests = ()) -> tuple[int, ...]:
     Raises:
         MissingDeclaration: more than 100,000 codes.
     """
-    return tuple(left(expression, tests, _codes(expression, tests)))
+    return tuple(left(expression, tests, _key_codes(expression, tests)))
 
 
-def _codes(expression: Scalar, tests: Tests) -> Sequence[int]:
+def _key_codes(expression: Scalar, tests: Tests) -> Sequence[int]:
     """Returns the codes of a key, given what the tests say about the columns it reads."""
     fields = _fields(expression)
     is_period = isinstance(expression, DateTrunc) and expression.part in _LONGEST
     reads_one_date = isinstance(expression, DateTrunc) and isinstance(expression.operand, Field)
     # enumerating the days of a period is slower than stepping through the periods
     if not isinstance(expression, Field) and not (is_period and reads_one_date):
-        combinations = prod(_size(column, tests) for column in fields)
+        combinations = prod(_value_count(column, tests) for column in fields)
         reads_times = any(isinstance(column.type, Timestamp) for column in fields)
         if combinations <= (_TRIED_TIMES if reads_times else _TRIED):
-            return _tried(expression, fields, tests)
+            return _enumerate_codes(expression, fields, tests)
     if isinstance(expression, DateTrunc) and is_period:
-        return tuple(_starts(expression, tests))
+        return tuple(_period_starts(expression, tests))
     if isinstance(expression, DatePart):
-        return _parts(expression, tests)
-    low, high = narrowed(expression, tests, _range(expression, tests)) or (0, -1)
+        return _date_parts(expression, tests)
+    low, high = narrowed(expression, tests, _code_range(expression, tests)) or (0, -1)
     if high - low + 1 > MOST_GROUPS:
         raise MissingDeclaration(
             f"GROUP BY a key that may have {high - low + 1:,} values.",
@@ -118,7 +118,7 @@ def _fields(expression: Scalar) -> tuple[Column, ...]:
     return tuple(dict.fromkeys(columns))
 
 
-def _within(column: Column, tests: Tests) -> range:
+def _column_range(column: Column, tests: Tests) -> range:
     """Returns a range that contains the codes of a column where the tests are TRUE."""
     assert not isinstance(column.type, Text), "texts have no codes"
     declared = column.type.lower_code, column.type.upper_code
@@ -128,11 +128,11 @@ def _within(column: Column, tests: Tests) -> range:
     return range(ends[0], ends[1] + 1)
 
 
-def _range(expression: Scalar, tests: Tests) -> Span:
+def _code_range(expression: Scalar, tests: Tests) -> Span:
     """Returns a range of an expression where the tests are TRUE; exact for a local date or hour."""
     fields = _fields(expression)
     if len(fields) == 1 and isinstance(fields[0].type, Timestamp):
-        codes = _within(fields[0], tests)
+        codes = _column_range(fields[0], tests)
         ends = local_range(expression, fields[0], codes)
         if ends is not None:
             return ends
@@ -148,7 +148,7 @@ def _within_tests(expression: Scalar, tests: Tests) -> Scalar:
     def inside(leaf: Leaf) -> Scalar:
         if not isinstance(leaf, Field) or not isinstance(leaf.column.type, Timestamp):
             return leaf
-        codes = _within(leaf.column, tests)
+        codes = _column_range(leaf.column, tests)
         if not codes:
             return Constant(None)
         kind = Timestamp.of_codes(codes[0], codes[-1], step=int(leaf.column.type.step), zone="")
@@ -157,29 +157,33 @@ def _within_tests(expression: Scalar, tests: Tests) -> Scalar:
     return substituted(expression, inside)
 
 
-def _size(column: Column, tests: Tests) -> int:
+def _value_count(column: Column, tests: Tests) -> int:
     """Returns how many values of a column are to be enumerated, NULL among them."""
     if isinstance(column.type, Text):
         return _TRIED + 1
-    return len(_within(column, tests)) + 1
+    return len(_column_range(column, tests)) + 1
 
 
-def _tried(expression: Scalar, fields: tuple[Column, ...], tests: Tests) -> tuple[int, ...]:
+def _enumerate_codes(
+    expression: Scalar, fields: tuple[Column, ...], tests: Tests
+) -> tuple[int, ...]:
     """Returns the codes of a key over every combination of the values of its columns."""
     codes = set()
-    for row in _rows(fields, tests):
+    for row in _combinations(fields, tests):
         value = evaluate(expression, _Reader(row))
         if isinstance(value, int):
             codes.add(value)
     return tuple(sorted(codes))
 
 
-def _rows(fields: tuple[Column, ...], tests: Tests) -> Iterator[Mapping[Column, int | None]]:
+def _combinations(
+    fields: tuple[Column, ...], tests: Tests
+) -> Iterator[Mapping[Column, int | None]]:
     """Yields every combination of the values that the tests admit, NULL among them."""
     ranges: list[list[int | None]] = []
     for column in fields:
         field = Field(column)
-        values: list[int | None] = [*left(field, tests, _within(column, tests))]
+        values: list[int | None] = [*left(field, tests, _column_range(column, tests))]
         if not never_null(field, tests):
             values.append(None)
         ranges.append(values)
@@ -199,9 +203,9 @@ class _Reader:
         return self._row[leaf.column]
 
 
-def _parts(expression: DatePart, tests: Tests) -> Sequence[int]:
+def _date_parts(expression: DatePart, tests: Tests) -> Sequence[int]:
     """Returns the parts of the days in a range of dates, ascending."""
-    ends = narrowed(expression.operand, tests, _range(expression.operand, tests))
+    ends = narrowed(expression.operand, tests, _code_range(expression.operand, tests))
     if ends is None:
         return ()
     low, high = max(ends[0], FIRST_DAY), min(ends[1], LAST_DAY)
@@ -211,9 +215,9 @@ def _parts(expression: DatePart, tests: Tests) -> Sequence[int]:
     return sorted({date_part(expression.part, day) for day in days})
 
 
-def _starts(expression: DateTrunc, tests: Tests) -> Iterator[int]:
+def _period_starts(expression: DateTrunc, tests: Tests) -> Iterator[int]:
     """Yields the first days of the periods that a range of dates overlaps."""
-    ends = narrowed(expression.operand, tests, _range(expression.operand, tests))
+    ends = narrowed(expression.operand, tests, _code_range(expression.operand, tests))
     if ends is None:
         return
     code = date_trunc(expression.part, ends[0])

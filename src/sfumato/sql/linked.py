@@ -29,14 +29,14 @@ def linked(left: From, right: From, tests: Sequence[exp.Expr]) -> Linked | None:
             target = parent.sources[0]
             if link is None or link.table != target.table or not isinstance(parent.relation, Scan):
                 continue
-            names = _name(source, link.name), _name(target, link.key)
+            names = _qualified_name(source, link.name), _qualified_name(target, link.key)
             rest = tuple(test for test in tests if not _equates(test, *names))
             if len(rest) < len(tests):
                 return Linked(child, parent, link, rest)
     return None
 
 
-def _name(source: Source, column: str) -> tuple[str, str]:
+def _qualified_name(source: Source, column: str) -> tuple[str, str]:
     """Returns the qualifier and the name of a column, in lower case."""
     return source.name.lower(), column.lower()
 
@@ -45,10 +45,10 @@ def _equates(test: exp.Expr, link: tuple[str, str], key: tuple[str, str]) -> boo
     """Whether a test is ``link = key``: both with the name of their table, or of USING."""
     if not isinstance(test, exp.EQ):
         return False
-    found = []
+    sides = []
     for side in (test.this, test.expression):
         if not isinstance(side, exp.Column):
             return False
-        found.append((side.table.lower(), side.name.lower()))
-    is_using = link[1] == key[1] and found == [("", link[1])] * 2
-    return is_using or sorted(found) == sorted([link, key])
+        sides.append((side.table.lower(), side.name.lower()))
+    is_using = link[1] == key[1] and sides == [("", link[1])] * 2
+    return is_using or sorted(sides) == sorted([link, key])

@@ -146,10 +146,10 @@ def question_of(
     select = with_parameters(select, parameters)
     today = today or datetime.datetime.now().astimezone().date()
     select, notes = with_today(select, today)
-    return _lowered(with_scalars(select, scalars), dataset, notes, clipping)
+    return _lower_select(with_scalars(select, scalars), dataset, notes, clipping)
 
 
-def _lowered(
+def _lower_select(
     select: exp.Select,
     dataset: Dataset,
     notes: tuple[str, ...],
@@ -159,9 +159,9 @@ def _lowered(
     require_only(select, *_CLAUSES)
     context = Context(dataset, list(notes))
     rows = Relations(context).rows(select, {})
-    if not calls(_parts(select)):
+    if not calls(_aggregate_clauses(select)):
         raise _raw_rows(select)
-    question = _asked(context, require_private(rows), select, clipping)
+    question = _plan_question(context, require_private(rows), select, clipping)
     return replace(question, notes=tuple(context.notes), bias=tuple(context.bias))
 
 
@@ -241,7 +241,7 @@ def _is_number(expression: Scalar) -> bool:
             raise unknown(expression)
 
 
-def _asked(
+def _plan_question(
     context: Context,
     source: From,
     select: exp.Select,
@@ -252,12 +252,12 @@ def _asked(
     rows = Rows(scope, FUNCTIONS)
     group = grouped(select, scope, rows, source.relation)
     lowered = Aggregates(scope, rows, source.relation)
-    asked = calls(_parts(select))
-    require_few(len(asked), "aggregates")
-    asks = {id(node): lowered.ask(node) for node in asked}
-    occasion = Occasion(source.relation, group.keys, len(asked))
+    aggregate_calls = calls(_aggregate_clauses(select))
+    require_few(len(aggregate_calls), "aggregates")
+    asks = {id(node): lowered.ask(node) for node in aggregate_calls}
+    occasion = Occasion(source.relation, group.keys, len(aggregate_calls))
     split = replace(clipping, occasion=occasion).split(asks, calls(select.expressions))
-    _tell(context, split)
+    _add_clip_lines(context, split)
     aggregates, estimates = shared([*split.asks.values(), *split.twins.values()])
     require_linear(group, aggregates)
     outputs = Outputs(scope, rows, group, split.asks, estimates)
@@ -270,7 +270,7 @@ def _asked(
     return Question("", source.table, raw, output, twins=paired(split.twins, estimates))
 
 
-def _tell(context: Context, split: Split) -> None:
+def _add_clip_lines(context: Context, split: Split) -> None:
     """Adds the lines about what is clipped to the answer."""
     context.bias += split.bias
     context.notes += split.notes
@@ -288,8 +288,8 @@ def _output(
         items,
         None if having is None else outputs.test(having.this),
         outputs.orders(select.args.get("order"), items),
-        _count(select, "limit"),
-        _count(select, "offset") or 0,
+        _row_count(select, "limit"),
+        _row_count(select, "offset") or 0,
         sets,
     )
 
@@ -304,12 +304,12 @@ def _raw_rows(select: exp.Select) -> UnsupportedSql:
     return refuse("A SELECT without an aggregate", RAW_ROWS)
 
 
-def _parts(select: exp.Select) -> list[exp.Expr | None]:
+def _aggregate_clauses(select: exp.Select) -> list[exp.Expr | None]:
     """Returns the clauses that may contain aggregates."""
     return [*select.expressions, select.args.get("having"), select.args.get("order")]
 
 
-def _count(select: exp.Select, name: str) -> int | None:
+def _row_count(select: exp.Select, name: str) -> int | None:
     """Returns the number of LIMIT or OFFSET; None without the clause."""
     clause = select.args.get(name)
     if clause is None:

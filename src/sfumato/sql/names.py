@@ -142,7 +142,7 @@ class Scope:
         answered = self._context.answered
         if not answered:
             return tuple(tests)
-        return tuple(test for test in tests if answered.isdisjoint(_inside(test)))
+        return tuple(test for test in tests if answered.isdisjoint(_subexpressions(test)))
 
     def column(self, node: exp.Column) -> Typed:
         """Returns the value of a column.
@@ -152,7 +152,7 @@ class Scope:
         """
         owners = self._owners(node)
         if not owners:
-            raise self._unknown(node)
+            raise self._unknown_column(node)
         name = node.name.lower()
         if len(owners) > 1 and name not in owners[0].parts:
             names = ", ".join(f"{owner.name}.{node.name}" for owner in owners)
@@ -204,19 +204,19 @@ class Scope:
         require_only(node, "this", "table")
         if isinstance(node.this, exp.Star):
             raise reject(node.this)
-        owners = [source for source in self._named(node) if source.has(node.name)]
+        owners = [source for source in self._sources_named(node) if source.has(node.name)]
         name = node.name.lower()
         # in tables joined on the unit, its bare name is the column of the table whose rows are kept
         return sorted(owners, key=lambda source: name not in source.parts)
 
-    def _named(self, node: exp.Column) -> list[Source]:
+    def _sources_named(self, node: exp.Column) -> list[Source]:
         """Returns the sources that the qualifier of a column may mean; all if it has none."""
         prefix = node.table.lower()
         return [source for source in self.sources if prefix in ("", source.name.lower())]
 
-    def _unknown(self, node: exp.Column) -> UnknownName:
+    def _unknown_column(self, node: exp.Column) -> UnknownName:
         """Returns the refusal of a column that no source has."""
-        named = self._named(node)
+        named = self._sources_named(node)
         if node.table and not named:
             return UnknownName(
                 f"No table {node.table!r} in this question.",
@@ -230,16 +230,16 @@ class Scope:
         return UnknownName(
             problem,
             allowed=", ".join(allowed) or "none: no column is declared",
-            remedy=_meant(node, named),
+            remedy=_column_hint(node, named),
         )
 
 
-def _meant(node: exp.Column, named: Sequence[Source]) -> str:
+def _column_hint(node: exp.Column, named: Sequence[Source]) -> str:
     """Returns the hint for a column that none of some sources has."""
     written: dict[str, str] = {}
     for source in named:
         written |= {name.lower(): name for name in (*source.parts, *source.shown)}
-    for name in _hyphenated(node):
+    for name in _hyphenated_names(node):
         if name in written:
             return (
                 f'A name with a hyphen stands in double quotes: "{written[name]}". '
@@ -251,7 +251,7 @@ def _meant(node: exp.Column, named: Sequence[Source]) -> str:
     return "Use one of these, or declare the column in columns= with its values or bounds."
 
 
-def _hyphenated(node: exp.Column) -> Iterator[str]:
+def _hyphenated_names(node: exp.Column) -> Iterator[str]:
     """Yields the names that a chain of subtractions like a-b-c spells, in lower case.
 
     The longest come first.
@@ -275,8 +275,8 @@ def _hyphenated(node: exp.Column) -> Iterator[str]:
             yield "-".join(words[start : start + size])
 
 
-def _inside(expression: Scalar) -> Iterator[Scalar]:
+def _subexpressions(expression: Scalar) -> Iterator[Scalar]:
     """Yields an expression and all its sub-expressions."""
     yield expression
     for child in children(expression):
-        yield from _inside(child)
+        yield from _subexpressions(child)

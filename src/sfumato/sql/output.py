@@ -61,13 +61,13 @@ class Outputs:
         for node in nodes:
             inner = node.this if isinstance(node, exp.Alias) else node
             typed = self._finished.value(inner)
-            name = node.alias if isinstance(node, exp.Alias) else _name(inner)
+            name = node.alias if isinstance(node, exp.Alias) else _default_name(inner)
             self._require_own_name(name, typed)
             columns.append((name, typed))
         # of several columns with one name the first is meant
         for name, typed in reversed(columns):
             self._aliases[name.lower()] = typed
-        return _unique([Item(name, _shown(typed)) for name, typed in columns])
+        return _unique_names([Item(name, _decode_key(typed)) for name, typed in columns])
 
     def with_clipped(
         self,
@@ -82,7 +82,7 @@ class Outputs:
         for item, clipped in zip(items, self.items(nodes), strict=True):
             if clipped.expression != item.expression:
                 changed.append(Item(f"{item.name}_clipped", clipped.expression))
-        return _unique([*items, *changed])
+        return _unique_names([*items, *changed])
 
     def orders(self, clause: exp.Order | None, items: tuple[Item, ...]) -> tuple[Order, ...]:
         """Returns the sort keys of ORDER BY."""
@@ -90,9 +90,9 @@ class Outputs:
             return ()
         require_only(clause, "expressions")
         require_few(len(clause.expressions), "keys of ORDER BY")
-        return tuple(self._order(node, items) for node in clause.expressions)
+        return tuple(self._sort_key(node, items) for node in clause.expressions)
 
-    def _order(self, node: exp.Expr, items: tuple[Item, ...]) -> Order:
+    def _sort_key(self, node: exp.Expr, items: tuple[Item, ...]) -> Order:
         """Returns a sort key."""
         require_only(node, "this", "desc", "nulls_first")
         expression = self._sorted_by(node.this, items)
@@ -102,12 +102,12 @@ class Outputs:
 
     def _sorted_by(self, node: exp.Expr, items: tuple[Item, ...]) -> Scalar:
         """Returns what ORDER BY refers to: a position in SELECT, an alias, or an expression."""
-        added = self._added(node, items)
+        added = self._clipped_column(node, items)
         if added is not None:
             return added
         place = literal(node)
         if place is None:
-            expression = _shown(self._finished.value(node))
+            expression = _decode_key(self._finished.value(node))
             if leaves(expression):
                 return expression
             raise UnsupportedSql(
@@ -119,7 +119,7 @@ class Outputs:
             f"ORDER BY {written(node)}.", allowed=f"a column of the answer, 1 to {len(items)}"
         )
 
-    def _added(self, node: exp.Expr, items: tuple[Item, ...]) -> Scalar | None:
+    def _clipped_column(self, node: exp.Expr, items: tuple[Item, ...]) -> Scalar | None:
         """Returns the column of clipped values that a bare name means; None for other nodes."""
         if not isinstance(node, exp.Column) or node.table:
             return None
@@ -147,9 +147,9 @@ class Outputs:
             return self._grouping(node)
         for place, key in enumerate(self._group.nodes):
             if type(node) is type(key) and (node is key or node == key):
-                return self._key(place)
+                return self._key_value(place)
         if isinstance(node, exp.Column):
-            return self._column(node)
+            return self._alias_or_key(node)
         return None
 
     def _grouping(self, node: exp.Expr) -> Typed:
@@ -170,7 +170,7 @@ class Outputs:
             raise UnsupportedSql("GROUPING without a key.", remedy="GROUPING(a key of GROUP BY)")
         return Number(Grouping(tuple(places)), _ONE)
 
-    def _column(self, node: exp.Column) -> Typed:
+    def _alias_or_key(self, node: exp.Column) -> Typed:
         """Returns the value of an alias or of a key.
 
         Raises:
@@ -183,9 +183,9 @@ class Outputs:
         typed = self._rows.value(node)
         if typed not in self._group.values:
             raise refuse(f"Column {node.name!r} outside GROUP BY", RAW_ROWS)
-        return self._key(self._group.values.index(typed))
+        return self._key_value(self._group.values.index(typed))
 
-    def _key(self, place: int) -> Typed:
+    def _key_value(self, place: int) -> Typed:
         """Returns the value of a key by its type; a number is its code times its step."""
         leaf = Key(place)
         match self._group.values[place]:
@@ -212,7 +212,7 @@ class Outputs:
                 continue
             if key.name.lower() != name.lower():
                 continue
-            if _shown(typed) == _shown(self._key(place)):
+            if _decode_key(typed) == _decode_key(self._key_value(place)):
                 return
             raise UnsupportedSql(
                 f"The alias {name!r} is also the name of a group key.",
@@ -220,7 +220,7 @@ class Outputs:
             )
 
 
-def _shown(typed: Typed) -> Scalar:
+def _decode_key(typed: Typed) -> Scalar:
     """Returns the expression of a column of the answer; a bare key is decoded by its type."""
     match typed:
         case Number(Arithmetic(Operation.MULTIPLY, Key() as key, Constant())):
@@ -239,7 +239,7 @@ def _shown(typed: Typed) -> Scalar:
             )
 
 
-def _unique(items: Sequence[Item]) -> tuple[Item, ...]:
+def _unique_names(items: Sequence[Item]) -> tuple[Item, ...]:
     """Returns the columns under unique names: a repeated name gets a number."""
     taken = {item.name for item in items}
     seen: set[str] = set()
@@ -255,7 +255,7 @@ def _unique(items: Sequence[Item]) -> tuple[Item, ...]:
     return tuple(renamed)
 
 
-def _name(node: exp.Expr) -> str:
+def _default_name(node: exp.Expr) -> str:
     """Returns the name of a column without an alias."""
     if isinstance(node, exp.Column):
         return node.name

@@ -45,13 +45,13 @@ def parse(text: str) -> exp.Select:
         raise UnsupportedSql(
             f"{len(statements)} statements in one text.", remedy="Ask one SELECT at a time."
         )
-    select = _checked(statements[0])
+    select = _check_statement(statements[0])
     if len(text) > _SHORT:
         _require_few_nodes(select)
     return select
 
 
-def _checked(statement: exp.Expr) -> exp.Select:
+def _check_statement(statement: exp.Expr) -> exp.Select:
     """Returns the statement if it is a SELECT that is not nested too deeply; else refuses it."""
     if isinstance(statement, exp.Query | exp.Values) and not isinstance(statement, exp.Select):
         raise reject(statement)
@@ -76,7 +76,7 @@ def built(statement: exp.Expr) -> exp.Select:
             f"A syntax tree in which {broken.key.upper()} lacks a part or has one too many.",
             remedy="Build it as SQL has it.",
         )
-    select = _checked(statement.copy())
+    select = _check_statement(statement.copy())
     _require_few_nodes(select)
     return select
 
@@ -97,7 +97,7 @@ def _statements(text: str) -> list[exp.Expr]:
         )
     try:
         text.encode()
-        trees = _DIALECT.parse(_numbered(text))
+        trees = _DIALECT.parse(_number_parameters(text))
         return [tree for tree in trees if not isinstance(tree, exp.Semicolon | None)]
     except SqlglotError as error:
         raise _syntax_error(error, text) from None
@@ -114,7 +114,7 @@ def _statements(text: str) -> list[exp.Expr]:
         ) from None
 
 
-def _numbered(text: str) -> str:
+def _number_parameters(text: str) -> str:
     """Replaces each ``?`` by $1, $2, ... in order of appearance, and ``:name`` by $name."""
     if "?" not in text and ":" not in text:
         return text

@@ -62,16 +62,16 @@ def per_unit(
         UnsupportedSql: the sub-query does not group by the unit.
     """
     scope = source.scope(context)
-    grouped = _grouped(select, scope)
+    grouped = _group_nodes(select, scope)
     _require_unit(scope, grouped)
     rows = Rows(scope, FUNCTIONS)
-    keys = _keys(context, scope, rows, grouped)
+    keys = _computed_keys(context, scope, rows, grouped)
     done: dict[int, Typed] = {}
     for node, place in same_nodes(select, [key.node for key in keys]):
         done[id(node)] = keys[place].column_value
     summaries = Summaries(context, source, rows)
-    done |= _summarised(summaries, select)
-    relation = PerUnit(source.relation, _columns(keys), tuple(summaries.columns))
+    done |= _aggregate_values(summaries, select)
+    relation = PerUnit(source.relation, _key_columns(keys), tuple(summaries.columns))
     inner = _KeyNames(scope, rows, keys)
     outer = Rows(inner, FUNCTIONS, done)
     named, shown, parts = items(select.expressions, scope, outer)
@@ -82,7 +82,7 @@ def per_unit(
     inner.alias(named)
     sources = (Source(name, named, shown, parts, f"The sub-query {name!r}"),)
     limit = source.limit if keys else 1
-    rows_of_units = source.over(passing(relation, _having(select, outer)))
+    rows_of_units = source.over(passing(relation, _having_tests(select, outer)))
     return replace(
         rows_of_units,
         sources=sources,
@@ -92,7 +92,7 @@ def per_unit(
     )
 
 
-def _having(select: exp.Select, rows: Rows) -> list[Scalar]:
+def _having_tests(select: exp.Select, rows: Rows) -> list[Scalar]:
     """Returns the tests of HAVING."""
     having = select.args.get("having")
     if having is None:
@@ -124,7 +124,7 @@ class _Key:
     column_value: Typed
 
 
-def _keys(
+def _computed_keys(
     context: Context,
     scope: Scope,
     rows: Rows,
@@ -141,12 +141,12 @@ def _keys(
     return keys
 
 
-def _columns(keys: Sequence[_Key]) -> tuple[tuple[Column, Value], ...]:
+def _key_columns(keys: Sequence[_Key]) -> tuple[tuple[Column, Value], ...]:
     """Returns the columns of keys, with the values they are computed from."""
     return tuple((key.column, key.value) for key in keys)
 
 
-def _summarised(summaries: "Summaries", select: exp.Select) -> dict[int, Typed]:
+def _aggregate_values(summaries: "Summaries", select: exp.Select) -> dict[int, Typed]:
     """Returns the value of each aggregate of the sub-query, by the identity of its node.
 
     SUM(x) / COUNT(x) has one value as a whole, a mean.
@@ -217,10 +217,10 @@ class Summaries:
     def summary(self, node: exp.Expr) -> Typed:
         """Returns the value of an aggregate call."""
         if isinstance(node, exp.Filter):
-            return self._of(node.this, self._rows.test(node.expression.this))
-        return self._of(node, None)
+            return self._aggregate_value(node.this, self._rows.test(node.expression.this))
+        return self._aggregate_value(node, None)
 
-    def _of(self, node: exp.Expr, test: Scalar | None) -> Typed:
+    def _aggregate_value(self, node: exp.Expr, test: Scalar | None) -> Typed:
         """Returns the value of an aggregate over the rows that pass a test."""
         if isinstance(node, exp.IgnoreNulls):
             node = node.this
@@ -238,10 +238,10 @@ class Summaries:
                 return self._mean(self._rows.number(node.this), node, test)
             case exp.Min() | exp.AnyValue() | exp.LogicalAnd():
                 require_only(node, "this")
-                return self._end(self._rows.value(node.this), node, test, Summary.MINIMUM)
+                return self._extreme(self._rows.value(node.this), node, test, Summary.MINIMUM)
             case exp.Max() | exp.LogicalOr():
                 require_only(node, "this")
-                return self._end(self._rows.value(node.this), node, test, Summary.MAXIMUM)
+                return self._extreme(self._rows.value(node.this), node, test, Summary.MAXIMUM)
             case _:
                 raise refuse(
                     f"{called(node)} of one unit's rows",
@@ -262,7 +262,7 @@ class Summaries:
             return self._count_rows(node, test)
         operand = counted(self._rows.countable(inner), test)
         value = value_of(operand, inner.sql(dialect="duckdb"))
-        return self._column(Summary.COUNT_VALUES, Integer(0, self._limit), value)
+        return self._summary_column(Summary.COUNT_VALUES, Integer(0, self._limit), value)
 
     def _count_distinct(
         self,
@@ -282,15 +282,15 @@ class Summaries:
         value = value_of(operand, inner.sql(dialect="duckdb"))
         size = MAX_CODE if isinstance(value.type, Text) else value.type.size
         kind = Integer(0, min(self._limit, size))
-        return self._column(Summary.COUNT_DISTINCT, kind, value)
+        return self._summary_column(Summary.COUNT_DISTINCT, kind, value)
 
     def _count_rows(self, node: exp.Expr, test: Scalar | None) -> Typed:
         """Returns the number of rows, or of those that pass a test."""
         if test is None:
             kind = Integer(1, max(self._limit, 2))
-            return self._column(Summary.COUNT, kind, None)
+            return self._summary_column(Summary.COUNT, kind, None)
         value = value_of(kept(number(1), test), node.sql())
-        return self._column(Summary.COUNT_VALUES, Integer(0, self._limit), value)
+        return self._summary_column(Summary.COUNT_VALUES, Integer(0, self._limit), value)
 
     def _sum(
         self,
@@ -307,7 +307,7 @@ class Summaries:
         if high > 0:
             high = min(high * self._limit, MAX_CODE)
         kind = number_type(low, high, value.step)
-        total = as_number(self._column(Summary.SUM, kind, value, operand), node)
+        total = as_number(self._summary_column(Summary.SUM, kind, value, operand), node)
         cut = operand.cut or value.rounding != operand.rounding
         return replace(total, rounding=value.rounding * self._limit, cut=cut)
 
@@ -328,7 +328,7 @@ class Summaries:
         lower = math.floor(low / step)
         upper = math.ceil(high / step)
         kind = number_type(lower, upper, step)
-        mean = as_number(self._column(Summary.MEAN, kind, value), node)
+        mean = as_number(self._summary_column(Summary.MEAN, kind, value), node)
         cut = operand.cut or value.rounding != operand.rounding
         rounding = mean.step / 2 + value.rounding
         return replace(mean, rounding=rounding, nearest=True, cut=cut)
@@ -347,7 +347,7 @@ class Summaries:
         mean = exp.Avg(this=above.this.copy())
         return self._mean(self._rows.number(above.this), mean, None)
 
-    def _end(
+    def _extreme(
         self,
         operand: Typed,
         node: exp.Expr,
@@ -363,9 +363,9 @@ class Summaries:
         if isinstance(operand, Label):
             operand = alphabetical(operand)
         value = value_of(kept(operand, test), node.sql(dialect="duckdb"))
-        return self._column(summary, value.type, value, operand)
+        return self._summary_column(summary, value.type, value, operand)
 
-    def _column(
+    def _summary_column(
         self,
         summary: Summary,
         kind: ColumnType,
@@ -402,7 +402,7 @@ class _KeyNames:
     ) -> None:
         self._scope = scope
         self._rows = rows
-        self._keys = keys
+        self._computed_keys = keys
         self._aliases: dict[str, Typed] = {}
 
     def alias(self, named: dict[str, Typed]) -> None:
@@ -433,7 +433,7 @@ class _KeyNames:
         if not node.table and node.name.lower() in self._aliases:
             return self._aliases[node.name.lower()]
         typed = self._rows.value(node)
-        for key in self._keys:
+        for key in self._computed_keys:
             if key.typed == typed:
                 return key.column_value
         if isinstance(typed, Person):
@@ -445,7 +445,7 @@ class _KeyNames:
         )
 
 
-def _grouped(select: exp.Select, scope: Scope) -> list[exp.Expr]:
+def _group_nodes(select: exp.Select, scope: Scope) -> list[exp.Expr]:
     """Returns the nodes of GROUP BY, or those of SELECT DISTINCT."""
     group = select.args.get("group")
     if group is None:
@@ -463,7 +463,7 @@ def _grouped(select: exp.Select, scope: Scope) -> list[exp.Expr]:
     return [placed(node, select, scope) for node in group.expressions]
 
 
-def _quotient_of(node: exp.Expr, asked: Collection[int]) -> exp.Div | None:
+def _quotient_of(node: exp.Expr, call_ids: Collection[int]) -> exp.Div | None:
     """Returns the quotient of two aggregates of which this one is the dividend or the divisor."""
     outer = node.parent
     while isinstance(outer, exp.Paren | exp.Nullif):
@@ -473,6 +473,6 @@ def _quotient_of(node: exp.Expr, asked: Collection[int]) -> exp.Div | None:
     below = outer.expression.unnest()
     if isinstance(below, exp.Nullif):
         below = below.this.unnest()
-    if id(outer.this.unnest()) in asked and id(below) in asked:
+    if id(outer.this.unnest()) in call_ids and id(below) in call_ids:
         return outer
     return None

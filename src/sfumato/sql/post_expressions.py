@@ -89,9 +89,9 @@ class Finished:
                 return self._case(node)
             case exp.If():
                 test = self.test(node.this)
-                return self._chosen([test], [node.args["true"]], node.args.get("false"))
+                return self._choose_branch([test], [node.args["true"]], node.args.get("false"))
             case _:
-                return Number(self._computed(node), _ONE)
+                return Number(self._lower_operator(node), _ONE)
 
     def test(self, node: exp.Expr) -> Scalar:
         """Returns an expression as a test.
@@ -140,17 +140,17 @@ class Finished:
             )
         return typed.expression
 
-    def _computed(self, node: exp.Expr) -> Scalar:
+    def _lower_operator(self, node: exp.Expr) -> Scalar:
         """Returns the scalar of an operator or a function of numbers."""
         operation = _OPERATIONS.get(type(node))
         if operation is not None:
             return Arithmetic(operation, self.number(node.this), self.number(node.expression))
         match node:
             case exp.Neg():
-                return _negated(self.number(node.this))
+                return _negate(self.number(node.this))
             case exp.Abs():
                 operand = self.number(node.this)
-                return Extreme(greatest=True, operands=(operand, _negated(operand)))
+                return Extreme(greatest=True, operands=(operand, _negate(operand)))
             case exp.Floor() | exp.Ceil() | exp.Round() | exp.Cast() | exp.TryCast():
                 return self._rounding(node)
             case exp.Least() | exp.Greatest():
@@ -186,7 +186,7 @@ class Finished:
                 return FloorDivide(operand, 1)
             case exp.Ceil():
                 require_only(node, "this")
-                return _negated(FloorDivide(_negated(operand), 1))
+                return _negate(FloorDivide(_negate(operand), 1))
             case exp.Round():
                 require_only(node, "this", "decimals")
                 places = node.args.get("decimals")
@@ -212,7 +212,7 @@ class Finished:
         right: exp.Expr,
     ) -> Scalar:
         """Returns the comparison of two expressions."""
-        return _compared(op, self.value(left), self.value(right))
+        return _compare_values(op, self.value(left), self.value(right))
 
     def _is(self, node: exp.Is) -> Scalar:
         """Returns the test IS NULL, IS TRUE or IS FALSE."""
@@ -229,7 +229,7 @@ class Finished:
         operand = self.value(node.this)
         values = [self.value(item) for item in node.expressions]
         if isinstance(operand, Number | Day | Instant) and values:
-            tests = tuple(_compared(Comparison.EQ, operand, value) for value in values)
+            tests = tuple(_compare_values(Comparison.EQ, operand, value) for value in values)
             if len(tests) == 1:
                 return tests[0]
             return Or(tests)
@@ -257,9 +257,9 @@ class Finished:
         else:
             tests = [self._compare(Comparison.EQ, node.this, branch.this) for branch in branches]
         results = [branch.args["true"] for branch in branches]
-        return self._chosen(tests, results, node.args.get("default"))
+        return self._choose_branch(tests, results, node.args.get("default"))
 
-    def _chosen(
+    def _choose_branch(
         self,
         tests: Sequence[Scalar],
         results: Sequence[exp.Expr],
@@ -268,14 +268,14 @@ class Finished:
         """Returns the value of the first branch whose test is TRUE, else the default."""
         values = [self.value(result) for result in results]
         values.append(Null() if default is None else self.value(default))
-        kinds = {_kind(value) for value in values if not isinstance(value, Null)}
+        kinds = {_kind_of(value) for value in values if not isinstance(value, Null)}
         if len(kinds) != 1 or None in kinds:
             raise UnsupportedSql(
                 "A CASE over the noisy answer whose results are not all numbers, "
                 "or all constant texts.",
                 remedy="Let every branch give a number, or every branch a constant text.",
             )
-        scalars = [_result(value) for value in values]
+        scalars = [_branch_result(value) for value in values]
         branches = zip(tests, scalars[:-1], strict=True)
         chosen = Case(tuple(branches), scalars[-1])
         if kinds == {Number}:
@@ -283,7 +283,7 @@ class Finished:
         return Words(chosen)
 
 
-def _compared(op: Comparison, left: Typed, right: Typed) -> Scalar:
+def _compare_values(op: Comparison, left: Typed, right: Typed) -> Scalar:
     """Returns the comparison of released values; numbers and dates need no lattice."""
     moments = timestamps.instants([left, right])
     if moments is not None:
@@ -318,7 +318,7 @@ def _constant(node: exp.Expr) -> Typed:
     return Number(Constant(value), _ONE)
 
 
-def _kind(typed: Typed) -> type | None:
+def _kind_of(typed: Typed) -> type | None:
     """Returns Number, or Words for strings that are constants of the statement; else None."""
     if isinstance(typed, Number):
         return Number
@@ -329,7 +329,7 @@ def _kind(typed: Typed) -> type | None:
     return None
 
 
-def _result(typed: Typed) -> Scalar:
+def _branch_result(typed: Typed) -> Scalar:
     """Returns the scalar of a branch of CASE."""
     match typed:
         case Label():
@@ -340,7 +340,7 @@ def _result(typed: Typed) -> Scalar:
             return Constant(None)
 
 
-def _negated(operand: Scalar) -> Scalar:
+def _negate(operand: Scalar) -> Scalar:
     """Returns minus a number."""
     if isinstance(operand, Constant) and isinstance(operand.value, Fraction):
         return Constant(-operand.value)
@@ -356,6 +356,6 @@ def rounded(operand: Scalar, size: Fraction) -> Scalar:
         shifted = Arithmetic(Operation.ADD, multiples, Constant(Fraction(1, 2)))
         return Arithmetic(Operation.MULTIPLY, FloorDivide(shifted, 1), step)
 
-    down = _negated(up(_negated(operand)))
+    down = _negate(up(_negate(operand)))
     is_positive = Compare(Comparison.GE, operand, _ZERO)
     return Case(((is_positive, up(operand)),), down)

@@ -40,7 +40,7 @@ def against(op: Comparison, ratio: Ratio, value: Fraction) -> Scalar:
     >>> test.right  # clicks > floor(shown / 2)
     FloorDivide(operand=Field(column=Column(name='shown', type=Integer(1, 9))), divisor=2)
     """
-    above, below = _positive(ratio)
+    above, below = _positive_divisor(ratio)
     most = largest(above) + 1
     # in codes, where no quotient exceeds the largest dividend
     value = value * ratio.below.step / ratio.above.step
@@ -52,7 +52,7 @@ def against(op: Comparison, ratio: Ratio, value: Fraction) -> Scalar:
             below = Extreme(greatest=False, operands=(below, Constant(enough)))
     near = value.limit_denominator(max(largest(below), 1))
     if near == value:
-        return _exactly(op, above, below, value)
+        return _compare_exactly(op, above, below, value)
     if op in (Comparison.EQ, Comparison.NE):
         # no quotient of these codes equals the constant; the sum of zeros keeps NULL
         zero = Arithmetic(Operation.ADD, times(above, 0), times(below, 0))
@@ -63,7 +63,7 @@ def against(op: Comparison, ratio: Ratio, value: Fraction) -> Scalar:
     # no quotient lies between the constant and the nearest possible one
     is_strict = (near < value) is (op in _UPWARDS)
     ops = _STRICT if is_strict else _WEAK
-    return _exactly(ops.get(op, op), above, below, near)
+    return _compare_exactly(ops.get(op, op), above, below, near)
 
 
 def between(op: Comparison, left: Number, right: Number) -> Scalar | None:
@@ -71,15 +71,15 @@ def between(op: Comparison, left: Number, right: Number) -> Scalar | None:
 
     None if the products may exceed 62 bits.
     """
-    one, below = _fraction(left)
-    other, under = _fraction(right)
+    left_dividend, left_divisor = _fraction(left)
+    right_dividend, right_divisor = _fraction(right)
     ratio = _steps(left) / _steps(right)
-    if largest(one) * max(largest(under), 1) * ratio.numerator > LARGEST:
+    if largest(left_dividend) * max(largest(right_divisor), 1) * ratio.numerator > LARGEST:
         return None
-    if largest(other) * max(largest(below), 1) * ratio.denominator > LARGEST:
+    if largest(right_dividend) * max(largest(left_divisor), 1) * ratio.denominator > LARGEST:
         return None
-    first = times(_product(one, under), ratio.numerator)
-    second = times(_product(other, below), ratio.denominator)
+    first = times(_multiply_codes(left_dividend, right_divisor), ratio.numerator)
+    second = times(_multiply_codes(right_dividend, left_divisor), ratio.denominator)
     return Compare(op, first, second)
 
 
@@ -87,7 +87,7 @@ def _fraction(number: Number) -> tuple[Scalar, Scalar]:
     """Returns the codes of a number as a dividend and a positive divisor."""
     if number.ratio is None:
         return number.expression, Constant(1)
-    return _positive(number.ratio)
+    return _positive_divisor(number.ratio)
 
 
 def _steps(number: Number) -> Fraction:
@@ -97,14 +97,14 @@ def _steps(number: Number) -> Fraction:
     return number.ratio.above.step / number.ratio.below.step
 
 
-def _product(one: Scalar, other: Scalar) -> Scalar:
+def _multiply_codes(left: Scalar, right: Scalar) -> Scalar:
     """Returns the product of two codes."""
-    if isinstance(other, Constant) and isinstance(other.value, int):
-        return times(one, other.value)
-    return Arithmetic(Operation.MULTIPLY, one, other)
+    if isinstance(right, Constant) and isinstance(right.value, int):
+        return times(left, right.value)
+    return Arithmetic(Operation.MULTIPLY, left, right)
 
 
-def _positive(ratio: Ratio) -> tuple[Scalar, Scalar]:
+def _positive_divisor(ratio: Ratio) -> tuple[Scalar, Scalar]:
     """Returns the codes of a quotient with a positive divisor.
 
     The dividend is NULL where the divisor was zero.
@@ -119,17 +119,17 @@ def _positive(ratio: Ratio) -> tuple[Scalar, Scalar]:
     if high > 0:
         branches.append((Compare(Comparison.GT, below, _ZERO), above))
     if low < 0:
-        branches.append((Compare(Comparison.LT, below, _ZERO), _negated(above)))
-        sizes = (below, _negated(below), Constant(1))
+        branches.append((Compare(Comparison.LT, below, _ZERO), _negate_code(above)))
+        sizes = (below, _negate_code(below), Constant(1))
     return Case(tuple(branches), Constant(None)), Extreme(greatest=True, operands=sizes)
 
 
-def _negated(expression: Scalar) -> Scalar:
+def _negate_code(expression: Scalar) -> Scalar:
     """Returns minus a code."""
     return Arithmetic(Operation.SUBTRACT, _ZERO, expression)
 
 
-def _exactly(
+def _compare_exactly(
     op: Comparison,
     above: Scalar,
     below: Scalar,
@@ -143,12 +143,12 @@ def _exactly(
     if value.denominator == 1:
         return Compare(op, above, down)
     # for a product that is not an integer, ``up`` is ``down + 1``
-    up = _negated(floored(below, -value))
+    up = _negate_code(floored(below, -value))
     match op:
         case Comparison.EQ:
             return And((Compare(op, above, down), Compare(op, above, up)))
         case Comparison.NE:
-            return Not(_exactly(Comparison.EQ, above, below, value))
+            return Not(_compare_exactly(Comparison.EQ, above, below, value))
         case Comparison.GT | Comparison.LE:
             return Compare(op, above, down)
         case Comparison.GE | Comparison.LT:

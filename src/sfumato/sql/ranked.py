@@ -31,7 +31,7 @@ def ranked(context: Context, rows: From, select: exp.Select) -> tuple[From, dict
     done: dict[int, Typed] = {}
     for item in select.expressions:
         for node in item.find_all(exp.Window):
-            relation = _numbered(context, rows, node)
+            relation = _number_rows(context, rows, node)
             done[id(node)] = read(relation.column)
             rows = rows.over(relation)
     return rows, done
@@ -49,7 +49,7 @@ def _across_units(rows: From, context: Context, node: exp.Expr) -> UnsupportedSq
     )
 
 
-def _numbered(context: Context, rows: From, node: exp.Window) -> Ranked:
+def _number_rows(context: Context, rows: From, node: exp.Window) -> Ranked:
     """Returns the relation with the row numbers of a window."""
     scope = rows.scope(context)
     partition = node.args.get("partition_by") or []
@@ -60,12 +60,12 @@ def _numbered(context: Context, rows: From, node: exp.Window) -> Ranked:
     expressions = Rows(scope, FUNCTIONS)
     order = node.args.get("order")
     keys = order.expressions if order else []
-    sorts = tuple(_sort(expressions, key) for key in keys)
+    sorts = tuple(_sort_key(expressions, key) for key in keys)
     column = Column(context.name(f"{rows.table}.row_number"), Integer(1, UNLIMITED))
     return Ranked(rows.relation, sorts, fields(rows.relation), column)
 
 
-def _sort(rows: Rows, node: exp.Expr) -> Sort:
+def _sort_key(rows: Rows, node: exp.Expr) -> Sort:
     """Returns a sort key of a window."""
     if not isinstance(node, exp.Ordered):
         raise reject(node)

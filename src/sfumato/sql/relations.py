@@ -48,7 +48,7 @@ class Relations:
         where = select.args.get("where")
         if where is None:
             return source
-        return filtered(self.context, source, where.this, self._inner(known))
+        return filtered(self.context, source, where.this, self._subquery_callbacks(known))
 
     def source(self, select: exp.Select, known: Definitions) -> From:
         """Returns the rows of FROM with its joins."""
@@ -57,9 +57,9 @@ class Relations:
             raise UnknownName(
                 "A question without FROM.", allowed=", ".join(self.context.dataset.tables)
             )
-        source = self._item(clause.this, known)
+        source = self._from_item(clause.this, known)
         for join in select.args.get("joins") or []:
-            source = joined(self.context, source, self._item(join.this, known), join)
+            source = joined(self.context, source, self._from_item(join.this, known), join)
         return source
 
     def definitions(self, select: exp.Expr, known: Definitions) -> Definitions:
@@ -94,7 +94,7 @@ class Relations:
             require_only(node, "this", "expression", "distinct", "with_")
             if node.args.get("distinct") is not False:
                 raise reject(node)
-            arms = [self.query(arm, known, name) for arm in _arms(node)]
+            arms = [self.query(arm, known, name) for arm in _union_arms(node)]
             return union(self.context, arms, name)
         if not isinstance(node, exp.Select):
             raise reject(node)
@@ -102,9 +102,9 @@ class Relations:
         rows = self.rows(node, known)
         if any(node.args.get(clause) for clause in _GROUPING) or calls(node.expressions):
             return per_unit(self.context, require_private(rows), node, name)
-        return self._projected(rows, node, name)
+        return self._project_columns(rows, node, name)
 
-    def _projected(
+    def _project_columns(
         self,
         rows: From,
         node: exp.Select,
@@ -114,11 +114,11 @@ class Relations:
         rows, done = ranked(self.context, rows, node)
         scope = rows.scope(self.context)
         expressions = Rows(scope, FUNCTIONS, done)
-        columns, shown, parts = items(_expanded(node, rows), scope, expressions)
+        columns, shown, parts = items(_expand_stars(node, rows), scope, expressions)
         source = Source(name, columns, shown, parts, f"The sub-query {name!r}")
         return replace(rows, sources=(source,))
 
-    def _item(self, node: exp.Expr, known: Definitions) -> From:
+    def _from_item(self, node: exp.Expr, known: Definitions) -> From:
         """Returns the rows of one table or sub-query of FROM."""
         if isinstance(node, exp.Table):
             defined = None
@@ -133,7 +133,7 @@ class Relations:
             return self.query(node, known, node.alias or "sub-query")
         raise reject(node)
 
-    def _inner(self, known: Definitions) -> Inner:
+    def _subquery_callbacks(self, known: Definitions) -> Inner:
         """Returns the callbacks with which WHERE lowers its sub-queries."""
 
         def source(select: exp.Select) -> From:
@@ -143,7 +143,7 @@ class Relations:
         return Inner(lambda node: self.query(node, known, "sub-query"), source)
 
 
-def _arms(node: exp.Expr) -> list[exp.Expr]:
+def _union_arms(node: exp.Expr) -> list[exp.Expr]:
     """Returns the SELECTs of a UNION ALL, from the first to the last."""
     arms: list[exp.Expr] = []
     waiting = [node]
@@ -157,7 +157,7 @@ def _arms(node: exp.Expr) -> list[exp.Expr]:
     return arms
 
 
-def _expanded(node: exp.Select, rows: From) -> list[exp.Expr]:
+def _expand_stars(node: exp.Select, rows: From) -> list[exp.Expr]:
     """Returns the columns of SELECT with * and table.* expanded."""
     columns: list[exp.Expr] = []
     for item in node.expressions:
@@ -173,13 +173,13 @@ def _expanded(node: exp.Select, rows: From) -> list[exp.Expr]:
             continue
         for source in sources:
             taken = {column.name.lower() for column in columns}
-            for name in _names(source):
+            for name in _column_names(source):
                 if name.lower() not in taken:
                     columns.append(exp.column(name, table=source.name))
     return columns
 
 
-def _names(source: Source) -> list[str]:
+def _column_names(source: Source) -> list[str]:
     """Returns the names of all columns of a source, those of the unit included."""
     shown = {name.lower() for name in source.shown}
     return [*source.shown, *(part for part in source.parts if part not in shown)]

@@ -109,7 +109,7 @@ class Rows:
         done = self._done.get(id(node))
         if done is not None:
             return done
-        typed = self._lowered(node)
+        typed = self._lower_node(node)
         require_small(typed)
         if isinstance(typed, Truth) and is_answered(node):
             self._names.answered(typed.test)
@@ -157,17 +157,17 @@ class Rows:
         """Returns the value of an expression that must be a string with declared values."""
         return as_label(self.value(node), node)
 
-    def comparable(self, one: exp.Expr, other: exp.Expr) -> tuple[Typed, Typed]:
+    def comparable(self, left_node: exp.Expr, right_node: exp.Expr) -> tuple[Typed, Typed]:
         """Returns the values of two expressions that are to be compared.
 
         Raises:
             UnsupportedSql: a string and the answer of a scalar sub-query. Whether the answer is
                 among the declared strings would decide about the refusal.
         """
-        left = self._tested(one)
-        right = self._tested(other)
-        compares_left = isinstance(left, Label) and is_answered(other)
-        compares_right = isinstance(right, Label) and is_answered(one)
+        left = self._read_operand(left_node)
+        right = self._read_operand(right_node)
+        compares_left = isinstance(left, Label) and is_answered(right_node)
+        compares_right = isinstance(right, Label) and is_answered(left_node)
         if compares_left or compares_right:
             raise UnsupportedSql(
                 "A text is compared with the answer of a sub-query, which is a number.",
@@ -176,7 +176,7 @@ class Rows:
             )
         return left, right
 
-    def _lowered(self, node: exp.Expr) -> Typed:
+    def _lower_node(self, node: exp.Expr) -> Typed:
         """Returns the value of an expression that is not lowered yet."""
         function = self._functions.get(type(node))
         if function is not None:
@@ -200,7 +200,7 @@ class Rows:
                 return self._case(node)
             case exp.If():
                 test = self.test(node.this)
-                return self._chosen([test], [node.args["true"]], node.args.get("false"))
+                return self._choose_branch([test], [node.args["true"]], node.args.get("false"))
             case _:
                 raise reject(node)
 
@@ -217,7 +217,7 @@ class Rows:
                 return self.test(node)
             case _:
                 left, right = self.comparable(node.this, node.expression)
-                return self._compared(COMPARISONS[type(node)], left, right)
+                return self._compare(COMPARISONS[type(node)], left, right)
 
     def _between(self, node: exp.Between) -> Scalar:
         """Returns the test ``value BETWEEN low AND high``."""
@@ -225,8 +225,8 @@ class Rows:
         value = self.value(node.this)
         low = self.value(node.args["low"])
         high = self.value(node.args["high"])
-        is_above = self._compared(Comparison.GE, value, low)
-        is_below = self._compared(Comparison.LE, value, high)
+        is_above = self._compare(Comparison.GE, value, low)
+        is_below = self._compare(Comparison.LE, value, high)
         return And((is_above, is_below))
 
     def _in(self, node: exp.In) -> Scalar:
@@ -234,13 +234,13 @@ class Rows:
         if node.args.get("query"):
             raise refuse("IN (SELECT ...)", UNIT_TEST)
         require_only(node, "this", "expressions")
-        tested = self._tested(node.this)
+        tested = self._read_operand(node.this)
         values = [self.value(item) for item in node.expressions]
         for value in values:
             self.tell(tested, value)
         return compare.member(tested, values)
 
-    def _compared(
+    def _compare(
         self,
         op: Comparison,
         left: Typed,
@@ -270,7 +270,7 @@ class Rows:
                 "a row where that makes it zero has no quotient."
             )
 
-    def _tested(self, node: exp.Expr) -> Typed:
+    def _read_operand(self, node: exp.Expr) -> Typed:
         """Returns the value of an operand of a test; a unit column is read and noted."""
         typed = self.value(node)
         if isinstance(typed, Person):
@@ -298,18 +298,18 @@ class Rows:
     def _case(self, node: exp.Case) -> Typed:
         """Returns the value of CASE, with or without an operand."""
         require_only(node, "this", "ifs", "default")
-        tests = [self._when(node, branch.this) for branch in node.args["ifs"]]
+        tests = [self._branch_test(node, branch.this) for branch in node.args["ifs"]]
         results = [branch.args["true"] for branch in node.args["ifs"]]
-        return self._chosen(tests, results, node.args.get("default"))
+        return self._choose_branch(tests, results, node.args.get("default"))
 
-    def _when(self, node: exp.Case, test: exp.Expr) -> Scalar:
+    def _branch_test(self, node: exp.Case, test: exp.Expr) -> Scalar:
         """Returns the test of one branch of CASE."""
         if node.this is None:
             return self.test(test)
         left, right = self.comparable(node.this, test)
-        return self._compared(Comparison.EQ, left, right)
+        return self._compare(Comparison.EQ, left, right)
 
-    def _chosen(
+    def _choose_branch(
         self,
         tests: Sequence[Scalar],
         results: Sequence[exp.Expr],
@@ -337,7 +337,7 @@ def as_number(typed: Typed, node: exp.Expr) -> Number:
     if not isinstance(typed, Number):
         code_of(typed)
         raise UnsupportedSql(
-            f"{_shown(node)} where a number is needed.",
+            f"{_short_text(node)} where a number is needed.",
             remedy="Use a column declared as Integer or Real.",
         )
     return typed
@@ -365,7 +365,8 @@ def as_date(typed: Typed, node: exp.Expr) -> Day:
     day = dates.as_day(typed)
     if day is None:
         raise UnsupportedSql(
-            f"{_shown(node)} where a date is needed.", remedy="Use a Date column, or DATE '...'."
+            f"{_short_text(node)} where a date is needed.",
+            remedy="Use a Date column, or DATE '...'.",
         )
     return day
 
@@ -375,7 +376,7 @@ def as_label(typed: Typed, node: exp.Expr) -> Label:
     if not isinstance(typed, Label):
         code_of(typed)
         raise UnsupportedSql(
-            f"{_shown(node)} where a text with declared values is needed.",
+            f"{_short_text(node)} where a text with declared values is needed.",
             remedy="Declare the column as sf.Category(...). A Text column knows =, IN and LIKE.",
         )
     return typed
@@ -441,10 +442,10 @@ def coalesced(values: Sequence[Typed]) -> Typed:
     return wrap(Coalesce(tuple(codes)))
 
 
-def null_where_equal(one: Typed, other: Typed) -> Typed:
-    """Returns NULLIF: ``one``, or NULL where it equals ``other``."""
-    wrap, codes = unified([one])
-    is_equal = compare.compare(Comparison.EQ, one, other)
+def null_where_equal(value: Typed, other: Typed) -> Typed:
+    """Returns NULLIF: ``value``, or NULL where it equals ``other``."""
+    wrap, codes = unified([value])
+    is_equal = compare.compare(Comparison.EQ, value, other)
     return wrap(Case(((is_equal, Constant(None)),), codes[0]))
 
 
@@ -477,7 +478,7 @@ def _constant(node: exp.Expr) -> Typed:
     return number(value or 0)
 
 
-def _shown(node: exp.Expr) -> str:
+def _short_text(node: exp.Expr) -> str:
     """Returns the first 60 characters of an expression, for messages."""
     return f"{node.sql(dialect='duckdb')[:60]}"
 

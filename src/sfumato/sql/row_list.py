@@ -33,8 +33,8 @@ def row_list(statement: str, dataset: Dataset) -> RowList:
     """
     select = tree(statement)
     context = Context(dataset)
-    found = require_private(Relations(context).query(select, {}, "the rows"))
-    (source,) = found.sources
+    rows = require_private(Relations(context).query(select, {}, "the rows"))
+    (source,) = rows.sources
     values = []
     for name in source.shown:
         typed = source.columns.get(name.lower())
@@ -45,7 +45,7 @@ def row_list(statement: str, dataset: Dataset) -> RowList:
             values.append(replace(value_of(typed, name), name=name))
     if not values:
         raise UnsupportedSql("Rows without columns.", remedy="SELECT a, b FROM t")
-    relation = with_columns(found.relation, context.units_read)
+    relation = with_columns(rows.relation, context.units_read)
     return RowList(relation, tuple(values))
 
 

@@ -101,7 +101,7 @@ def declared(context: Context, node: exp.Table) -> From:
     table = dataset.tables[name]
     unit = dataset.unit_name(name)
     owner = owner_of(dataset, name)
-    parts, width = _parts(owner, unit)
+    parts, width = _unit_parts(owner, unit)
     prefix = context.prefix(name, [*table.columns, *parts])
     columns: list[Column] = []
     named: dict[str, Typed] = {}
@@ -110,7 +110,7 @@ def declared(context: Context, node: exp.Table) -> From:
         columns.append(column)
         named[column_name.lower()] = read(column)
     if owner is not None and width == 1:
-        person = _person(prefix, owner, named)
+        person = _unit_value(prefix, owner, named)
         named |= {part.lower(): replace(person, name=part) for part in parts}
     source = Source(
         node.alias or name,
@@ -119,9 +119,9 @@ def declared(context: Context, node: exp.Table) -> From:
         {part.lower(): place for part, place in parts.items()},
         f"Table {name!r}",
         name,
-        _link(prefix, owner, named),
+        _unit_link(prefix, owner, named),
     )
-    limit, once = _limits(table)
+    limit, once = _row_limit(table)
     scan = Scan(name, prefix, tuple(columns), owner)
     return From(scan, (source,), name, unit, width, limit, once, table.public)
 
@@ -220,7 +220,7 @@ def require_private(rows: From) -> From:
     return rows
 
 
-def _parts(owner: Owner | None, unit: str | None) -> tuple[dict[str, int], int]:
+def _unit_parts(owner: Owner | None, unit: str | None) -> tuple[dict[str, int], int]:
     """Returns the columns that identify a unit, each with its position, and how many are needed.
 
     A unit of one column can also be called by the unit's own name. A table that reaches its unit
@@ -238,7 +238,7 @@ def _parts(owner: Owner | None, unit: str | None) -> tuple[dict[str, int], int]:
     return dict.fromkeys(names, 0), 1
 
 
-def _link(prefix: str, owner: Owner | None, named: dict[str, Typed]) -> Link | None:
+def _unit_link(prefix: str, owner: Owner | None, named: dict[str, Typed]) -> Link | None:
     """Returns how the rows of a table reach the table that tells their units, if they do."""
     if owner is None or owner.via is None:
         return None
@@ -247,7 +247,7 @@ def _link(prefix: str, owner: Owner | None, named: dict[str, Typed]) -> Link | N
     return Link(name, owner.via, owner.keys[0], named.get(name.lower(), as_text))
 
 
-def _person(prefix: str, owner: Owner, named: dict[str, Typed]) -> Person:
+def _unit_value(prefix: str, owner: Owner, named: dict[str, Typed]) -> Person:
     """Returns the value of the column that identifies the unit.
 
     Tests read it as declared, or as a string if it is not declared. A table that reaches its unit
@@ -260,7 +260,7 @@ def _person(prefix: str, owner: Owner, named: dict[str, Typed]) -> Person:
     return Person(column, named.get(column.lower(), as_text))
 
 
-def _limits(table: Table) -> tuple[int | None, bool]:
+def _row_limit(table: Table) -> tuple[int | None, bool]:
     """Returns the declared largest number of rows of a unit, if any, and whether it is one."""
     unit = table.unit
     if unit is None:

@@ -40,7 +40,7 @@ _LEAVE_OUT = "Add or subtract less, or name a nearer time."
 
 def local_day(moment: Instant) -> Day:
     """Returns CAST(moment AS DATE): the local date."""
-    return Day(_floored(*_local(moment), DAY))
+    return Day(_floor_units(*_local_time(moment), DAY))
 
 
 def part_of(name: str, moment: Instant) -> Number | None:
@@ -53,7 +53,7 @@ def part_of(name: str, moment: Instant) -> Number | None:
     if unit not in _PARTS:
         return None
     size, count = _PARTS[unit]
-    whole = _floored(*_local(moment), size)
+    whole = _floor_units(*_local_time(moment), size)
     over = times(FloorDivide(whole, count), count)
     rest = Arithmetic(Operation.SUBTRACT, whole, over)
     # the table changes no value; it tells ``span`` that the rest is small
@@ -66,10 +66,10 @@ def trunc(name: str, moment: Instant) -> Instant | Day:
     if unit not in _PARTS:
         return dates.trunc(name, local_day(moment))
     size, _ = _PARTS[unit]
-    expression, step = _local(moment)
+    expression, step = _local_time(moment)
     if step % size == 0:
         return Instant(expression, step, "")
-    return Instant(_floored(expression, step, size), size, "")
+    return Instant(_floor_units(expression, step, size), size, "")
 
 
 def difference(name: str, start: Instant, end: Instant) -> Number:
@@ -84,20 +84,20 @@ def difference(name: str, start: Instant, end: Instant) -> Number:
     return truncated(Number(elapsed.expression, elapsed.step / size))
 
 
-def added(one: Typed, other: Typed, sign: int) -> Typed:
+def added(left: Typed, right: Typed, sign: int) -> Typed:
     """Returns the seconds from one moment to another, or a moment plus an interval."""
-    if isinstance(one, Instant) and sign < 0:
-        start = as_instant(other, one.zone)
+    if isinstance(left, Instant) and sign < 0:
+        start = as_instant(right, left.zone)
         if start is not None:
-            return _elapsed(start, one)
-    if isinstance(other, Instant) and sign < 0:
-        end = as_instant(one, other.zone)
+            return _elapsed(start, left)
+    if isinstance(right, Instant) and sign < 0:
+        end = as_instant(left, right.zone)
         if end is not None:
-            return _elapsed(other, end)
-    if isinstance(one, Instant) and isinstance(other, Interval):
-        return _shifted(one, other, sign)
-    if isinstance(other, Instant) and isinstance(one, Interval) and sign > 0:
-        return _shifted(other, one, sign)
+            return _elapsed(right, end)
+    if isinstance(left, Instant) and isinstance(right, Interval):
+        return _shift_moment(left, right, sign)
+    if isinstance(right, Instant) and isinstance(left, Interval) and sign > 0:
+        return _shift_moment(right, left, sign)
     raise UnsupportedSql(
         "A timestamp plus or minus something else than an INTERVAL or a timestamp.",
         remedy="column + INTERVAL 30 MINUTE, or column - TIMESTAMP '...' (in seconds)",
@@ -109,14 +109,14 @@ def _elapsed(start: Instant, end: Instant) -> Number:
     return Number(Arithmetic(Operation.SUBTRACT, last, first), Fraction(step))
 
 
-def _shifted(
+def _shift_moment(
     moment: Instant,
     length: Interval,
     sign: int,
 ) -> Instant:
     """Returns a moment some seconds later or earlier."""
     seconds = length.seconds
-    if length.months or (length.days and len(_table(moment)) > 1):
+    if length.months or (length.days and len(_offset_table(moment)) > 1):
         raise UnsupportedSql(
             "Days, months or years added to a timestamp: they are not all of one length.",
             remedy="Add hours, column + INTERVAL 24 HOUR, or days to its date: "
@@ -126,7 +126,7 @@ def _shifted(
     step = gcd(moment.step, abs(seconds)) if seconds else moment.step
     scaled = times(moment.expression, moment.step // step)
     later = Instant(plus(scaled, seconds // step), step, moment.zone)
-    _table(later)
+    _offset_table(later)
     return later
 
 
@@ -238,7 +238,7 @@ def _two_kinds() -> UnsupportedSql:
     )
 
 
-def _table(moment: Instant) -> Changes:
+def _offset_table(moment: Instant) -> Changes:
     """Returns the offsets of a timestamp's zone over all its codes."""
     low, high = span(moment.expression) or (0, 0)
     first = low * moment.step
@@ -274,7 +274,7 @@ def local_range(
     if size is None:
         return None
     seconds = [codes[0] * moment.step, codes[-1] * moment.step]
-    table = _table(moment)
+    table = _offset_table(moment)
     for start, _ in table[1:]:
         code = -(-start // moment.step)
         if codes[0] < code <= codes[-1]:
@@ -283,13 +283,13 @@ def local_range(
     return min(units), max(units)
 
 
-def _local(moment: Instant) -> tuple[Scalar, int]:
+def _local_time(moment: Instant) -> tuple[Scalar, int]:
     """Returns the code of the local time, and its step in seconds.
 
     Guarantees:
         local times follow the offsets of the zone
     """
-    table = _table(moment)
+    table = _offset_table(moment)
     step = gcd(moment.step, *(offset for _, offset in table))
     scaled = times(moment.expression, moment.step // step)
     if len(table) == 1:
@@ -324,7 +324,7 @@ def _offset(
     return Case((chosen,), Lookup(bucket, first, tuple(after)))
 
 
-def _floored(
+def _floor_units(
     expression: Scalar,
     step: int,
     size: int,

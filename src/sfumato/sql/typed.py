@@ -238,7 +238,7 @@ def value_of(typed: Typed, name: str) -> Value:
     match typed:
         case Number():
             coarse, step = fitted(scalar, typed.step)
-            kind = number_type(*_range(coarse), step)
+            kind = number_type(*_code_range(coarse), step)
             return Value(name, kind, coarse, typed.rounding + moved(typed.step, step))
         case Day():
             return Value(name, _day_type(scalar), scalar)
@@ -383,7 +383,7 @@ def number_type(low: int, high: int, step: Fraction) -> Integer | Real:
 
 
 def _day_type(scalar: Scalar) -> Date:
-    low, high = _range(scalar)
+    low, high = _code_range(scalar)
     if low == high:
         if high < LAST_DAY:
             high += 1
@@ -393,11 +393,11 @@ def _day_type(scalar: Scalar) -> Date:
 
 
 def _instant_type(moment: Instant) -> Timestamp:
-    low, high = _range(moment.expression)
+    low, high = _code_range(moment.expression)
     return Timestamp.of_codes(low, max(high, low + 1), step=moment.step, zone=moment.zone)
 
 
-def _range(scalar: Scalar) -> tuple[int, int]:
+def _code_range(scalar: Scalar) -> tuple[int, int]:
     """Returns the least and the greatest code of an expression."""
     ends = span(scalar)
     if ends is None:

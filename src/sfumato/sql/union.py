@@ -26,7 +26,7 @@ def union(context: Context, arms: Sequence[From], name: str) -> From:
         if column.lower() in head.parts:
             named[column.lower()] = Person(column, None)
             continue
-        value, codes, any_of_them = _column([_at(arm, place) for arm in arms], column)
+        value, codes, any_of_them = _merge_column([_column_at(arm, place) for arm in arms], column)
         merged = Column(context.name("union.column"), value.type)
         columns.append(merged)
         for row, code in zip(rows, codes, strict=True):
@@ -36,10 +36,10 @@ def union(context: Context, arms: Sequence[From], name: str) -> From:
     relation = Union(relations, tuple(map(tuple, rows)), tuple(columns))
     source = Source(name, named, head.shown, head.parts, f"The sub-query {name!r}")
     rows_of_arms = arms[0].over(relation)
-    return replace(rows_of_arms, sources=(source,), limit=_limit(arms), once=False)
+    return replace(rows_of_arms, sources=(source,), limit=_row_limit(arms), once=False)
 
 
-def _limit(arms: Sequence[From]) -> int | None:
+def _row_limit(arms: Sequence[From]) -> int | None:
     """Returns the largest number of rows of a unit; None if an arm has no limit."""
     total = 0
     for arm in arms:
@@ -57,7 +57,7 @@ def _require_alike(arms: Sequence[From]) -> None:
             "UNION ALL of tables that are not declared to be about the same units.",
             remedy="Declare both with the same unit, sf.Unit(..., name=...), or ask two questions.",
         )
-    parts = [_parts(arm.sources[0]) for arm in arms]
+    parts = [_unit_positions(arm.sources[0]) for arm in arms]
     if any(other != parts[0] for other in parts):
         raise UnsupportedSql(
             "UNION ALL whose columns do not match.",
@@ -65,18 +65,18 @@ def _require_alike(arms: Sequence[From]) -> None:
         )
 
 
-def _parts(source: Source) -> list[int | None]:
+def _unit_positions(source: Source) -> list[int | None]:
     """Returns for each column its position among those that identify the unit, or None."""
     return [source.parts.get(column.lower()) for column in source.shown]
 
 
-def _at(arm: From, place: int) -> Typed:
+def _column_at(arm: From, place: int) -> Typed:
     """Returns the column of an arm at a position."""
     source = arm.sources[0]
     return source.columns[source.shown[place].lower()]
 
 
-def _column(values: Sequence[Typed], name: str) -> tuple[Value, list[Scalar], Typed]:
+def _merge_column(values: Sequence[Typed], name: str) -> tuple[Value, list[Scalar], Typed]:
     """Merges the columns of the arms at one position.
 
     Returns a value whose type has the values of every arm, the code of each arm, and a value that

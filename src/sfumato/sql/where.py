@@ -40,7 +40,7 @@ def filtered(
     tests = []
     semis = []
     for conjunct in conjuncts(node):
-        semi = _semi(context, rows, conjunct, inner)
+        semi = _semi_join(context, rows, conjunct, inner)
         if semi is None:
             tests.append(expressions.test(conjunct))
         else:
@@ -77,7 +77,7 @@ def conjuncts(node: exp.Expr) -> list[exp.Expr]:
     return [node]
 
 
-def _semi(
+def _semi_join(
     context: Context,
     rows: From,
     node: exp.Expr,
@@ -92,9 +92,9 @@ def _semi(
         negated ^= isinstance(node, exp.Not)
         node = node.this
     if isinstance(node, exp.In) and node.args.get("query"):
-        units = _listed(context, rows, node, inner)
+        units = _rows_of_in(context, rows, node, inner)
     elif isinstance(node, exp.Exists):
-        units = _existing(context, rows, node, inner)
+        units = _rows_of_exists(context, rows, node, inner)
     else:
         return None
     require_private(units)
@@ -106,7 +106,7 @@ def _semi(
     return units.relation, negated
 
 
-def _listed(
+def _rows_of_in(
     context: Context,
     rows: From,
     node: exp.In,
@@ -132,7 +132,7 @@ def _listed(
     return units
 
 
-def _existing(
+def _rows_of_exists(
     context: Context,
     rows: From,
     node: exp.Exists,

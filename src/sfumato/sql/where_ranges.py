@@ -70,7 +70,7 @@ def about(expression: Scalar, tests: Iterable[Scalar]) -> Tests:
 def left(expression: Scalar, tests: Tests, codes: Sequence[int]) -> Sequence[int]:
     """Returns those of ``codes`` that an expression can have in rows that pass all tests."""
     for test in tests:
-        passing = _true(test, expression, frozenset(codes))
+        passing = _true_codes(test, expression, frozenset(codes))
         if passing is not None:
             codes = [code for code in codes if code in passing]
     return codes
@@ -126,7 +126,7 @@ def _bound(test: Compare, expression: Scalar) -> tuple[Comparison, int] | None:
             return None
 
 
-def _true(test: Scalar, expression: Scalar, codes: frozenset[int]) -> frozenset[int] | None:
+def _true_codes(test: Scalar, expression: Scalar, codes: frozenset[int]) -> frozenset[int] | None:
     """Returns the codes of an expression for which a test is TRUE; it is FALSE for the others.
 
     None if the test depends on anything else.
@@ -140,12 +140,12 @@ def _true(test: Scalar, expression: Scalar, codes: frozenset[int]) -> frozenset[
         case IsNull(operand) if operand == expression:
             return frozenset()
         case Not(operand):
-            inner = _true(operand, expression, codes)
+            inner = _true_codes(operand, expression, codes)
             if inner is None:
                 return None
             return codes - inner
         case And(operands) | Or(operands):
-            every = [_true(operand, expression, codes) for operand in operands]
+            every = [_true_codes(operand, expression, codes) for operand in operands]
             known = [passing for passing in every if passing is not None]
             if len(known) < len(every):
                 return None

@@ -109,19 +109,19 @@ class CellQuery:
         self, estimates: Callable[[Sequence[Weights]], Sequence[Estimate]]
     ) -> dict[str, list[object]]:
         """The columns of the answer, given the estimates of sums over cells."""
-        found: dict[str, list[object]] = {}
+        all_columns: dict[str, list[object]] = {}
         for item in self.items:
             if isinstance(item.expression, Key):
                 keys = {item.name: self._decoded(item.expression.index)}
-                _require_free(found, keys)
-                found |= keys
+                _require_free(all_columns, keys)
+                all_columns |= keys
             else:
                 assert isinstance(item.expression, Released), "checked by cell_query"
-                asked = list(self.weights(item.expression.index))
-                columns = _released(item.name, estimates(asked))
-                _require_free(found, columns)
-                found |= columns
-        return found
+                group_weights = list(self.weights(item.expression.index))
+                columns = _released(item.name, estimates(group_weights))
+                _require_free(all_columns, columns)
+                all_columns |= columns
+        return all_columns
 
     def terms(self) -> tuple[Term, ...]:
         """The statement as a workload: a term for each aggregate, of one query a group.
@@ -149,13 +149,13 @@ class CellQuery:
         else:
             cells = map(key.cells, range(len(key.codes)))
             rows = [each * weights.get(name, 1.0) for each in cells]
-        asked = [row for row in rows if row.any()]
-        if rows and not asked:
+        counted_rows = [row for row in rows if row.any()]
+        if rows and not counted_rows:
             raise UnsupportedSql(
                 f"No declared value of {shown(name)} is in {shown(self.sql)}.",
                 remedy="Leave the statement out of the workload.",
             )
-        return GivenKind.of(asked) if asked else None
+        return GivenKind.of(counted_rows) if counted_rows else None
 
     def _decoded(self, place: int) -> list[object]:
         """The value of a key in each group."""
@@ -202,13 +202,13 @@ def cell_query(
             _multiply(weights, *_added(aggregate, sql, known))
         # a column whose cells all count 1 need not be measured
         aggregates.append({name: each for name, each in weights.items() if (each != 1).any()})
-    found = CellQuery(sql, keys, tuple(aggregates), output.items)
+    query = CellQuery(sql, keys, tuple(aggregates), output.items)
     groups = 1
     for key in keys:
         groups *= len(key.codes)
     if groups > MAX_GROUPS:
         raise WrongUse(f"A query of {groups:,} groups.", allowed=f"at most {MAX_GROUPS:,}")
-    return found
+    return query
 
 
 def weights_of(where: str, dataset: Dataset, table: str, known: Sequence[str]) -> Weights:
@@ -357,9 +357,9 @@ def _always(code: int | None) -> Callable[[Leaf], int | None]:
     return lookup
 
 
-def _require_free(found: Mapping[str, object], columns: Mapping[str, object]) -> None:
+def _require_free(taken_columns: Mapping[str, object], columns: Mapping[str, object]) -> None:
     """Refuses a name that the error or the interval of another column needs."""
-    twice = sorted(found.keys() & columns.keys())
+    twice = sorted(taken_columns.keys() & columns.keys())
     if twice:
         raise WrongUse(
             f"Two columns would be named {shown(twice[0])}.", remedy="Rename one with AS."

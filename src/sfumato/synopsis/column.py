@@ -119,18 +119,18 @@ class Plan:
 
     def plot(self, strategy: Strategy | None = None) -> Figure:
         """The layers of a strategy, by default of the best, as a picture."""
-        found = self.candidates[0] if strategy is None else strategy
-        stacked: Sequence[Layer | DenseLayer] = found.stack.layers
+        chosen = self.candidates[0] if strategy is None else strategy
+        stacked: Sequence[Layer | DenseLayer] = chosen.stack.layers
         strips = []
-        for layer, share in zip(stacked, found.shares, strict=True):
-            blocks, cells = layer.size(found.stack.cells), found.stack.cells
+        for layer, share in zip(stacked, chosen.shares, strict=True):
+            blocks, cells = layer.size(chosen.stack.cells), chosen.stack.cells
             if isinstance(layer, DenseLayer):
                 strips.append(Strip("weighted sums", cells / blocks, blocks, cells, float(share)))
             else:
                 name = f"blocks of {layer.width:,}"
                 strip = Strip(name, layer.width, blocks, cells, float(share), layer.halves)
                 strips.append(strip)
-        title = f"{found.name} over {found.stack.cells:,} values of {self.axis}"
+        title = f"{chosen.name} over {chosen.stack.cells:,} values of {self.axis}"
         return layers(title, strips)
 
     def __repr__(self) -> str:
@@ -322,12 +322,12 @@ class Synopsis:
             return gaussian_reach(squared, tail) / self.task.plan.refinement
         return laplace_reach(squared, float(weights.max()), tail) / self.task.plan.refinement
 
-    def _estimates(self, asked: Sequence[Weights], sql: str, miss: float) -> list[Estimate]:
+    def _estimates(self, queries: Sequence[Weights], sql: str, miss: float) -> list[Estimate]:
         """The estimates of sums over the declared values."""
         found = []
-        for weights in asked:
+        for weights in queries:
             cells = weights.get(self.axis.value.name)
-            if cells is not None and len(asked) > 1 and cells[-1] and not cells[:-1].any():
+            if cells is not None and len(queries) > 1 and cells[-1] and not cells[:-1].any():
                 # the group of missing values, beside those that are known
                 found.append(_UNKNOWN)
                 continue

@@ -74,7 +74,7 @@ class Counts:
 
     def to_dicts(self, name: str = "n") -> list[dict[str, object]]:
         """A dictionary for each cell: its values, the count, its error and its interval."""
-        found = []
+        rows = []
         for cell, value in zip(self.cells, self.values.tolist(), strict=True):
             row: dict[str, object] = {}
             for axis, label in zip(self.axes, cell, strict=True):
@@ -82,8 +82,8 @@ class Counts:
             estimate = self._estimate(value)
             row |= {name: value, f"{name}_error": self.standard_error}
             row |= {f"{name}_low": estimate.low, f"{name}_high": estimate.high}
-            found.append(row)
-        return found
+            rows.append(row)
+        return rows
 
     def to_arrow(self) -> "pyarrow.Table":
         """``to_dicts`` as a table."""

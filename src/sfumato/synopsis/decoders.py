@@ -385,16 +385,16 @@ def inverse(series: Floats) -> Floats:
     >>> inverse(np.array([2.0, 1.0, 0.0]))
     array([ 0.5  , -0.25 ,  0.125])
     """
-    found = np.array([1 / series[0]])
-    while len(found) < len(series):
-        done, size = len(found), min(2 * len(found), len(series))
+    terms = np.array([1 / series[0]])
+    while len(terms) < len(series):
+        done, size = len(terms), min(2 * len(terms), len(series))
         # what wraps around in a product of this length lands on the terms that are known
         points = 1 << (size - 1).bit_length()
-        known = np.fft.rfft(found, points)
+        known = np.fft.rfft(terms, points)
         product = np.fft.rfft(series[:size], points)
         product *= known
         left = np.fft.irfft(product, points)[done:size]
         product = np.fft.rfft(left, points)
         product *= known
-        found = np.concatenate([found, -np.fft.irfft(product, points)[: size - done]])
-    return found
+        terms = np.concatenate([terms, -np.fft.irfft(product, points)[: size - done]])
+    return terms

@@ -91,14 +91,14 @@ def _row(runs: tuple[tuple[float, int], ...]) -> Json:
 
 def _strategy(strategy: Strategy) -> dict[str, Json]:
     stack = strategy.stack
-    found = _shared(strategy.name, strategy.shares, strategy.factor) | {"cells": stack.cells}
+    stored = _shared(strategy.name, strategy.shares, strategy.factor) | {"cells": stack.cells}
     if isinstance(stack, DenseStack):
-        return found | {
+        return stored | {
             "diagonal": _bytes(stack.layer.diagonal),
             "rows": _bytes(stack.layer.rows),
         }
     layers: list[Json] = [[layer.width, layer.halves] for layer in stack.layers]
-    return found | {"widths": list[Json](stack.widths), "layers": layers}
+    return stored | {"widths": list[Json](stack.widths), "layers": layers}
 
 
 def _layout(layout: Layout) -> dict[str, Json]:

@@ -75,24 +75,24 @@ def _layouts(
     wanted: Wanted, columns: tuple[tuple[str, tuple[int, int]], ...], norm: Norm
 ) -> tuple[Layout, ...]:
     """The candidates; a workload that is measured again is not planned again."""
-    found, sizes = [], dict(columns)
+    layouts, sizes = [], dict(columns)
     for name, chains, places in _candidates(wanted, sizes):
         if not 1 <= len(places) <= _MOST:
             continue
         grid = Grid(chains, places)
         if name == "tables alone":
-            found.append(_alone(grid, wanted, sizes, norm))
+            layouts.append(_alone(grid, wanted, sizes, norm))
         else:
-            found.append(_split(name, grid, wanted, sizes, norm))
-    if not found:
+            layouts.append(_split(name, grid, wanted, sizes, norm))
+    if not layouts:
         raise WrongUse(
             "Every strategy for this workload has too many layers.",
             allowed=f"at most {_MOST:,}",
             remedy="Ask for ranges of fewer columns together.",
         )
-    least = min(layout.factor for layout in found)
-    found.sort(key=lambda one: (round(one.factor / least, 9), len(one.shares)))
-    return tuple(found)
+    least = min(layout.factor for layout in layouts)
+    layouts.sort(key=lambda one: (round(one.factor / least, 9), len(one.shares)))
+    return tuple(layouts)
 
 
 def _candidates(
@@ -100,10 +100,10 @@ def _candidates(
 ) -> Iterator[tuple[str, tuple[Chain, ...], tuple[Place, ...]]]:
     flat = {name: _chain(cells, cells) for name, (_, cells) in sizes.items()}
     chains = tuple(flat.values())
-    asked = tuple(dict.fromkeys(_finest(term, flat) for term in wanted.terms))
-    yield "tables alone", chains, asked
-    yield "marginals", chains, _below(asked, chains)
-    if math.prod(chain.cells for chain in chains) <= _WIDEST and len(asked) > 1:
+    wanted_places = tuple(dict.fromkeys(_finest(term, flat) for term in wanted.terms))
+    yield "tables alone", chains, wanted_places
+    yield "marginals", chains, _below(wanted_places, chains)
+    if math.prod(chain.cells for chain in chains) <= _WIDEST and len(wanted_places) > 1:
         every = tuple((axis, 0) for axis, chain in enumerate(chains) if chain.top)
         yield "one table", chains, (every,)
     ordered = _ranged(wanted)
@@ -113,7 +113,7 @@ def _candidates(
             for name in ordered:
                 deep[name] = _chain(flat[name].cells, branch)
             trees = tuple(deep.values())
-            yield f"trees of {branch}", trees, _below(asked, trees)
+            yield f"trees of {branch}", trees, _below(wanted_places, trees)
 
 
 def _ranged(wanted: Wanted) -> set[str]:
@@ -139,10 +139,10 @@ def _finest(term: Term, flat: Mapping[str, Chain]) -> Place:
     return tuple((axis, 0) for axis in axes)
 
 
-def _below(asked: Sequence[Place], chains: Sequence[Chain]) -> tuple[Place, ...]:
+def _below(wanted_places: Sequence[Place], chains: Sequence[Chain]) -> tuple[Place, ...]:
     """The tables that are asked for, and all coarser ones; none if one alone has too many."""
     places: dict[Place, None] = {}
-    for place in asked:
+    for place in wanted_places:
         if math.prod(chains[axis].top + 1 for axis, _ in place) > _MOST:
             return ()
         choices = []
@@ -162,7 +162,7 @@ def energies(
     """What a workload asks of each space, and the sum of the weights of its terms."""
     order = {name: axis for axis, name in enumerate(sizes)}
     known: dict[tuple[str, object], Floats] = {}
-    asked: dict[Place, float] = {}
+    energy_by_place: dict[Place, float] = {}
     weights = 0.0
     for term in wanted.terms:
         queries, parts = 1, []
@@ -172,13 +172,16 @@ def energies(
                 known[name, kind] = grid.chains[order[name]].energies(workload)
             parts.append((order[name], known[name, kind]))
             queries *= workload.queries
-        _ask(asked, grid, parts, float(term.weight) / queries)
+        _ask(energy_by_place, grid, parts, float(term.weight) / queries)
         weights += float(term.weight)
-    return asked, weights
+    return energy_by_place, weights
 
 
 def _ask(
-    asked: dict[Place, float], grid: Grid, parts: Sequence[tuple[int, Floats]], weight: float
+    energy_by_place: dict[Place, float],
+    grid: Grid,
+    parts: Sequence[tuple[int, Floats]],
+    weight: float,
 ) -> None:
     """Adds what one term asks of each space."""
     choices = []
@@ -190,7 +193,7 @@ def _ask(
             energy *= float(energies_of[level])
         if energy > 0:
             space = tuple(each for each in chosen if each[1] < grid.chains[each[0]].top)
-            asked[space] = asked.get(space, 0.0) + energy
+            energy_by_place[space] = energy_by_place.get(space, 0.0) + energy
 
 
 def _split(

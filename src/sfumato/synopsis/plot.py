@@ -252,10 +252,10 @@ class Groups:
     def of(cls, axis: GroupKey, most: int) -> Self:
         """At most so many groups of one size; a last cell is that of missing values."""
         words = [str(value) for value in values_of(axis)]
-        found = _spans(len(words), most)
+        spans = _spans(len(words), most)
         queries = []
-        for first, end in found:
+        for first, end in spans:
             query = np.zeros(len(words) + 1)
             query[first:end] = 1.0
             queries.append(query)
-        return cls(_names_of(words, found), queries)
+        return cls(_names_of(words, spans), queries)

@@ -70,14 +70,14 @@ def _restored(facts: dict[str, Any], dataset: Dataset) -> Synopsis | Tables:
     stored = Stored(base64.b64decode(facts["integers"]), str(facts["charge_id"]), recalled=True)
     wanted = Wanted(tuple(map(_term, facts["wanted"])))
     allowed = _allowance(facts["allowance"])
-    found: Synopsis | Tables
+    synopsis: Synopsis | Tables
     if facts["kind"] == LayersTask.kind:
-        found = _column(facts, wanted, cube, allowed, dataset, stored)
+        synopsis = _column(facts, wanted, cube, allowed, dataset, stored)
     else:
-        found = _tables(facts, wanted, cube, allowed, dataset, stored)
-    if len(stored.body) != found.task.size:
+        synopsis = _tables(facts, wanted, cube, allowed, dataset, stored)
+    if len(stored.body) != synopsis.task.size:
         raise ValueError("integers are missing")
-    return found
+    return synopsis
 
 
 def _column(

@@ -58,7 +58,7 @@ class Solution:
 
         The variance is infinite where the layers do not determine the query.
         """
-        found = []
+        estimates = []
         for query in queries:
             # a factor that is 1 everywhere is 1 on the cells that fill the last block too
             real = {axis: cells for axis, cells in query.items() if (cells != 1).any()}
@@ -68,8 +68,8 @@ class Solution:
             value = math.nan
             if not math.isinf(variance):
                 value = self._value(axes, [real[axis] for axis in axes])
-            found.append((value, variance))
-        return found
+            estimates.append((value, variance))
+        return estimates
 
     def _lengths_of(self, axis: int, cells: Floats) -> Floats:
         """The squared lengths of a factor; queries of one workload have many in common."""
@@ -83,13 +83,13 @@ class Solution:
     def _variance(self, axes: Axes, energies: Sequence[Floats]) -> float:
         """The sum over the spaces of the squared length of a query there, over what is known."""
         weights = self._inverse(axes)
-        asked = np.ones(())
+        energy = np.ones(())
         for each in energies:
-            asked = np.multiply.outer(asked, each)
-        there = asked > 0
+            energy = np.multiply.outer(energy, each)
+        there = energy > 0
         if not np.isfinite(weights[there]).all():
             return math.inf
-        return float((asked[there] * weights[there]).sum())
+        return float((energy[there] * weights[there]).sum())
 
     def _inverse(self, axes: Axes) -> Floats:
         """One over what is known of each space of some columns, by level; infinite for nothing."""

@@ -48,9 +48,9 @@ class Dense:
         falls: Floats = self.table @ slopes
         return falls
 
-    def only(self, kept: Sequence[int]) -> "Dense":
+    def only(self, layers: Sequence[int]) -> "Dense":
         """Of some layers, which are numbered anew."""
-        return Dense(self.table[list(kept)])
+        return Dense(self.table[list(layers)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +81,13 @@ class Sparse:
         falls: Floats = np.bincount(self.layer, weights, self.layers).astype(np.float64)
         return falls
 
-    def only(self, kept: Sequence[int]) -> "Sparse":
+    def only(self, layers: Sequence[int]) -> "Sparse":
         """Of some layers, which are numbered anew."""
         numbers = np.full(self.layers, -1)
-        numbers[list(kept)] = np.arange(len(kept))
+        numbers[list(layers)] = np.arange(len(layers))
         stays = numbers[self.layer] >= 0
         layer = numbers[self.layer[stays]]
-        return Sparse(layer, self.space[stays], self.number[stays], len(kept), self.spaces)
+        return Sparse(layer, self.space[stays], self.number[stays], len(layers), self.spaces)
 
 
 Actions: TypeAlias = Dense | Sparse
@@ -99,40 +99,40 @@ def information(shares: Floats, actions: Actions, norm: Norm) -> Floats:
     return actions.information(precisions)
 
 
-def error(asked: Floats, known: Floats) -> float:
+def error(energies: Floats, known: Floats) -> float:
     """The error of a workload, infinite where something is asked and nothing is known."""
-    real = asked > 1e-12 * asked.max()
+    real = energies > 1e-12 * energies.max()
     if (known[real] <= 0).any():
         return float("inf")
-    return float((asked[real] / known[real]).sum())
+    return float((energies[real] / known[real]).sum())
 
 
 # the share of a layer that is not worth its cost runs to 0, and its square below the least float
 @np.errstate(under="ignore")
-def best_split(asked: Floats, actions: Actions, norm: Norm) -> tuple[list[int], Floats]:
+def best_split(energies: Floats, actions: Actions, norm: Norm) -> tuple[list[int], Floats]:
     """The layers to measure, by place, and their shares of least error.
 
     In L1 the error is not convex: a layer less may be better, so layers are left out one by one
     as long as that helps.
     """
-    kept = list(range(actions.layers))
-    shares = _descended(asked, actions, norm)
-    least = error(asked, information(shares, actions, norm))
-    while norm is Norm.L1 and 1 < len(kept) <= _FEW:
+    measured_layers = list(range(actions.layers))
+    shares = _descended(energies, actions, norm)
+    least = error(energies, information(shares, actions, norm))
+    while norm is Norm.L1 and 1 < len(measured_layers) <= _FEW:
         tried = []
-        for place in kept:
-            others = [other for other in kept if other != place]
+        for place in measured_layers:
+            others = [other for other in measured_layers if other != place]
             left = actions.only(others)
-            split = _descended(asked, left, norm)
-            tried.append((error(asked, information(split, left, norm)), others, split))
+            split = _descended(energies, left, norm)
+            tried.append((error(energies, information(split, left, norm)), others, split))
         lower, others, split = min(tried, key=lambda one: one[0])
         if lower >= least:
             break
-        least, kept, shares = lower, others, split
-    return kept, shares
+        least, measured_layers, shares = lower, others, split
+    return measured_layers, shares
 
 
-def _descended(asked: Floats, actions: Actions, norm: Norm) -> Floats:
+def _descended(energies: Floats, actions: Actions, norm: Norm) -> Floats:
     """The shares of least error, by multiplicative updates from equal shares.
 
     At the optimum the error falls equally by a little more share of each layer. In L2 the error is
@@ -142,13 +142,13 @@ def _descended(asked: Floats, actions: Actions, norm: Norm) -> Floats:
     shares = np.full(actions.layers, 1 / actions.layers)
     power = 1 / 3 if norm is Norm.L1 else 1 / 2
     best, least = shares, float("inf")
-    real = asked > 1e-12 * asked.max()
+    real = energies > 1e-12 * energies.max()
     for _ in range(_ROUNDS):
         known = information(shares, actions, norm)
-        reached = error(asked, known)
+        reached = error(energies, known)
         if reached < least:
             best, least = shares, reached
-        slopes = np.where(real, asked / np.maximum(known, 1e-100) ** 2, 0.0)
+        slopes = np.where(real, energies / np.maximum(known, 1e-100) ** 2, 0.0)
         falls = actions.back(slopes)
         if norm is Norm.L1:
             falls = falls * 2 * shares

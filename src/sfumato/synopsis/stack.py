@@ -62,14 +62,14 @@ class Stack:
 
     def information(self, precisions: Sequence[float]) -> Floats:
         """The information on each space V_j, given the precision of each layer."""
-        found = np.zeros(len(self.widths))
+        information = np.zeros(len(self.widths))
         for layer, precision in zip(self.layers, precisions, strict=True):
             place = self.widths.index(layer.width)
             if layer.halves:
-                found[place - 1] += layer.width * precision
+                information[place - 1] += layer.width * precision
             else:
-                found[place:] += layer.width * precision
-        return found
+                information[place:] += layer.width * precision
+        return information
 
     def error(self, workload: Workload, precisions: Sequence[float]) -> float:
         """The mean over the queries of a workload of the variance of their estimates; exact.

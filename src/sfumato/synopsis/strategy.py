@@ -58,18 +58,18 @@ def strategies(workload: Workload, norm: Norm, *, halves_cost: int = 1) -> tuple
     >>> best.name, best.factor < 18.6
     ('tree of 2', True)
     """
-    found = []
+    candidates = []
     for name, stack in _candidates(workload.cells):
-        found.append(_split(name, stack, workload, norm, halves_cost))
+        candidates.append(_split(name, stack, workload, norm, halves_cost))
     dense = p_identity(workload) if norm is Norm.L1 else None
     if dense is not None:
         # the noise of its integers is that of a distance of its norm
         factor = dense.error(workload, [float(dense.layer.norm) ** -2])
-        found.append(Strategy("p-identity", dense, (Fraction(1),), norm, factor))
-    least = min(strategy.factor for strategy in found)
+        candidates.append(Strategy("p-identity", dense, (Fraction(1),), norm, factor))
+    least = min(strategy.factor for strategy in candidates)
     # of equal candidates the one with the fewest layers, then a wavelet
-    found.sort(key=lambda each: (round(each.factor / least, 9), len(each.shares), each.name))
-    return tuple(found)
+    candidates.sort(key=lambda each: (round(each.factor / least, 9), len(each.shares), each.name))
+    return tuple(candidates)
 
 
 def _candidates(cells: int) -> Iterator[tuple[str, Stack]]:

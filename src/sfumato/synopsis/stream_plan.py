@@ -284,20 +284,20 @@ def plan_stream(
     steps = MOST_TICKS if horizon is None else horizon
     _require_counts(steps, participations, separation, rows)
     ranges = _ranges(wanted, horizon)
-    asked = Source(table, (time, *_columns(by)), rows, where)
-    source = asked.rows(dataset)
+    stream_source = Source(table, (time, *_columns(by)), rows, where)
+    source = stream_source.rows(dataset)
     kind = _time(source)
     if source.unit is None:
         # a row has one time: it is in one tick
         participations = separation = 1
     times = most_times(steps, participations, separation)
     widths = _widths(wanted, separation)
-    found = []
+    candidates = []
     for name, encoder in _encoders(allowed.norm, steps, ranges, widths):
         ticks = Ticks(source, encoder, times, separation, kind.lower_code)
-        found.append(_candidate(name, ticks, allowed, ranges))
-    best_first = sorted(found, key=attrgetter("mean"))
-    return StreamPlan(asked, kind, wanted, horizon, allowed, tuple(best_first))
+        candidates.append(_candidate(name, ticks, allowed, ranges))
+    best_first = sorted(candidates, key=attrgetter("mean"))
+    return StreamPlan(stream_source, kind, wanted, horizon, allowed, tuple(best_first))
 
 
 def compare_limits(dataset: Dataset, plan: StreamPlan) -> str:

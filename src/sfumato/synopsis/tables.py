@@ -280,16 +280,16 @@ class Tables:
     def _reach(self) -> Callable[[float, float], float]:
         return reach_of(self.task)
 
-    def _estimates(self, asked: Sequence[Weights], miss: float) -> list[Estimate]:
+    def _estimates(self, queries: Sequence[Weights], miss: float) -> list[Estimate]:
         """The estimates of sums over cells; each interval misses with at most a probability."""
         names, refinement = self.task.plan.cube.names, self.task.plan.refinement
         places = {name: place for place, name in enumerate(names)}
         factors = []
-        for weights in asked:
+        for weights in queries:
             factors.append({places[name]: cells for name, cells in weights.items()})
-        found = []
+        estimates = []
         for weights, (value, variance) in zip(
-            asked, self._solution.estimates(factors), strict=True
+            queries, self._solution.estimates(factors), strict=True
         ):
             if math.isinf(variance):
                 raise UnsupportedSql(
@@ -297,5 +297,5 @@ class Tables:
                     remedy="Measure a synopsis whose workload has them, or ask with session.query.",
                 )
             far = self._reach(variance, miss)
-            found.append(Estimate.within(value, math.sqrt(variance), far, refinement))
-        return found
+            estimates.append(Estimate.within(value, math.sqrt(variance), far, refinement))
+        return estimates

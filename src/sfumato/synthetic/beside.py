@@ -120,13 +120,13 @@ def compare(name: str, rows: pa.Table, public: Table) -> Comparison:
         )
     if not len(known) or not len(rows):
         raise WrongUse(f"{len(rows):,} rows beside {len(known):,} of {shown(name)}.")
-    codes, others = _coded(rows, columns), _coded(known, columns)
+    codes, others = _encode_columns(rows, columns), _encode_columns(known, columns)
     numbers = [each for each, kind in columns.items() if not isinstance(kind, Category | Boolean)]
     return Comparison(
         name,
         len(rows),
         len(known),
-        _ways(_celled(codes, others)),
+        _marginal_distances(_cells_of_columns(codes, others)),
         _correlations(numbers, codes, others),
         _ranges({each: columns[each] for each in numbers}, codes, others),
     )
@@ -177,19 +177,19 @@ def _read(name: str, public: Table) -> pa.Table:
         ) from None
 
 
-def _coded(table: pa.Table, columns: Mapping[str, ColumnType]) -> dict[str, Integers]:
+def _encode_columns(table: pa.Table, columns: Mapping[str, ColumnType]) -> dict[str, Integers]:
     """The code of each value; that of a missing value where it does not parse."""
-    found = {}
+    codes_by_name = {}
     for name, kind in columns.items():
-        reader = _reader(kind)
+        reader = _reader_of(kind)
         listed = table[name].combine_chunks().dictionary_encode()
-        codes = [_code(reader, kind, value) for value in listed.dictionary.to_pylist()]
+        codes = [_encode_value(reader, kind, value) for value in listed.dictionary.to_pylist()]
         places = listed.indices.fill_null(len(codes)).to_numpy(zero_copy_only=False)
-        found[name] = np.array([*codes, _MISSING], np.int64)[places]
-    return found
+        codes_by_name[name] = np.array([*codes, _MISSING], np.int64)[places]
+    return codes_by_name
 
 
-def _code(reader: Callable[[Any], int | None], kind: ColumnType, value: Any) -> int:
+def _encode_value(reader: Callable[[Any], int | None], kind: ColumnType, value: Any) -> int:
     """The code of a value, cut to the declared range."""
     if value is None or str(value) in (kind.missing or ()):
         return _MISSING
@@ -200,7 +200,7 @@ def _code(reader: Callable[[Any], int | None], kind: ColumnType, value: Any) -> 
     return min(max(code, kind.lower_code), kind.upper_code)
 
 
-def _reader(kind: ColumnType) -> Callable[[Any], int | None]:
+def _reader_of(kind: ColumnType) -> Callable[[Any], int | None]:
     """What reads a value of a type (WrongUse for one without codes)."""
     if isinstance(kind, Category | Boolean):
         known = dict(kind.texts())
@@ -231,26 +231,30 @@ def _number(step: float, value: Any) -> int | None:
     return round(min(max(number / step, -(2.0**53)), 2.0**53))
 
 
-def _celled(
+def _cells_of_columns(
     codes: Mapping[str, Integers],
     others: Mapping[str, Integers],
 ) -> dict[str, tuple[Integers, Integers]]:
     """Each column of both tables in a few cells."""
-    found = {}
-    for name, mine in codes.items():
-        public = others[name]
-        values = np.unique(np.concatenate([mine, public]))
+    cells_by_name = {}
+    for name, own_codes in codes.items():
+        public_codes = others[name]
+        values = np.unique(np.concatenate([own_codes, public_codes]))
         if len(values) > MOST_VALUES:
-            quantiles = np.quantile(public, np.arange(1, _BINS) / _BINS, method="inverted_cdf")
+            quantiles = np.quantile(
+                public_codes, np.arange(1, _BINS) / _BINS, method="inverted_cdf"
+            )
             values = np.unique([_MISSING, *quantiles.tolist()])
-        cells = [np.searchsorted(values, each, side="right") - 1 for each in (mine, public)]
-        found[name] = (cells[0], cells[1])
-    return found
+        cells = [
+            np.searchsorted(values, each, side="right") - 1 for each in (own_codes, public_codes)
+        ]
+        cells_by_name[name] = (cells[0], cells[1])
+    return cells_by_name
 
 
-def _ways(cells: Mapping[str, tuple[Integers, Integers]]) -> tuple[ExactWay, ...]:
+def _marginal_distances(cells: Mapping[str, tuple[Integers, Integers]]) -> tuple[ExactWay, ...]:
     """The distances of one, two and three columns, as far as there are so many."""
-    found = []
+    distances_by_ways = []
     for ways in (1, 2, 3):
         every = list(combinations(cells, ways))
         step = max(1, len(every) / _TRIPLES) if ways == 3 else 1
@@ -259,8 +263,10 @@ def _ways(cells: Mapping[str, tuple[Integers, Integers]]) -> tuple[ExactWay, ...
         if distances:
             worst = int(np.argmax(distances))
             mean = float(np.mean(distances))
-            found.append(ExactWay(ways, len(chosen), mean, distances[worst], chosen[worst]))
-    return tuple(found)
+            distances_by_ways.append(
+                ExactWay(ways, len(chosen), mean, distances[worst], chosen[worst])
+            )
+    return tuple(distances_by_ways)
 
 
 def _distance(columns: Sequence[tuple[Integers, Integers]]) -> float:
@@ -289,10 +295,10 @@ def _correlations(
     return tuple(found)
 
 
-def _pearson(one: Integers, other: Integers) -> float:
+def _pearson(left: Integers, right: Integers) -> float:
     """Of the rows that have both values; NaN if a column is constant."""
-    known = (one != _MISSING) & (other != _MISSING)
-    first, second = one[known].astype(np.float64), other[known].astype(np.float64)
+    known = (left != _MISSING) & (right != _MISSING)
+    first, second = left[known].astype(np.float64), right[known].astype(np.float64)
     if not known.any() or not np.ptp(first) or not np.ptp(second):
         return math.nan
     return float(np.corrcoef(first, second)[0, 1])
@@ -304,16 +310,16 @@ def _ranges(
     others: Mapping[str, Integers],
 ) -> tuple[ExactRange, ...]:
     """The ranges of numbers; dates have no numbers to show."""
-    found = []
+    ranges = []
     for name, kind in numbers.items():
         if not isinstance(kind, Integer | Real):
             continue
         known = [each[name][each[name] != _MISSING] for each in (codes, others)]
         if len(known[0]) and len(known[1]):
-            mine, public = (_three(each * float(kind.step)) for each in known)
-            found.append(ExactRange(name, mine, public))
-    return tuple(found)
+            mine, public = (_three_quantiles(each * float(kind.step)) for each in known)
+            ranges.append(ExactRange(name, mine, public))
+    return tuple(ranges)
 
 
-def _three(values: Floats) -> tuple[float, float, float]:
+def _three_quantiles(values: Floats) -> tuple[float, float, float]:
     return float(values.min()), float(np.median(values)), float(values.max())

@@ -216,21 +216,21 @@ class ChildModel:
         weights: Floats,
     ) -> Conditional:
         """The column, fitted to the marginals in which it comes last."""
-        given = []
+        given_columns = []
         seen = [self.base.measured[column.column]]
         for each in self.pairs:
             if self.last(each.columns) == column.column:
-                given.append(sum(each.columns) - column.column)
+                given_columns.append(sum(each.columns) - column.column)
                 seen.append(_facing(each, column.column))
         known = dict(zip(column.given, column.potentials[1:], strict=True))
         start = [column.potentials[0]]
-        for place, pair in zip(given, seen[1:], strict=True):
+        for place, pair in zip(given_columns, seen[1:], strict=True):
             start.append(known.get(place, np.zeros(pair.counts.shape)))
-        firsts, combination = grouped(rows, tuple(given), self.base.sizes)
+        firsts, combination = grouped(rows, tuple(given_columns), self.base.sizes)
         masses: Floats = np.bincount(combination, weights, len(firsts)).astype(np.float64)
-        target = _Expected(seen, rows[firsts][:, given], masses)
+        target = _Expected(seen, rows[firsts][:, given_columns], masses)
         potentials, _ = descended(target, start, _STEPS)
-        return Conditional(column.column, tuple(given), tuple(potentials))
+        return Conditional(column.column, tuple(given_columns), tuple(potentials))
 
     def last(
         self,
@@ -288,17 +288,17 @@ class ChildModel:
             blocks = np.array(self.base.merges[self.own + place].blocks)
             rows[:, self.own + place] = blocks[parents[owners, place]]
         if not self.child.order:
-            self._fill(rows, np.arange(len(rows)), dice)
+            self._draw_columns(rows, np.arange(len(rows)), dice)
             return rows
         start = self.own + parents.shape[1]
         rows[:, start] = places
         for place in range(int(numbers.max(initial=0))):
             chosen = np.flatnonzero(places == place)
-            rows[chosen, start + 1 : -1] = self._before(rows[chosen - 1], place)
-            self._fill(rows, chosen, dice)
+            rows[chosen, start + 1 : -1] = self._previous_blocks(rows[chosen - 1], place)
+            self._draw_columns(rows, chosen, dice)
         return rows
 
-    def _fill(
+    def _draw_columns(
         self,
         rows: Integers,
         chosen: Integers,
@@ -309,19 +309,19 @@ class ChildModel:
             part = rows[chosen]
             rows[chosen, column.column] = column.drawn(part, self.base.sizes, dice)
 
-    def _before(
+    def _previous_blocks(
         self,
         previous: Integers,
         place: int,
     ) -> Integers:
         """The blocks of the columns of the previous rows; where there is none, those of none."""
-        found = np.empty((len(previous), self.own), np.int64)
+        before = np.empty((len(previous), self.own), np.int64)
         for column in range(self.own):
             merging = self.base.merges[column - self.own]
             own = self.base.merges[column]
-            blocks = np.array([merging.blocks[cells[0]] for cells in own.members])
-            found[:, column] = blocks[previous[:, column]] if place else merging.blocks[-1]
-        return found
+            column_blocks = np.array([merging.blocks[cells[0]] for cells in own.members])
+            before[:, column] = column_blocks[previous[:, column]] if place else merging.blocks[-1]
+        return before
 
 
 def _facing(

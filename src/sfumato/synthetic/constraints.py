@@ -76,19 +76,19 @@ class Constraint:
     def tests(self, column: str) -> list[str]:
         """The comparisons of a column, if every comparison is about one column alone; else none."""
         parsed = sqlglot.parse_one(f"SELECT {self.test}", dialect="duckdb")
-        found, seen = [], 0
-        for each in parsed.find_all(exp.Predicate):
-            if each.find_ancestor(exp.Predicate):
+        comparisons, seen = [], 0
+        for predicate in parsed.find_all(exp.Predicate):
+            if predicate.find_ancestor(exp.Predicate):
                 continue
-            columns = [one.name for one in each.find_all(exp.Column)]
+            columns = [one.name for one in predicate.find_all(exp.Column)]
             seen += len(columns)
             if len(set(columns)) > 1:
                 return []
             if columns and columns[0] == column:
-                found.append(each.sql("duckdb"))
+                comparisons.append(predicate.sql("duckdb"))
         if seen < len(list(parsed.find_all(exp.Column))):
             return []
-        return found
+        return comparisons
 
 
 def require(test: str) -> Constraint:
@@ -140,7 +140,7 @@ def rules_of(schema: Schema, constraints: Sequence[Constraint]) -> tuple[Rule, .
             raise WrongUse(
                 f"A constraint {shown(constraint)}.", allowed="sf.synthetic.require(...)"
             )
-        found = _rule(schema, constraint)
+        found = _rule_of(schema, constraint)
         before = rules.get(found.columns)
         if before is not None:
             found = Rule(found.columns, found.allowed & before.allowed)
@@ -150,7 +150,7 @@ def rules_of(schema: Schema, constraints: Sequence[Constraint]) -> tuple[Rule, .
     return tuple(rules.values())
 
 
-def _divided(constraint: Constraint, axes: Sequence[Axis]) -> WrongUse:
+def _divided_bin(constraint: Constraint, axes: Sequence[Axis]) -> WrongUse:
     """The refusal of a constraint that holds for some values of a bin and not for others."""
     single = {}
     for one in axes:
@@ -166,18 +166,18 @@ def _divided(constraint: Constraint, axes: Sequence[Axis]) -> WrongUse:
     )
 
 
-def _rule(schema: Schema, constraint: Constraint) -> Rule:
+def _rule_of(schema: Schema, constraint: Constraint) -> Rule:
     """The combinations of cells that one constraint allows."""
     places = sorted(schema.place(name) for name in constraint.columns)
     axes = [schema.axes[place] for place in places]
-    for one in axes:
-        if isinstance(one, TextAxis):
+    for axis in axes:
+        if isinstance(axis, TextAxis):
             raise WrongUse(
-                f"The constraint {shown(constraint.test)} on {shown(one.name)}, a text.",
+                f"The constraint {shown(constraint.test)} on {shown(axis.name)}, a text.",
                 allowed="columns whose values are declared",
             )
     with duckdb.connect(config=_PUBLIC) as public:
-        tables = [_values(public, one, constraint) for one in axes]
+        tables = [_values_table(public, axis, constraint) for axis in axes]
     combinations = math.prod(map(len, tables))
     if not 1 <= len(places) <= _COLUMNS or combinations > MOST_COMBINATIONS:
         raise WrongUse(
@@ -186,16 +186,16 @@ def _rule(schema: Schema, constraint: Constraint) -> Rule:
             allowed=f"from 1 to {_COLUMNS} columns, {MOST_COMBINATIONS:,} combinations",
             remedy="Declare narrower bounds or a larger step.",
         )
-    always, ever = _truth(constraint, axes, tables)
+    always, ever = _truth_tables(constraint, axes, tables)
     if not np.array_equal(always, ever):
-        raise _divided(constraint, axes)
-    for at, one in enumerate(axes):
-        if not one.is_nullable:
+        raise _divided_bin(constraint, axes)
+    for at, axis in enumerate(axes):
+        if not axis.is_nullable:
             np.moveaxis(always, at, -1)[..., -1] = False
     return Rule(tuple(places), always)
 
 
-def _values(
+def _values_table(
     public: duckdb.DuckDBPyConnection,
     axis: Axis,
     constraint: Constraint,
@@ -214,33 +214,33 @@ def _values(
     if not tests:
         return table
     public.register("listed", table)
-    columns = ", ".join(_quoted(each) for each in (name, cell))
-    alike = ", ".join([_quoted(cell), *(f"({test})" for test in tests)])
+    columns = ", ".join(_quote(each) for each in (name, cell))
+    alike = ", ".join([_quote(cell), *(f"({test})" for test in tests)])
     statement = f"SELECT DISTINCT ON ({alike}) {columns} FROM listed"
-    return _computed(public, statement, constraint)
+    return _compute(public, statement, constraint)
 
 
-def _computed(
+def _compute(
     public: duckdb.DuckDBPyConnection,
     statement: str,
     constraint: Constraint,
 ) -> pa.Table:
     """The result of a statement with a constraint (WrongUse if it has none)."""
     try:
-        found: pa.Table = public.sql(statement).to_arrow_table()
+        result: pa.Table = public.sql(statement).to_arrow_table()
     except duckdb.Error:
         raise WrongUse(
             f"The constraint {shown(constraint.test)} cannot be computed.",
             allowed="a test of SQL on the declared types of the columns",
         ) from None
-    return found
+    return result
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return exp.to_identifier(name, quoted=True).sql("duckdb")
 
 
-def _truth(
+def _truth_tables(
     constraint: Constraint,
     axes: Sequence[Axis],
     tables: Sequence[pa.Table],
@@ -251,11 +251,11 @@ def _truth(
     with duckdb.connect(config=_PUBLIC) as public:
         for place, table in enumerate(tables):
             public.register(f"t{place}", table)
-        cells = ", ".join(_quoted(f"cell of {one.name}") for one in axes)
+        cells = ", ".join(_quote(f"cell of {one.name}") for one in axes)
         test = f"coalesce(({constraint.test}), TRUE)"
         statement = f"SELECT {cells}, bool_and({test}) AS every, bool_or({test}) AS some FROM "
         statement += ", ".join(f"t{place}" for place in range(len(tables)))
-        found = _computed(public, f"{statement} GROUP BY {cells}", constraint)
+        found = _compute(public, f"{statement} GROUP BY {cells}", constraint)
     *where, every, some = (column.to_numpy() for column in found.columns)
     always[tuple(where)], ever[tuple(where)] = every, some
     return always, ever

@@ -46,7 +46,7 @@ class Drawing:
         some columns are ``wanted``, the others hold nothing of use.
         """
         if wanted is not None and not self.base.publics:
-            rows = sampled(self._rooted(tuple(sorted(wanted))), count, dice, wanted=wanted)
+            rows = sampled(self._root_at(tuple(sorted(wanted))), count, dice, wanted=wanted)
         else:
             exact = self.public_counts(count) if counts is None else counts
             rows = self._blocks(count, exact, dice)
@@ -57,7 +57,7 @@ class Drawing:
             rows[:, place] = merging.expanded(rows[:, place], weights, dice)
         return rows
 
-    def _rooted(self, wanted: Clique) -> Fitted:
+    def _root_at(self, wanted: Clique) -> Fitted:
         """The model on a tree that begins with a clique of all these columns, or of the first."""
         columns = wanted if self._model.tree.home(wanted) >= 0 else wanted[:1]
         return self._model.rooted(columns)
@@ -98,7 +98,7 @@ class Drawing:
             rows = sampled(self._model, count, dice)
         for place, each in enumerate(publics):
             if place not in tied[:1]:
-                self._move(rows, each, exact[place], dice)
+                self._move_rows(rows, each, exact[place], dice)
         return rows
 
     def _given(
@@ -110,7 +110,7 @@ class Drawing:
         model = self._model.rooted(given.columns)
         return sampled(model, len(given.cells), dice, given)
 
-    def _move(
+    def _move_rows(
         self,
         rows: Integers,
         public: PublicCells,

@@ -149,7 +149,7 @@ def write_duckdb(
                     made.add(name)
             for name in made:
                 told = described(facts, name).replace("'", "''")
-                database.execute(f"COMMENT ON TABLE {_quoted(name)} IS '{told}'")
+                database.execute(f"COMMENT ON TABLE {_quote(name)} IS '{told}'")
             database.commit()
     except duckdb.Error as failed:
         raise WrongUse(
@@ -167,9 +167,9 @@ def _insert(
 ) -> None:
     """Adds rows to a table, which is created for the first ones."""
     database.register("sfumato_rows", rows)
-    start = f"INSERT INTO {_quoted(name)}"
+    start = f"INSERT INTO {_quote(name)}"
     if is_new:
-        start = f"CREATE TABLE {_quoted(name)} AS"
+        start = f"CREATE TABLE {_quote(name)} AS"
     database.execute(f"{start} SELECT * FROM sfumato_rows")
     database.unregister("sfumato_rows")
 
@@ -198,7 +198,7 @@ def copy_postgres(
     trouble: Failed | WrongUse | None = None
     try:
         with psycopg.connect(address) as connection:
-            _copied(connection, parts, facts)
+            _copy_tables(connection, parts, facts)
     except psycopg.errors.DuplicateTable:
         trouble = WrongUse(
             "The server has a table of this name.", remedy="Drop it, or name another database."
@@ -214,33 +214,33 @@ def copy_postgres(
         raise trouble
 
 
-def _copied(
+def _copy_tables(
     connection: "psycopg.Connection[Any]",
     parts: Iterator[Part],
     facts: Facts,
 ) -> None:
     """Creates, fills and describes the tables in one transaction."""
-    made: set[str] = set()
+    created: set[str] = set()
     for part in parts:
         for name, rows in part.items():
-            if name not in made:
-                connection.execute(_created(name, rows.schema).encode())
+            if name not in created:
+                connection.execute(_create_statement(name, rows.schema).encode())
                 told = described(facts, name).replace("'", "''")
-                connection.execute(f"COMMENT ON TABLE {_quoted(name)} IS '{told}'".encode())
-                made.add(name)
+                connection.execute(f"COMMENT ON TABLE {_quote(name)} IS '{told}'".encode())
+                created.add(name)
             text = io.BytesIO()
             # strings have quotes, so that an empty string is no missing value
             pyarrow.csv.write_csv(rows, text, _BESIDE)
-            with connection.cursor().copy(f"COPY {_quoted(name)} FROM STDIN CSV".encode()) as copy:
+            with connection.cursor().copy(f"COPY {_quote(name)} FROM STDIN CSV".encode()) as copy:
                 copy.write(text.getvalue())
 
 
-def _created(name: str, schema: pa.Schema) -> str:
+def _create_statement(name: str, schema: pa.Schema) -> str:
     """The statement that creates a table with the columns of a schema."""
     columns = []
     for one in schema:
-        columns.append(f"{_quoted(one.name)} {_postgres_type(one.type)}")
-    return f"CREATE TABLE {_quoted(name)} ({', '.join(columns)})"
+        columns.append(f"{_quote(one.name)} {_postgres_type(one.type)}")
+    return f"CREATE TABLE {_quote(name)} ({', '.join(columns)})"
 
 
 def _postgres_type(kind: pa.DataType) -> str:
@@ -256,7 +256,7 @@ def _postgres_type(kind: pa.DataType) -> str:
     return "text"
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     """An identifier of SQL."""
     escaped = name.replace('"', '""')
     return f'"{escaped}"'

@@ -120,7 +120,7 @@ def fit(
     (['age', 'smoker'], True)
     >>> folder.cleanup()
     """
-    chosen = _chosen(options)
+    chosen = _options_or_defaults(options)
     allowed = price_of(chosen.texts, epsilon=epsilon, rho=rho, delta=delta)
     task = _task(session.dataset, tables, allowed, constraints, workload, chosen)
     cost = session.price(task)
@@ -165,7 +165,7 @@ def preview(
     ('job',)
     >>> folder.cleanup()
     """
-    chosen = _chosen(options)
+    chosen = _options_or_defaults(options)
     allowed = price_of(chosen.texts, epsilon=epsilon, rho=rho, delta=delta)
     task = _task(session.dataset, tables, allowed, constraints, workload, chosen)
     found = preview_of(task, session.price(task), session.dataset)
@@ -256,7 +256,7 @@ def _task(
     )
 
 
-def _chosen(options: object) -> Options:
+def _options_or_defaults(options: object) -> Options:
     """The options of a fit; the defaults if none are given."""
     if options is None:
         return Options()
@@ -304,7 +304,7 @@ def _fit_task(
         check=chosen.check,
     )
     plan = _Planned(dataset, schema, schedule, opening, chosen.triples)
-    return _built(plan, constraints, dict(workload or {}))
+    return _build_task(plan, constraints, dict(workload or {}))
 
 
 def _table_of(tables: object) -> str:
@@ -332,7 +332,7 @@ class _Planned:
     triples: bool
 
 
-def _built(
+def _build_task(
     plan: _Planned,
     constraints: Sequence[Constraint | Public],
     workload: Mapping[str, int],
@@ -341,18 +341,18 @@ def _built(
     schema = plan.schema
     tests = [each for each in constraints if isinstance(each, Constraint)]
     publics = [each for each in constraints if isinstance(each, Public)]
-    asked = {
-        **_asked(plan),
+    arguments = {
+        **_arguments_of(plan),
         "constraints": [each.test for each in tests],
         "workload": dict(workload),
     }
     if publics:
-        asked["public"] = [each.told for each in publics]
+        arguments["public"] = [each.told for each in publics]
     rules = rules_of(schema, tests)
     return FitTask(
         schema,
         plan.schedule,
-        json.dumps(asked, sort_keys=True),
+        json.dumps(arguments, sort_keys=True),
         rules,
         weights_of(schema.names, workload),
         plan.opening,
@@ -361,16 +361,16 @@ def _built(
     )
 
 
-def _asked(plan: _Planned) -> dict[str, Any]:
+def _arguments_of(plan: _Planned) -> dict[str, Any]:
     """The columns with their bins, and the schedule, for JSON."""
     schema, schedule = plan.schema, plan.schedule
     allowed = schedule.allowance
     declared = plan.dataset.tables[schema.table].columns
     starts: dict[str, list[int]] = {}
-    for one in schema.axes:
-        if one.starts is not None:
-            starts[one.name] = list(one.starts)
-    asked = {
+    for axis in schema.axes:
+        if axis.starts is not None:
+            starts[axis.name] = list(axis.starts)
+    arguments = {
         "table": schema.table,
         "columns": list(schema.names),
         "starts": starts,
@@ -385,55 +385,55 @@ def _asked(plan: _Planned) -> dict[str, Any]:
         "protected": " ".join(protection(plan.dataset, schema.plan.unit)),
     }
     if schedule.neighbours:
-        asked["neighbours"] = True
+        arguments["neighbours"] = True
     if plan.opening is not None:
-        asked["opening"] = plan.opening.told(schema)
+        arguments["opening"] = plan.opening.told(schema)
     if plan.triples:
-        asked["triples"] = True
-    return asked
+        arguments["triples"] = True
+    return arguments
 
 
 def _task_of(
     dataset: Dataset,
-    asked: Mapping[str, object],
+    stored_arguments: Mapping[str, object],
 ) -> FitTask | RelationalTask:
     """The task of stored arguments (WrongUse if the declarations are others)."""
-    told = json.loads(json.dumps(asked))
-    if "tables" in told:
-        return remade(dataset, told)
-    schema = _schema_of(dataset, told)
-    delta = None if told["delta"] is None else Fraction(told["delta"])
-    allowed = Allowance(Norm[told["norm"]], Fraction(told["amount"]), delta)
+    arguments = json.loads(json.dumps(stored_arguments))
+    if "tables" in arguments:
+        return remade(dataset, arguments)
+    schema = _schema_of(dataset, arguments)
+    delta = None if arguments["delta"] is None else Fraction(arguments["delta"])
+    allowed = Allowance(Norm[arguments["norm"]], Fraction(arguments["amount"]), delta)
     opening = None
-    if "opening" in told:
-        opening = Opening.remade(dataset, schema, allowed.norm, told["opening"])
+    if "opening" in arguments:
+        opening = Opening.remade(dataset, schema, allowed.norm, arguments["opening"])
     schedule = Schedule(
         allowed,
         len(schema.axes),
-        told["rounds"],
-        told["limit"],
-        told["faint"],
-        Fraction(told["check"]),
-        told.get("neighbours", False),
+        arguments["rounds"],
+        arguments["limit"],
+        arguments["faint"],
+        Fraction(arguments["check"]),
+        arguments.get("neighbours", False),
     )
-    constraints: list[Constraint | Public] = [Constraint(test) for test in told["constraints"]]
-    constraints += [Public.remade(each) for each in told.get("public", [])]
-    plan = _Planned(dataset, schema, schedule, opening, told.get("triples", False))
-    return _built(plan, constraints, told["workload"])
+    constraints: list[Constraint | Public] = [Constraint(test) for test in arguments["constraints"]]
+    constraints += [Public.remade(each) for each in arguments.get("public", [])]
+    plan = _Planned(dataset, schema, schedule, opening, arguments.get("triples", False))
+    return _build_task(plan, constraints, arguments["workload"])
 
 
 def _schema_of(
     dataset: Dataset,
-    told: Mapping[str, Any],
+    arguments: Mapping[str, Any],
 ) -> Schema:
     """The columns of stored arguments, with their bins."""
-    texts = told["opening"]["texts"] if "opening" in told else {}
-    found = schema_of(dataset, told["table"], told["columns"], texts=texts)
+    texts = arguments["opening"]["texts"] if "opening" in arguments else {}
+    schema = schema_of(dataset, arguments["table"], arguments["columns"], texts=texts)
     axes: list[Axis] = []
-    for one in found.axes:
-        starts = told["starts"].get(one.name)
-        if isinstance(one, TextAxis):
-            axes.append(one)
+    for axis in schema.axes:
+        starts = arguments["starts"].get(axis.name)
+        if isinstance(axis, TextAxis):
+            axes.append(axis)
         else:
-            axes.append(Axis(one.column, None if starts is None else tuple(starts)))
-    return Schema.over(dataset, told["table"], axes)
+            axes.append(Axis(axis.column, None if starts is None else tuple(starts)))
+    return Schema.over(dataset, arguments["table"], axes)

@@ -78,13 +78,13 @@ class Base:
     @cached_property
     def sigma(self) -> tuple[float, float, float]:
         """The standard deviation of one count of a column, a chosen marginal, and a check."""
-        noises, one = self.noises, self.refinement
-        single = _deviation(noises.single.noise.variance.upper) / one
+        noises, refinement = self.noises, self.refinement
+        single = _deviation(noises.single.noise.variance.upper) / refinement
         chosen = checked = 0.0
         if self.schedule.rounds:
-            chosen = _deviation(noises.chosen.noise.variance.upper) / one
+            chosen = _deviation(noises.chosen.noise.variance.upper) / refinement
         if self.schedule.checks:
-            checked = _deviation(noises.checked.noise.variance.upper) / one
+            checked = _deviation(noises.checked.noise.variance.upper) / refinement
         return single, chosen, checked
 
     @cached_property
@@ -120,15 +120,15 @@ class Base:
         A value whose noisy count is negative occurs too, but rarely. Bins beyond all rows that can
         be told from noise have next to none.
         """
-        found = np.maximum(self.singles[place], 0.0) + 0.1 * self.sigma[0]
+        row_weights = np.maximum(self.singles[place], 0.0) + 0.1 * self.sigma[0]
         if not self.has_missing(place):
-            found[-1] = 0.0
+            row_weights[-1] = 0.0
         reach = self.reach(place)
         if reach is not None:
             limits = self.schema.axes[place].limits
             is_outside = (limits[1:] <= reach[0]) | (limits[:-1] >= reach[1])
-            found[:-1][is_outside] = _NEXT_TO_NONE
-        return found
+            row_weights[:-1][is_outside] = _NEXT_TO_NONE
+        return row_weights
 
     def reach(
         self,
@@ -324,15 +324,15 @@ class Fitting:
         each = -(-whole // _ROWS)
         rows = sampled(self.fitted, max(1, whole // each), dice)
         row_weights = np.full(len(rows), each * base.refinement)
-        found = []
-        for clique in self._possible(dice):
+        candidates = []
+        for clique in self._possible_pairs(dice):
             weight = _weight_of(clique, weights)
             if weight:
-                one = candidate(base, clique, rows, row_weights, weight)
-                found.append((clique, one))
-        return found
+                pair_candidate = candidate(base, clique, rows, row_weights, weight)
+                candidates.append((clique, pair_candidate))
+        return candidates
 
-    def _possible(
+    def _possible_pairs(
         self,
         dice: Dice,
     ) -> list[Clique]:
@@ -340,16 +340,16 @@ class Fitting:
         base = self.base
         chosen = set(self.cliques)
         trees = components(len(base.sizes), chosen)
-        found: list[Clique] = []
+        pairs: list[Clique] = []
         for clique in combinations(range(len(base.sizes)), 2):
             joins = not base.schedule.is_forest or trees[clique[0]] != trees[clique[1]]
             if joins and clique not in chosen and base.is_small(clique):
-                found.append(clique)
+                pairs.append(clique)
         if base.triples and self.pairs:
-            found += self._triples(chosen)
-        if len(found) > _CANDIDATES:
-            found = [found[place] for place in sorted(dice.order(len(found))[:_CANDIDATES])]
-        return found
+            pairs += self._triples(chosen)
+        if len(pairs) > _CANDIDATES:
+            pairs = [pairs[place] for place in sorted(dice.order(len(pairs))[:_CANDIDATES])]
+        return pairs
 
     def _triples(
         self,

@@ -66,15 +66,15 @@ def seen_of(
     weights: Floats | None = None,
 ) -> tuple[Seen, ...]:
     """The marginals of the check, and those of rows given as cells."""
-    base, found = released.base, []
+    base, marginals = released.base, []
     for clique, noisy in released.checks:
         coarse = []
         for column in clique:
             coarse.append(np.array(check_blocks(base, column))[cells[:, column]])
         flat = np.ravel_multi_index(tuple(coarse), noisy.shape)
         rows = np.bincount(flat, weights, minlength=noisy.size).reshape(noisy.shape)
-        found.append(Seen(clique, rows.astype(np.float64), noisy))
-    return tuple(found)
+        marginals.append(Seen(clique, rows.astype(np.float64), noisy))
+    return tuple(marginals)
 
 
 def ways_of(
@@ -86,40 +86,40 @@ def ways_of(
     Those of one column are sums of the others: all that have a column, weighted by precision.
     """
     sigma = base.sigma[2]
-    found = []
-    singles = _singles(seen, sigma)
+    distances_by_ways = []
+    singles = _single_columns(seen, sigma)
     if singles:
-        found.append(_way(base, 1, singles))
+        distances_by_ways.append(_mean_distance(base, 1, singles))
     for ways in (2, 3):
         whole = [(each.rows, each.counted, sigma) for each in seen if each.rows.ndim == ways]
         if whole:
-            found.append(_way(base, ways, whole))
-    return tuple(found)
+            distances_by_ways.append(_mean_distance(base, ways, whole))
+    return tuple(distances_by_ways)
 
 
-def _singles(
+def _single_columns(
     seen: Sequence[Seen],
     sigma: float,
 ) -> list[tuple[Floats, Floats, float]]:
     """For each column: the rows and the counts in its blocks, and the noise of these counts."""
-    found = []
-    columns: set[int] = set().union(*(each.columns for each in seen))
+    single_columns = []
+    columns: set[int] = set().union(*(marginal.columns for marginal in seen))
     for column in sorted(columns):
         rows, counted, precision = np.zeros(0), np.zeros(()), 0.0
-        for each in seen:
-            if column not in each.columns:
+        for marginal in seen:
+            if column not in marginal.columns:
                 continue
-            axis = each.columns.index(column)
-            others = tuple(at for at in range(each.rows.ndim) if at != axis)
-            rows = each.rows.sum(axis=others)
-            weight = len(rows) / (each.rows.size * sigma**2)
+            axis = marginal.columns.index(column)
+            others = tuple(at for at in range(marginal.rows.ndim) if at != axis)
+            rows = marginal.rows.sum(axis=others)
+            weight = len(rows) / (marginal.rows.size * sigma**2)
             precision += weight
-            counted = counted + weight * each.counted.sum(axis=others)
-        found.append((rows, counted / precision, 1 / math.sqrt(precision)))
-    return found
+            counted = counted + weight * marginal.counted.sum(axis=others)
+        single_columns.append((rows, counted / precision, 1 / math.sqrt(precision)))
+    return single_columns
 
 
-def _way(
+def _mean_distance(
     base: Base,
     ways: int,
     marginals: Sequence[tuple[Floats, Floats, float]],
@@ -147,21 +147,21 @@ def correlations(
     Blocks are numbered in the order of their values, and scaled as in the rows. So what is counted
     is a sum of noisy counts, whose noise is known.
     """
-    found: dict[Clique, Correlation] = {}
-    ordered = set(_ordered(base))
-    for each in seen:
-        for axes in combinations(range(each.rows.ndim), 2):
-            pair = tuple(each.columns[axis] for axis in axes)
-            if pair in found or not ordered.issuperset(pair):
+    by_pair: dict[Clique, Correlation] = {}
+    ordered = set(_ordered_columns(base))
+    for marginal in seen:
+        for axes in combinations(range(marginal.rows.ndim), 2):
+            pair = tuple(marginal.columns[axis] for axis in axes)
+            if pair in by_pair or not ordered.issuperset(pair):
                 continue
-            one = _of_pair(base, each, axes)
-            if one is not None:
+            correlation = _of_pair(base, marginal, axes)
+            if correlation is not None:
                 first, second = (base.schema.axes[column].name for column in pair)
-                found[pair] = Correlation((first, second), *one)
-    return tuple(found.values())
+                by_pair[pair] = Correlation((first, second), *correlation)
+    return tuple(by_pair.values())
 
 
-def _ordered(base: Base) -> list[int]:
+def _ordered_columns(base: Base) -> list[int]:
     """The columns whose values have an order, and were counted apart from missing ones."""
     found = []
     for place, axis in enumerate(base.schema.axes):
@@ -195,7 +195,7 @@ def _correlation(
 ) -> tuple[float, float, float] | None:
     """In the rows, in the counted shares, and the error of the latter; ``noise`` is of a share."""
     shares = rows / max(rows.sum(), 1.0)
-    products = np.outer(_scores(shares.sum(axis=1)), _scores(shares.sum(axis=0)))
+    products = np.outer(_block_scores(shares.sum(axis=1)), _block_scores(shares.sum(axis=0)))
     if not products.any():
         return None
     error = _NORMAL * noise * math.sqrt(float(np.square(products).sum()))
@@ -206,7 +206,7 @@ def _correlation(
     )
 
 
-def _scores(shares: Floats) -> Floats:
+def _block_scores(shares: Floats) -> Floats:
     """The places of blocks with mean 0 and variance 1; 0 if all rows are in one block."""
     places = np.arange(len(shares), dtype=np.float64)
     far = places - float((places * shares).sum())

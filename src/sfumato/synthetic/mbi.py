@@ -34,17 +34,17 @@ def to_mbi(measurements: Sequence[Measurement]) -> list[Any]:
         WrongUse: mbi 2.0 is not installed.
     """
     mbi = _package()
-    found = []
-    for each in measurements:
-        names = tuple(str(column) for column in each.columns)
-        if np.ptp(each.sigma) == 0:
-            sigma = float(each.sigma.flat[0])
-            found.append(mbi.LinearMeasurement(each.counts.ravel(), names, sigma))
+    converted = []
+    for measurement in measurements:
+        names = tuple(str(column) for column in measurement.columns)
+        if np.ptp(measurement.sigma) == 0:
+            sigma = float(measurement.sigma.flat[0])
+            converted.append(mbi.LinearMeasurement(measurement.counts.ravel(), names, sigma))
             continue
-        query = _InNoise(tuple(each.sigma.ravel().tolist()))
-        scaled = (each.counts / each.sigma).ravel()
-        found.append(mbi.LinearMeasurement(scaled, names, 1.0, query))
-    return found
+        query = _InNoise(tuple(measurement.sigma.ravel().tolist()))
+        scaled = (measurement.counts / measurement.sigma).ravel()
+        converted.append(mbi.LinearMeasurement(scaled, names, 1.0, query))
+    return converted
 
 
 def from_mbi(measurements: Sequence[Any], sizes: Sequence[int]) -> list[Measurement]:
@@ -56,20 +56,22 @@ def from_mbi(measurements: Sequence[Any], sizes: Sequence[int]) -> list[Measurem
         WrongUse: a measurement of something else than the counts of a marginal.
     """
     plain = type(_package().LinearMeasurement(np.zeros(1), ("0",)).query)
-    found = []
-    for each in measurements:
-        columns = tuple(int(name) for name in each.clique)
+    converted = []
+    for measurement in measurements:
+        columns = tuple(int(name) for name in measurement.clique)
         shape = tuple(sizes[column] for column in columns)
-        sigma = np.full(shape, float(each.stddev))
-        if isinstance(each.query, _InNoise):
-            sigma *= np.array(each.query.sigma).reshape(shape)
-        elif not isinstance(each.query, plain):
-            raise WrongUse(f"A query {shown(each.query)} of mbi.", allowed="counts of a marginal")
-        counts = np.asarray(each.noisy_measurement, np.float64).reshape(shape)
-        if isinstance(each.query, _InNoise):
-            counts = counts * np.array(each.query.sigma).reshape(shape)
-        found.append(Measurement(columns, counts, sigma))
-    return found
+        sigma = np.full(shape, float(measurement.stddev))
+        if isinstance(measurement.query, _InNoise):
+            sigma *= np.array(measurement.query.sigma).reshape(shape)
+        elif not isinstance(measurement.query, plain):
+            raise WrongUse(
+                f"A query {shown(measurement.query)} of mbi.", allowed="counts of a marginal"
+            )
+        counts = np.asarray(measurement.noisy_measurement, np.float64).reshape(shape)
+        if isinstance(measurement.query, _InNoise):
+            counts = counts * np.array(measurement.query.sigma).reshape(shape)
+        converted.append(Measurement(columns, counts, sigma))
+    return converted
 
 
 @dataclass(frozen=True)

@@ -31,26 +31,26 @@ def measured_as(schema: Schema) -> dict[str, str]:
     """
     plan = schema.plan
     limits = (plan.refinement, str(plan.l1.value), str(plan.l2.value), plan.l1.relation.value)
-    found = {_LIMITS: _hash(limits)}
+    found = {_LIMITS: _short_hash(limits)}
     for one in schema.axes:
-        found[one.name] = _hash(one.read.type)
+        found[one.name] = _short_hash(one.read.type)
     return found
 
 
 def require_same(
     schema: Schema,
-    told: Mapping[str, str] | None,
+    digests: Mapping[str, str] | None,
 ) -> None:
     """Refuses a stored fit of columns that are declared otherwise now.
 
-    ``told`` is what ``measured_as`` gave; None for a fit from before it was stated.
+    ``digests`` is what ``measured_as`` gave; None for a fit from before it was stated.
 
     Raises:
         WrongUse: another declaration of a column, or other limits.
     """
     now = measured_as(schema)
     for name, digest in now.items():
-        if told is None or told.get(name) == digest:
+        if digests is None or digests.get(name) == digest:
             continue
         what = f"The declaration of {shown(name)} in"
         if name == _LIMITS:
@@ -61,6 +61,6 @@ def require_same(
         )
 
 
-def _hash(value: object) -> str:
+def _short_hash(value: object) -> str:
     """A short hash of the text of a value."""
     return hashlib.sha256(repr(value).encode()).hexdigest()[:_DIGITS]

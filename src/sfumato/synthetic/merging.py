@@ -70,7 +70,7 @@ class Merging:
         starts = np.flatnonzero(alone | np.diff(alone, prepend=True))
         for run in np.split(np.arange(len(noisy)), starts[starts > 0]):
             first = blocks[-1] + 1 if blocks else 0
-            blocks += [first + each for each in _divided(noisy[run].tolist(), least)]
+            blocks += [first + each for each in _divide_into_blocks(noisy[run].tolist(), least)]
         return cls(tuple(blocks))
 
     def joined(
@@ -124,7 +124,7 @@ class Merging:
         return found
 
 
-def _divided(
+def _divide_into_blocks(
     counts: Sequence[float],
     least: float,
 ) -> list[int]:

@@ -212,15 +212,15 @@ class Model(ABC):
             raise WrongUse("pandas is not installed.", remedy="pip install pandas")
         pandas = import_module("pandas")
         nullable = {pa.int64(): pandas.Int64Dtype(), pa.bool_(): pandas.BooleanDtype()}
-        found = {}
+        frames = {}
         for name, table in self.sample(rows).items():
             frame = table.to_pandas()
             for column in table.column_names:
                 if table[column].null_count:
                     frame[column] = table[column].to_pandas(types_mapper=nullable.get)
             frame.attrs |= {**self.facts, "table": name}
-            found[name] = frame
-        return found
+            frames[name] = frame
+        return frames
 
     def to_duckdb(
         self,
@@ -359,14 +359,14 @@ class TableModel(Model):
         """How well rows fit what was measured, an honest check, and what is not kept; free."""
         released = self.released
         cells = Drawing(released.base, self.fitted).cells(self.rows, Dice())
-        told = self.task.told
+        arguments = self.task.told
         return Report(
             released,
             quality(released, cells),
             self.cost,
             self.charge_id,
-            told["protected"],
-            tuple(told["left_out"]),
+            arguments["protected"],
+            tuple(arguments["left_out"]),
         )
 
     def __repr__(self) -> str:

@@ -78,20 +78,20 @@ def quantiles_of(
         WrongUse: a constraint tests a column for which quantiles are asked.
     """
     tested = {name for each in constraints for name in each.columns}
-    found = {}
-    for one in schema.axes:
-        asked = bins.get(one.name)
+    bins_by_column = {}
+    for axis in schema.axes:
+        asked = bins.get(axis.name)
         if isinstance(asked, Quantiles):
-            found[one.name] = asked.bins
-        elif asked is None and one.name not in tested and one.starts is not None:
-            found[one.name] = DEFAULT_QUANTILES if one.kind.size > WIDE else DEFAULT_BINS
+            bins_by_column[axis.name] = asked.bins
+        elif asked is None and axis.name not in tested and axis.starts is not None:
+            bins_by_column[axis.name] = DEFAULT_QUANTILES if axis.kind.size > WIDE else DEFAULT_BINS
     both = [name for name in tested if isinstance(bins.get(name), Quantiles)]
     if both:
         raise WrongUse(
             f"A constraint on {shown(min(both))}, whose bins are found by the charge.",
             remedy="Declare bins= that begin where the constraint changes.",
         )
-    return found
+    return bins_by_column
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class Opening:
         Raises:
             MissingDeclaration: there are texts, but no delta.
         """
-        texts = sum(len(_texts(schema)) for schema in schemas)
+        texts = sum(len(_text_names(schema)) for schema in schemas)
         opened = texts + sum(map(len, quantiles))
         if texts and allowed.delta is None:
             raise MissingDeclaration(
@@ -146,15 +146,15 @@ class Opening:
                 remedy='delta="1e-9"',
             )
         share = min(_EACH, _MOST / max(opened, 1))
-        each = replace(allowed, amount=allowed.amount * share, delta=None)
+        allowance_each = replace(allowed, amount=allowed.amount * share, delta=None)
         delta = (allowed.delta or Fraction(0)) / max(texts, 1)
-        found: list[Opening | None] = []
+        openings: list[Opening | None] = []
         for schema, cut in zip(schemas, quantiles, strict=True):
-            names = _texts(schema)
+            names = _text_names(schema)
             questions = counted_texts(dataset, schema, allowed.norm)
-            one = cls(names, questions, _trees(schema, cut), each, delta)
-            found.append(one if names or cut else None)
-        return tuple(found)
+            one = cls(names, questions, _quantile_trees(schema, cut), allowance_each, delta)
+            openings.append(one if names or cut else None)
+        return tuple(openings)
 
     @classmethod
     def remade(
@@ -162,13 +162,13 @@ class Opening:
         dataset: Dataset,
         schema: Schema,
         norm: Norm,
-        told: Mapping[str, Any],
+        stored: Mapping[str, Any],
     ) -> "Opening":
         """The opening that ``told`` wrote."""
-        trees = _trees(schema, told["quantiles"])
-        each = Allowance(norm, Fraction(told["each"]))
+        trees = _quantile_trees(schema, stored["quantiles"])
+        allowance = Allowance(norm, Fraction(stored["each"]))
         questions = counted_texts(dataset, schema, norm)
-        return cls(_texts(schema), questions, trees, each, Fraction(told["delta"]))
+        return cls(_text_names(schema), questions, trees, allowance, Fraction(stored["delta"]))
 
     def told(
         self,
@@ -199,14 +199,14 @@ class Opening:
         plan: Plan,
     ) -> tuple[Event, ...]:
         """The steps, in order."""
-        found: list[Event] = []
+        steps: list[Event] = []
         for question in self.questions:
             counted = Units(question, 0)
-            found.append(self.threshold(counted).event(counted.distance(Norm.LINF)))
+            steps.append(self.threshold(counted).event(counted.distance(Norm.LINF)))
         for tree in self.trees:
-            moved, noise = self._noise(plan, tree)
-            found.append(Repeated(noise.event(moved), tree.levels))
-        return tuple(found)
+            moved, noise = self._noise_of_level(plan, tree)
+            steps.append(Repeated(noise.event(moved), tree.levels))
+        return tuple(steps)
 
     def threshold(
         self,
@@ -216,7 +216,7 @@ class Opening:
         relation = counted.distance(Norm.LINF).relation
         return threshold_gaussian(counted.groups, self.each.amount, self.delta, relation)
 
-    def _noise(
+    def _noise_of_level(
         self,
         plan: Plan,
         tree: QuantileTree,
@@ -235,24 +235,24 @@ class Opening:
         keys: dict[str, list[str]] = {}
         for name, question in zip(self.texts, self.questions, strict=True):
             counted = Units(question, 0)
-            keys[name] = _kept(curator.threshold(counted, self.threshold(counted)))
+            keys[name] = _most_frequent_values(curator.threshold(counted, self.threshold(counted)))
         starts: dict[str, list[int]] = {}
         fine = {tree.column.name: tree.fine for tree in self.trees}
         plan = schema.with_axes([fine.get(one.name, one) for one in schema.axes]).plan
         for tree in self.trees:
-            _, noise = self._noise(plan, tree)
+            _, noise = self._noise_of_level(plan, tree)
             starts[tree.column.name] = list(tree.found(curator, plan, noise))
         return {"keys": keys, "starts": starts}
 
 
-def _texts(
+def _text_names(
     schema: Schema,
 ) -> tuple[str, ...]:
     """The names of the texts, in the order of the schema."""
     return tuple(one.name for one in schema.axes if isinstance(one, TextAxis))
 
 
-def _trees(
+def _quantile_trees(
     schema: Schema,
     quantiles: Mapping[str, int],
 ) -> tuple[QuantileTree, ...]:
@@ -270,29 +270,29 @@ def opened(
 ) -> Schema:
     """A schema with the values of texts and the bins that were released."""
     axes: list[Axis] = []
-    for one in schema.axes:
-        if isinstance(one, TextAxis):
-            axes.append(_with_keys(one, released["keys"][one.name]))
-        elif one.name in released["starts"]:
-            axes.append(Axis(one.column, tuple(released["starts"][one.name])))
+    for axis in schema.axes:
+        if isinstance(axis, TextAxis):
+            axes.append(_with_keys(axis, released["keys"][axis.name]))
+        elif axis.name in released["starts"]:
+            axes.append(Axis(axis.column, tuple(released["starts"][axis.name])))
         else:
-            axes.append(one)
+            axes.append(axis)
     return schema.with_axes(axes)
 
 
 def _with_keys(
-    one: TextAxis,
+    axis: TextAxis,
     keys: Sequence[str],
 ) -> TextAxis:
     """A text with its released values."""
-    kind = one.column.type
+    kind = axis.column.type
     assert isinstance(kind, Category), "a text has released values"
     (rest,) = kind.values[-1:]
     values = sorted(set(keys) - {rest, *(kind.missing or ())})
-    return TextAxis(Column(one.name, Category(*values, rest, missing=kind.missing)))
+    return TextAxis(Column(axis.name, Category(*values, rest, missing=kind.missing)))
 
 
-def _kept(
+def _most_frequent_values(
     shown: Mapping[tuple[int | str | None, ...], int],
 ) -> list[str]:
     """The values with the largest noisy counts that a column can have.

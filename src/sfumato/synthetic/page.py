@@ -38,22 +38,22 @@ def text(words: str) -> str:
     return html.escape(words)
 
 
-def compared_html(found: Comparison) -> str:
+def compared_html(comparison: Comparison) -> str:
     """The exact numbers of rows beside a public table."""
     ways = []
-    for way in found.ways:
+    for way in comparison.ways:
         worst = f"{way.worst:.4f} ({' x '.join(way.worst_of)})"
         ways.append([f"{way.columns}", f"{way.marginals}", f"{way.mean:.4f}", worst])
     ranges = []
-    for each in found.ranges:
+    for each in comparison.ranges:
         ranges.append([each.column, *map(number, (*each.rows, *each.public))])
-    far = sorted(found.correlations, key=lambda each: -abs(each.rows - each.public))
+    far = sorted(comparison.correlations, key=lambda each: -abs(each.rows - each.public))
     pairs = []
     for one in far[:LISTED]:
         pairs.append([" x ".join(one.columns), f"{one.rows:.3f}", f"{one.public:.3f}"])
     intro = (
-        f"<p>{found.rows:,} rows beside {found.public_rows:,} public ones. The table is declared "
-        "public, so these numbers are exact and cost nothing.</p>"
+        f"<p>{comparison.rows:,} rows beside {comparison.public_rows:,} public ones. The table is "
+        "declared public, so these numbers are exact and cost nothing.</p>"
     )
     parts = [
         intro,

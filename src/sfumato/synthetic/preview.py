@@ -82,13 +82,13 @@ class Preview:
     @property
     def seconds(self) -> float:
         """About how many CPU seconds a fit of all tables takes at most, without reading them."""
-        found = _START
+        total = _START
         for each in (self, *self.others):
             schedule = each.task.schedule
             cells = 0 if schedule.is_forest else schedule.limit
             pairs = schedule.columns**2 / 2
-            found += schedule.rounds * (_ROUND + cells * _OF_CELL + pairs * _OF_PAIR)
-        return found
+            total += schedule.rounds * (_ROUND + cells * _OF_CELL + pairs * _OF_PAIR)
+        return total
 
     @property
     def memory(self) -> float:
@@ -99,63 +99,63 @@ class Preview:
     @property
     def notes(self) -> tuple[str, ...]:
         """What to know before paying."""
-        schedule, found = self.task.schedule, []
+        schedule, notes = self.task.schedule, []
         if self.left_out:
-            found.append(f"left out: {', '.join(self.left_out)}")
+            notes.append(f"left out: {', '.join(self.left_out)}")
         rows = self.size or ROWS
         if self.error >= rows * _NOISE:
-            found.append(f"every count is noise if the table has about {rows:,} rows: spend more")
+            notes.append(f"every count is noise if the table has about {rows:,} rows: spend more")
         elif self.pair_error >= rows * _NOISE_OF_PAIRS:
-            found.append(f"this buys the one-way marginals only, of about {rows:,} rows")
+            notes.append(f"this buys the one-way marginals only, of about {rows:,} rows")
         if not schedule.rounds:
-            found.append("this buys the single columns only: no column will go with another")
+            notes.append("this buys the single columns only: no column will go with another")
         elif schedule.is_forest:
-            found.append("only a tree of pairs is measured")
-        for one in self.task.schema.axes:
-            if not one.is_nullable:
+            notes.append("only a tree of pairs is measured")
+        for axis in self.task.schema.axes:
+            if not axis.is_nullable:
                 continue
-            found.append(f"{one.name} can be missing")
-        found += self._opened
-        found += self._lost
+            notes.append(f"{axis.name} can be missing")
+        notes += self._opening_notes
+        notes += self._losses
         plan = self.task.schema.plan
         if isinstance(plan, UnitTable):
-            found.append(f"rows of a unit beyond {plan.most:,} are dropped")
+            notes.append(f"rows of a unit beyond {plan.most:,} are dropped")
         elif plan.unit is not None:
-            found.append(f"rows of a unit beyond {plan.most:,} weigh less")
-        return tuple(found)
+            notes.append(f"rows of a unit beyond {plan.most:,} weigh less")
+        return tuple(notes)
 
     @property
-    def _lost(self) -> list[str]:
+    def _losses(self) -> list[str]:
         """What the rows will not have, by the declarations alone."""
         lost = []
         opened = {tree.column.name for tree in self.opening.trees} if self.opening else set()
-        for one in self.task.schema.axes:
-            if one.bins < one.kind.size and one.name not in opened:
-                lost.append(f"{one.name}: a frequent value inside one of its bins is not kept")
+        for axis in self.task.schema.axes:
+            if axis.bins < axis.kind.size and axis.name not in opened:
+                lost.append(f"{axis.name}: a frequent value inside one of its bins is not kept")
         rules = self.task.rules if isinstance(self.task, FitTask) else ()
         ruled = {place for rule in rules for place in rule.columns}
         for place in sorted(ruled):
-            one = self.task.schema.axes[place]
-            if not one.is_nullable:
+            axis = self.task.schema.axes[place]
+            if not axis.is_nullable:
                 lost.append(
-                    f"{one.name}: a constraint tests it, and no missing= is declared: "
+                    f"{axis.name}: a constraint tests it, and no missing= is declared: "
                     "rows that lack it get a value"
                 )
         return lost
 
     @property
-    def _opened(self) -> list[str]:
+    def _opening_notes(self) -> list[str]:
         """What the charge finds before it counts."""
         opening = self.opening
         if opening is None:
             return []
-        found = []
+        notes = []
         for name, question in zip(opening.texts, opening.questions, strict=True):
             least = opening.threshold(Units(question, 0)).threshold
-            found.append(f"{name}: its values are released from about {least:,} units on")
+            notes.append(f"{name}: its values are released from about {least:,} units on")
         for tree in opening.trees:
-            found.append(f"{tree.column.name}: about {tree.bins} bins at quantiles, found first")
-        return found
+            notes.append(f"{tree.column.name}: about {tree.bins} bins at quantiles, found first")
+        return notes
 
     def _rows(
         self,

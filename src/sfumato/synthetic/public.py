@@ -60,7 +60,7 @@ def _plain(
     return str(value)
 
 
-def _written(
+def _text_of(
     value: Any,
 ) -> str | None:
     """A value as text, by which it is found."""
@@ -92,19 +92,19 @@ def public(
             allowed="one or two columns, and the count of each value",
             remedy='sy.public("sex", {"F": 52, "M": 48})',
         )
-    found = []
+    counted_values = []
     for value, count in counts.items():
         key = (value,) if len(names) == 1 else value
         if not isinstance(key, tuple) or len(key) != len(names):
             raise WrongUse(f"The value {shown(value)}.", allowed="a value of each column")
-        found.append((key, to_fraction("count", count)))
-    total = sum((count for _, count in found), Fraction(0))
-    if total <= 0 or any(count < 0 for _, count in found):
+        counted_values.append((key, to_fraction("count", count)))
+    total = sum((count for _, count in counted_values), Fraction(0))
+    if total <= 0 or any(count < 0 for _, count in counted_values):
         raise WrongUse(
             f"Public counts of {', '.join(names)} that are negative or all 0.",
             allowed="counts or shares from 0, one of them above 0",
         )
-    return Public(names, tuple((key, count / total) for key, count in found if count))
+    return Public(names, tuple((key, count / total) for key, count in counted_values if count))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,15 +130,15 @@ class PublicCells:
         rows: int,
     ) -> Integers:
         """How many of so many rows each cell has, flat: largest remainders."""
-        found = np.zeros(math.prod(self.shape), np.int64)
+        counts = np.zeros(math.prod(self.shape), np.int64)
         remainders = []
         for cells, share in self.shares:
             at = int(np.ravel_multi_index(cells, self.shape))
-            found[at] = math.floor(rows * share)
-            remainders.append((found[at] - rows * share, at))
-        for _, at in sorted(remainders)[: rows - int(found.sum())]:
-            found[at] += 1
-        return found
+            counts[at] = math.floor(rows * share)
+            remainders.append((counts[at] - rows * share, at))
+        for _, at in sorted(remainders)[: rows - int(counts.sum())]:
+            counts[at] += 1
+        return counts
 
     def measured(
         self,
@@ -214,26 +214,26 @@ def public_cells(
         WrongUse: an undeclared value; a column with bins; one in two public marginals; one that
             constraints contradict, or tie to that of another public marginal.
     """
-    found: list[PublicCells] = []
+    marginals: list[PublicCells] = []
     taken: set[int] = set()
-    for each in publics:
-        one = _resolved(schema, each)
-        if taken & set(one.columns):
+    for public_marginal in publics:
+        marginal = _resolve_marginal(schema, public_marginal)
+        if taken & set(marginal.columns):
             raise WrongUse(
-                f"Two public marginals of {', '.join(each.columns)}.",
+                f"Two public marginals of {', '.join(public_marginal.columns)}.",
                 allowed="one for each column",
                 remedy="State the two columns together.",
             )
-        taken |= set(one.columns)
-        found.append(one)
-    cliques = [one.columns for one in found] + [rule.columns for rule in rules]
+        taken |= set(marginal.columns)
+        marginals.append(marginal)
+    cliques = [marginal.columns for marginal in marginals] + [rule.columns for rule in rules]
     within = components(len(schema.axes), cliques)
-    _require_apart(publics, [within[one.columns[0]] for one in found])
-    for place, one in enumerate(found):
-        component = within[one.columns[0]]
+    _require_apart(publics, [within[marginal.columns[0]] for marginal in marginals])
+    for place, marginal in enumerate(marginals):
+        component = within[marginal.columns[0]]
         near = tuple(rule for rule in rules if within[rule.columns[0]] == component)
-        found[place] = _ruled(schema, publics[place], one, near)
-    return tuple(found)
+        marginals[place] = _tie_by_rules(schema, publics[place], marginal, near)
+    return tuple(marginals)
 
 
 def _require_apart(
@@ -253,19 +253,19 @@ def _require_apart(
         before[component] = names
 
 
-def _resolved(
+def _resolve_marginal(
     schema: Schema,
-    each: Public,
+    marginal: Public,
 ) -> PublicCells:
-    places = [schema.place(name) for name in each.columns]
+    places = [schema.place(name) for name in marginal.columns]
     axes = [schema.axes[place] for place in places]
     known = [_cells(axis) for axis in axes]
     order = sorted(range(len(places)), key=lambda at: places[at])
     shares = []
-    for values, share in each.shares:
+    for values, share in marginal.shares:
         cells = []
         for at in order:
-            value = _written(values[at])
+            value = _text_of(values[at])
             if value not in known[at]:
                 raise WrongUse(
                     f"The public value {shown(values[at])} of {shown(axes[at].name)}.",
@@ -275,7 +275,7 @@ def _resolved(
         shares.append((tuple(cells), share))
     if len({cells for cells, _ in shares}) < len(shares):
         raise WrongUse(
-            f"A value twice in the public marginal of {', '.join(each.columns)}.",
+            f"A value twice in the public marginal of {', '.join(marginal.columns)}.",
             allowed="each value once",
         )
     columns = tuple(places[at] for at in order)
@@ -293,31 +293,31 @@ def _cells(
             allowed=f"columns of at most {MOST_VALUES} declared values, without bins",
         )
     listed = axis.values(axis.limits[:-1]).to_pylist()
-    found = {_written(value): at for at, value in enumerate(listed)}
+    found = {_text_of(value): at for at, value in enumerate(listed)}
     if axis.is_nullable:
         found[None] = axis.bins
     return found
 
 
-def _ruled(
+def _tie_by_rules(
     schema: Schema,
-    each: Public,
-    one: PublicCells,
+    marginal: Public,
+    resolved: PublicCells,
     rules: tuple[Rule, ...],
 ) -> PublicCells:
     """The marginal with what rules tie to it (WrongUse if they forbid one of its values)."""
     if not rules:
-        return one
-    rows = Together(rules, schema.cells, one.columns)
+        return resolved
+    rows = Together(rules, schema.cells, resolved.columns)
     require_few(rows, ", ".join(shown(schema.names[place]) for place in rows.columns))
     allowed = rows.allowed()
-    for (cells, _), (values, _) in zip(one.shares, each.shares, strict=True):
+    for (cells, _), (values, _) in zip(resolved.shares, marginal.shares, strict=True):
         if not allowed[cells]:
             named = ", ".join(shown(value) for value in values)
             raise WrongUse(
-                f"A constraint contradicts the public marginal of {', '.join(each.columns)}: no "
-                f"row can have {named}.",
+                f"A constraint contradicts the public marginal of {', '.join(marginal.columns)}: "
+                f"no row can have {named}.",
                 remedy="Leave one of them out.",
             )
-    tied = tuple(place for place in rows.columns if place not in one.columns)
-    return replace(one, tied=tied)
+    tied = tuple(place for place in rows.columns if place not in resolved.columns)
+    return replace(resolved, tied=tied)

@@ -87,11 +87,11 @@ def quality(
         blocks[:, place] = np.array(merging.blocks)[cells[:, place]]
     singles = []
     for place, noisy in enumerate(base.singles[: base.counted]):
-        rows = _counted(cells[:, [place]], noisy.shape, weights)
+        rows = _count_cells(cells[:, [place]], noisy.shape, weights)
         singles.append(_fit(base, (place,), rows, noisy, base.sigma[0]))
     pairs = []
     for each in released.pairs:
-        rows = _counted(blocks[:, each.columns], each.counts.shape, weights)
+        rows = _count_cells(blocks[:, each.columns], each.counts.shape, weights)
         pairs.append(_fit(base, each.columns, rows, each.counts, base.sigma[1]))
     seen = seen_of(released, cells, weights)
     checks = [_fit(base, each.columns, each.rows, each.counted, base.sigma[2]) for each in seen]
@@ -99,8 +99,8 @@ def quality(
         tuple(singles),
         tuple(pairs),
         tuple(checks),
-        _missed(released),
-        _merged(base),
+        _missed_pairs(released),
+        _merged_values(base),
         _associations(blocks, base.sizes),
         ways_of(base, seen),
         correlations(base, seen),
@@ -108,7 +108,7 @@ def quality(
     )
 
 
-def _missed(released: Released) -> tuple[tuple[str, str], ...]:
+def _missed_pairs(released: Released) -> tuple[tuple[str, str], ...]:
     """The pairs with a column of this table that no chosen marginal has."""
     base = released.base
     names = base.schema.names
@@ -155,13 +155,13 @@ def said(value: object) -> str:
     return str(value)
 
 
-def _merged(base: Base) -> tuple[tuple[str, int, int], ...]:
+def _merged_values(base: Base) -> tuple[tuple[str, int, int], ...]:
     """For each measured column, how many of its values are in a rest, and how many it has.
 
     Where no value is missing, the cell of missing ones is with the rarest value, and not counted.
     Neighbours that are counted together are no rest.
     """
-    found = []
+    merged = []
     for place, axis in enumerate(base.schema.axes[: base.counted]):
         if base.schedule.neighbours and has_order(axis.kind):
             continue
@@ -169,11 +169,11 @@ def _merged(base: Base) -> tuple[tuple[str, int, int], ...]:
         if not base.has_missing(place):
             blocks, values = blocks[:-1], axis.bins
         sizes = np.bincount(blocks)
-        found.append((axis.name, int(sizes[sizes > 1].sum()), values))
-    return tuple(found)
+        merged.append((axis.name, int(sizes[sizes > 1].sum()), values))
+    return tuple(merged)
 
 
-def _counted(
+def _count_cells(
     cells: Integers,
     shape: Sequence[int],
     weights: Floats | None = None,
@@ -210,15 +210,17 @@ def _associations(
 ) -> Floats:
     """Cramer's V of each pair of columns; nothing for many columns."""
     columns = len(sizes)
-    found = np.eye(columns)
+    associations = np.eye(columns)
     if columns > MOST_ASSOCIATED or not len(blocks):
-        return found
-    for one, other in combinations(range(columns), 2):
-        table = _counted(blocks[:, [one, other]], (sizes[one], sizes[other])) / len(blocks)
+        return associations
+    for first, second in combinations(range(columns), 2):
+        table = _count_cells(blocks[:, [first, second]], (sizes[first], sizes[second])) / len(
+            blocks
+        )
         independent = np.outer(table.sum(axis=1), table.sum(axis=0))
         squared = np.square(table - independent)
         chi = float((squared / np.maximum(independent, 1e-12))[independent > 0].sum())
         occurring = [int((table.sum(axis=axis) > 0).sum()) for axis in (0, 1)]
         least = max(min(occurring) - 1, 1)
-        found[one, other] = found[other, one] = min(1.0, math.sqrt(chi / least))
-    return found
+        associations[first, second] = associations[second, first] = min(1.0, math.sqrt(chi / least))
+    return associations

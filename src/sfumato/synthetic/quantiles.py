@@ -80,12 +80,14 @@ class QuantileTree:
             blocks = self._blocks(cells.starts[divided], width)
             statistic = BlockCounts(plan, ((self.column.name, tuple(blocks.tolist())),))
             counts = curator.measure(statistic, noise) / plan.refinement
-            cells = self._finer(cells, divided, counts, width)
+            cells = self._divide_cells(cells, divided, counts, width)
             total = max(float(cells.masses.sum()), 1.0)
             least = max(_SEEN * sigma, total / (_DIVIDED * self.bins))
             divided = cells.masses >= least
         least = _SEEN * sigma
-        return tuple(self._possible(cells.quantiles(self.bins), cells.heavy(self.bins, least)))
+        return tuple(
+            self._possible_starts(cells.quantiles(self.bins), cells.heavy(self.bins, least))
+        )
 
     def _blocks(
         self,
@@ -102,7 +104,7 @@ class QuantileTree:
         blocks[blocks < 0] = number
         return blocks
 
-    def _finer(
+    def _divide_cells(
         self,
         cells: "Cells",
         divided: Integers,
@@ -128,7 +130,7 @@ class QuantileTree:
             masses += (whole * shares).tolist()
         return Cells(np.array(starts), np.array(masses))
 
-    def _possible(
+    def _possible_starts(
         self,
         quantiles: Integers,
         heavy: Integers,
@@ -141,7 +143,7 @@ class QuantileTree:
         kind = declared(self.column)
         inner = quantiles if len(quantiles) > 1 else np.union1d(quantiles, heavy)
         edges = [*self._codes(inner), *self._codes(heavy)]
-        edges += self._beyond(self._codes(inner))
+        edges += self._outer_edges(self._codes(inner))
         if isinstance(kind, Integer | Real):
             # many columns have a 0 for what is not there
             edges += [0, 1]
@@ -158,24 +160,24 @@ class QuantileTree:
         lower = declared(self.column).lower_code
         return [lower + int(cell) * self.width for cell in cells]
 
-    def _beyond(
+    def _outer_edges(
         self,
         edges: Sequence[int],
     ) -> list[int]:
         """Edges on both sides of all others, each step twice as wide as the one before."""
         kind = declared(self.column)
-        found: list[int] = []
+        outer_edges: list[int] = []
         if len(edges) < 2:
-            return found
+            return outer_edges
         # the outermost cell may be wide because few rows are in it
         inner = edges[1:-1] if len(edges) > _SEVERAL else edges
         down, up = inner[0] - inner[1], inner[-1] - inner[-2]
         for edge, width in ((inner[0], down), (inner[-1], up)):
             place, step = edge + width, 2 * width
             while kind.lower_code < place <= kind.upper_code:
-                found.append(place)
+                outer_edges.append(place)
                 place, step = place + step, 2 * step
-        return found
+        return outer_edges
 
 
 @dataclass(frozen=True, eq=False)

@@ -62,13 +62,13 @@ def answered(sql: str, samples: Iterable[Mapping[str, pa.Table]]) -> Iterator[pa
             for name, rows in tables.items():
                 public.register(name, rows)
             try:
-                found = public.sql(sql).to_arrow_table()
+                result = public.sql(sql).to_arrow_table()
             except duckdb.Error as failed:
                 raise UnsupportedSql(
                     f"The synthetic rows do not answer {shown(sql)}: {failed}",
                     allowed="columns that were synthesised",
                 ) from None
-            yield found
+            yield result
 
 
 def by_key(table: pa.Table, keys: Sequence[int]) -> Results:
@@ -77,14 +77,14 @@ def by_key(table: pa.Table, keys: Sequence[int]) -> Results:
     Raises:
         UnsupportedSql: two rows have the same keys, so copies cannot be compared group by group.
     """
-    found: Results = {}
+    rows_by_key: Results = {}
     for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
         key = tuple(row[at] for at in keys)
-        if key in found:
+        if key in rows_by_key:
             raise UnsupportedSql(
                 "Groups that the selected columns do not tell apart.",
                 remedy="SELECT every column of GROUP BY, too; a missing value and a subtotal of "
                 "ROLLUP look the same: leave one of them out.",
             )
-        found[key] = [value for at, value in enumerate(row) if at not in keys]
-    return found
+        rows_by_key[key] = [value for at, value in enumerate(row) if at not in keys]
+    return rows_by_key

@@ -65,7 +65,7 @@ class Child:
         """The columns of the previous row; missing in the first one."""
         found = []
         for one in self.axes:
-            found.append(_renamed(one, f"previous {one.name} of {self.table}"))
+            found.append(_rename_axis(one, f"previous {one.name} of {self.table}"))
         return tuple(found)
 
 
@@ -109,7 +109,7 @@ class Family:
         if not table:
             return (*self.axes, *numbers)
         child = self.children[table - 1]
-        above = tuple(_renamed(one, f"{self.parent}.{one.name}") for one in self.axes)
+        above = tuple(_rename_axis(one, f"{self.parent}.{one.name}") for one in self.axes)
         found = (*child.axes, *above, *numbers)
         if child.order:
             found = (*found, child.place, *child.before)
@@ -136,11 +136,11 @@ class Family:
         return 1 + sum(len(axes) for axes in self.own[:table])
 
 
-def _renamed(
-    one: Axis,
+def _rename_axis(
+    axis: Axis,
     name: str,
 ) -> Axis:
-    return replace(one, column=Column(name, one.column.type))
+    return replace(axis, column=Column(name, axis.column.type))
 
 
 def family_of(
@@ -168,12 +168,16 @@ def family_of(
     _require_once(dataset, parent)
     axes = []
     for name in tables:
-        named = None if columns is None else list(_of(name, dict.fromkeys(columns)))
-        axes.append(_axes(dataset, name, named, _of(name, bins or {}), _of(name, texts or {})))
+        named = None if columns is None else list(_stated_for(name, dict.fromkeys(columns)))
+        axes.append(
+            _axes(
+                dataset, name, named, _stated_for(name, bins or {}), _stated_for(name, texts or {})
+            )
+        )
     children = []
     for name, own in zip(others, axes[1:], strict=True):
-        ordering = _ordering(own, name, (order or {}).get(name))
-        above = _above(dataset, name, tables)
+        ordering = _order_column(own, name, (order or {}).get(name))
+        above = _table_above(dataset, name, tables)
         children.append(Child(name, own, _limit(dataset, name), ordering, *above))
     return Family(parent, key, axes[0], tuple(children))
 
@@ -251,7 +255,7 @@ def _keys(dataset: Dataset) -> frozenset[str]:
     return frozenset(found)
 
 
-def _of(
+def _stated_for(
     table: str,
     stated: Mapping[str, T],
 ) -> dict[str, T]:
@@ -264,17 +268,17 @@ def _of(
     return found
 
 
-def _ordering(
+def _order_column(
     axes: Sequence[Axis],
     table: str,
-    asked: str | None,
+    wanted: str | None,
 ) -> str:
     """The column that orders the rows of a child; empty if none does."""
     names = [one.name for one in axes]
-    if asked is not None:
-        if asked and asked not in names:
-            raise UnknownName(f"No column {shown(asked)} of {table}.", allowed=", ".join(names))
-        return asked
+    if wanted is not None:
+        if wanted and wanted not in names:
+            raise UnknownName(f"No column {shown(wanted)} of {table}.", allowed=", ".join(names))
+        return wanted
     dated = [one.name for one in axes if isinstance(one.kind, Date | Timestamp)]
     return dated[0] if dated else ""
 
@@ -297,7 +301,7 @@ def _limit(
     return most
 
 
-def _above(
+def _table_above(
     dataset: Dataset,
     table: str,
     tables: Sequence[str],
@@ -323,10 +327,10 @@ def is_declared(dataset: Dataset, family: Family) -> bool:
                 texts[f"{table}.{one.name}"] = one.rest
     order = {child.table: child.order for child in family.children}
     declared = family_of(dataset, family.tables, columns, order=order, texts=texts)
-    return _unbinned(declared) == _unbinned(family)
+    return _without_bins(declared) == _without_bins(family)
 
 
-def _unbinned(family: Family) -> Family:
+def _without_bins(family: Family) -> Family:
     """The family, with a cell for each declared value."""
     children = []
     for child in family.children:
@@ -360,7 +364,7 @@ def rows_of(
         row[start : start + len(columns)] = [Field(column) for column in columns]
         values.append(tuple(row))
     union = Union(tuple(scans), tuple(values), tuple(listed))
-    return compile_rows(RowList(union, _values(family)), dataset, most=MOST_READ)
+    return compile_rows(RowList(union, _values_read(family)), dataset, most=MOST_READ)
 
 
 def read_by(
@@ -368,21 +372,21 @@ def read_by(
     family: Family,
 ) -> BoundedRows:
     """The same rows by the axes of another family of the same columns."""
-    return replace(rows, rows=replace(rows.rows, values=_values(family)))
+    return replace(rows, rows=replace(rows.rows, values=_values_read(family)))
 
 
-def _values(family: Family) -> tuple[Value, ...]:
+def _values_read(family: Family) -> tuple[Value, ...]:
     """What is read of a row: its table, then each column; of a text its place among its keys."""
-    found = [Value.of(_place_of_table(family))]
+    values = [Value.of(_place_of_table(family))]
     for name, axes in zip(family.tables, family.own, strict=True):
         for one in axes:
             column = Column(f"{name}.{one.name}", one.read.type)
             if isinstance(one, TextAxis):
                 place = place_of(column, one.keys)
-                found.append(Value(column.name, one.column.type, place))
+                values.append(Value(column.name, one.column.type, place))
             else:
-                found.append(Value.of(column))
-    return tuple(found)
+                values.append(Value.of(column))
+    return tuple(values)
 
 
 def _place_of_table(family: Family) -> Column:

@@ -57,7 +57,7 @@ class FamilySampler:
         parents = Drawing(self.base, self.fitted).cells(count, dice)
         own = columns_of(self.base, parents[:, : len(self.family.axes)], dice)
         ids = pa.array(np.arange(1, count + 1))
-        found = {self.family.parent: pa.table({self.family.key: ids, **own})}
+        tables = {self.family.parent: pa.table({self.family.key: ids, **own})}
         owners: dict[str, Integers] = {}
         for key, model in zip(self.family.ids, self.children, strict=True):
             rows, of = _drawn_cells(model, parents, dice)
@@ -66,9 +66,9 @@ class FamilySampler:
             columns: dict[str, pa.Array] = {}
             if key:
                 columns[key] = pa.array(np.arange(1, len(of) + 1))
-            columns |= self._links(child, of, owners, dice)
-            found[child.table] = pa.table({**columns, **columns_of(model.base, rows, dice)})
-        return found
+            columns |= self._link_columns(child, of, owners, dice)
+            tables[child.table] = pa.table({**columns, **columns_of(model.base, rows, dice)})
+        return tables
 
     def some_columns(
         self,
@@ -87,7 +87,7 @@ class FamilySampler:
         """The same, at once: their keys lead to each other."""
         yield self.tables(count, dice)
 
-    def _links(
+    def _link_columns(
         self,
         child: Child,
         of: Integers,
@@ -208,21 +208,23 @@ class RelationalModel(Model):
     def report(self) -> Report:
         """How well rows fit what was measured, an honest check, and what is not kept; free."""
         whole, dice = self.sampler, Dice()
-        told = self.task.told
+        arguments = self.task.told
         parents = Drawing(whole.base, whole.fitted).cells(self.rows, dice)
-        ends = self.cost, self.charge_id, told["protected"]
-        found = []
+        ends = self.cost, self.charge_id, arguments["protected"]
+        child_reports = []
         for place, model in enumerate(whole.children, start=1):
             released = self.released[place]
             rows, weights = _wide_cells(model, parents, dice)
-            kept = quality(released, rows, weights)
-            left_out = tuple(told["left_out"][model.child.table])
-            found.append(Report(released, kept, *ends, left_out, _lost(model.child)))
+            table_quality = quality(released, rows, weights)
+            left_out = tuple(arguments["left_out"][model.child.table])
+            child_reports.append(
+                Report(released, table_quality, *ends, left_out, _losses_of(model.child))
+            )
         first = self.released[0]
-        left_out = tuple(told["left_out"][self.task.family.parent])
-        kept = quality(first, parents)
+        left_out = tuple(arguments["left_out"][self.task.family.parent])
+        table_quality = quality(first, parents)
         lost = ("Of a unit with more rows in it, one is kept.",)
-        return Report(first, kept, *ends, left_out, lost, tuple(found))
+        return Report(first, table_quality, *ends, left_out, lost, tuple(child_reports))
 
     def __repr__(self) -> str:
         counts = []
@@ -269,27 +271,29 @@ def _wide_cells(
     """Rows with all columns as cells, and the share of its unit that each has."""
     rows = model.drawn(parents, dice)
     owners = model.owners(rows)
-    found = np.empty_like(rows[:, :-1])
-    found[:, : model.own] = _own_cells(model.base, rows[:, : model.own], dice)
+    cells = np.empty_like(rows[:, :-1])
+    cells[:, : model.own] = _own_cells(model.base, rows[:, : model.own], dice)
     after = model.own + parents.shape[1]
-    found[:, model.own : after] = parents[owners]
-    for place in range(after, found.shape[1]):
-        found[:, place] = model.base.merges[place].firsts[rows[:, place]]
-    return found, 1.0 / model.numbers(parents)[owners]
+    cells[:, model.own : after] = parents[owners]
+    for place in range(after, cells.shape[1]):
+        cells[:, place] = model.base.merges[place].firsts[rows[:, place]]
+    return cells, 1.0 / model.numbers(parents)[owners]
 
 
-def _lost(child: Child) -> tuple[str, ...]:
+def _losses_of(child: Child) -> tuple[str, ...]:
     """What the rows of a child do not keep."""
     limit = (
         f"At most {child.most:,} rows of a unit are kept, drawn at random: units with more rows "
         "have too few here."
     )
-    found = [limit]
+    sentences = [limit]
     if child.above:
-        found.append(
+        sentences.append(
             f"To which of its {child.above} a row belongs is drawn at random among those of its "
             f"unit: no column of {child.above} goes with it, but through the unit."
         )
     if child.order:
-        found.append(f"Of earlier rows, only the one before it (by {child.order}) has an effect.")
-    return tuple(found)
+        sentences.append(
+            f"Of earlier rows, only the one before it (by {child.order}) has an effect."
+        )
+    return tuple(sentences)

@@ -56,7 +56,9 @@ def planned(
     columns = [len(family.widened(0)), *(len(child.axes) for child in family.children)]
     schedules = []
     schemas = _schemas(family, rows_of(dataset, family))
-    openings = Opening.of_each(dataset, schemas, _quantiles(schemas, bins, constraints), allowed)
+    openings = Opening.of_each(
+        dataset, schemas, _quantile_bins(schemas, bins, constraints), allowed
+    )
     left = allowed
     for opening in openings:
         left = left if opening is None else opening.left(left)
@@ -81,13 +83,13 @@ def _schemas(
     return found
 
 
-def _quantiles(
+def _quantile_bins(
     schemas: Sequence[Schema],
     bins: Mapping[str, Bins] | None,
     constraints: Sequence[Constraint | Public],
 ) -> list[dict[str, int]]:
     """The columns of each table whose bins are at quantiles."""
-    found = []
+    bins_by_table = []
     for place, schema in enumerate(schemas):
         start = f"{schema.table}."
         own = {}
@@ -95,8 +97,8 @@ def _quantiles(
             if name.startswith(start):
                 own[name.removeprefix(start)] = each
         # constraints are on columns of the parent
-        found.append(quantiles_of(schema, own, () if place else constraints))
-    return found
+        bins_by_table.append(quantiles_of(schema, own, () if place else constraints))
+    return bins_by_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,22 +122,24 @@ class _Stated:
     @property
     def told(self) -> dict[str, Any]:
         """The same for JSON."""
-        found: dict[str, Any] = {
+        stated: dict[str, Any] = {
             "constraints": [each.test for each in self.tests],
             "workload": dict(self.workload),
         }
         if self.publics:
-            found["public"] = [each.told for each in self.publics]
+            stated["public"] = [each.told for each in self.publics]
         if self.triples:
-            found["triples"] = True
-        return found
+            stated["triples"] = True
+        return stated
 
     @classmethod
-    def remade(cls, asked: Mapping[str, Any]) -> "_Stated":
+    def remade(cls, arguments: Mapping[str, Any]) -> "_Stated":
         """What stored arguments state."""
-        found: list[Constraint | Public] = [Constraint(test) for test in asked["constraints"]]
-        found += [Public.remade(each) for each in asked.get("public", [])]
-        return cls(found, asked["workload"], asked.get("triples", False))
+        constraints: list[Constraint | Public] = [
+            Constraint(test) for test in arguments["constraints"]
+        ]
+        constraints += [Public.remade(each) for each in arguments.get("public", [])]
+        return cls(constraints, arguments["workload"], arguments.get("triples", False))
 
 
 def _of_child(
@@ -164,7 +168,7 @@ def built(
     weights = _weights(family, stated.workload)
     schemas = _schemas(family, rows)
     schema = schemas[0]
-    rules = (*rules_of(schema, stated.tests), *_nested(family))
+    rules = (*rules_of(schema, stated.tests), *_nesting_rules(family))
     parent = FitTask(
         schema,
         schedules[0],
@@ -177,20 +181,20 @@ def built(
     children = []
     for place in range(1, len(schemas)):
         plan = UnitTable(family, rows, place)
-        children.append(_child(ChildTask(plan, schedules[place], weights[place])))
-    asked = {
-        **_asked(dataset, family),
+        children.append(_with_checks(ChildTask(plan, schedules[place], weights[place])))
+    arguments = {
+        **_arguments_of(dataset, family),
         **stated.told,
-        "schedules": [_told(each) for each in schedules],
+        "schedules": [_schedule_to_json(each) for each in schedules],
         "protected": " ".join(protection(dataset, rows.unit)),
     }
     if any(openings):
-        asked["openings"] = _told_openings(openings, schemas)
-    told = json.dumps(asked, sort_keys=True)
+        arguments["openings"] = _told_openings(openings, schemas)
+    told = json.dumps(arguments, sort_keys=True)
     return RelationalTask(parent, tuple(children), rows, told, tuple(openings))
 
 
-def _child(
+def _with_checks(
     task: ChildTask,
 ) -> ChildTask:
     """The task without its honest check where there are too few pairs for one."""
@@ -212,44 +216,44 @@ def _told_openings(
 
 def remade(
     dataset: Dataset,
-    asked: Mapping[str, Any],
+    arguments: Mapping[str, Any],
 ) -> RelationalTask:
     """The task of stored arguments (WrongUse if the declarations are others)."""
-    openings = asked.get("openings", [None] * len(asked["tables"]))
-    family = _family_of(dataset, asked, openings)
-    schedules = [_schedule(told) for told in asked["schedules"]]
+    openings = arguments.get("openings", [None] * len(arguments["tables"]))
+    family = _family_of(dataset, arguments, openings)
+    schedules = [_schedule_from_json(told) for told in arguments["schedules"]]
     norm = schedules[0].allowance.norm
     opened: list[Opening | None] = []
     for schema, told in zip(_schemas(family, rows_of(dataset, family)), openings, strict=True):
         opened.append(None if told is None else Opening.remade(dataset, schema, norm, told))
-    return built(dataset, family, schedules, _Stated.remade(asked), opened)
+    return built(dataset, family, schedules, _Stated.remade(arguments), opened)
 
 
 def _family_of(
     dataset: Dataset,
-    asked: Mapping[str, Any],
+    arguments: Mapping[str, Any],
     openings: Sequence[Mapping[str, Any] | None],
 ) -> Family:
     """The tables of stored arguments, with their columns and cells."""
     columns = []
-    for name, own in asked["columns"].items():
+    for name, own in arguments["columns"].items():
         columns += [f"{name}.{column}" for column in own]
     texts = {}
-    for name, told in zip(asked["tables"], openings, strict=True):
+    for name, told in zip(arguments["tables"], openings, strict=True):
         for column, rest in (told or {"texts": {}})["texts"].items():
             texts[f"{name}.{column}"] = rest
-    family = family_of(dataset, asked["tables"], columns, order=asked["order"], texts=texts)
-    starts = asked["starts"]
+    family = family_of(dataset, arguments["tables"], columns, order=arguments["order"], texts=texts)
+    starts = arguments["starts"]
     for place, (name, axes) in enumerate(zip(family.tables, family.own, strict=True)):
-        found = []
+        cut_axes = []
         for one in axes:
             cut = starts.get(f"{name}.{one.name}")
-            found.append(replace(one, starts=None if cut is None else tuple(cut)))
-        family = family.with_axes(place, found)
+            cut_axes.append(replace(one, starts=None if cut is None else tuple(cut)))
+        family = family.with_axes(place, cut_axes)
     return family
 
 
-def _nested(family: Family) -> list[Rule]:
+def _nesting_rules(family: Family) -> list[Rule]:
     """A unit without rows in a table has none in those whose rows belong to rows of it."""
     rules = []
     names = [child.table for child in family.children]
@@ -269,21 +273,21 @@ def _weights(
     workload: Mapping[str, int],
 ) -> list[tuple[tuple[Clique, int], ...]]:
     """For each table, the weights of the pairs that the workload names columns of."""
-    found, known = [], []
+    weights_by_table, known = [], []
     for place, (table, own) in enumerate(zip(family.tables, family.own, strict=True)):
         others = [one.name for one in family.widened(place)[len(own) :]]
         names = [*(f"{table}.{one.name}" for one in own), *others]
         known += names
-        found.append(
+        weights_by_table.append(
             weights_of(names, {name: workload[name] for name in names if name in workload})
         )
     unknown = [name for name in workload if name not in known]
     if unknown:
         raise UnknownName(f"No column {shown(unknown[0])}.", allowed=", ".join(known))
-    return found
+    return weights_by_table
 
 
-def _asked(
+def _arguments_of(
     dataset: Dataset,
     family: Family,
 ) -> dict[str, Any]:
@@ -305,7 +309,7 @@ def _asked(
     }
 
 
-def _told(schedule: Schedule) -> dict[str, Any]:
+def _schedule_to_json(schedule: Schedule) -> dict[str, Any]:
     """A schedule for JSON."""
     allowed = schedule.allowance
     return {
@@ -321,13 +325,13 @@ def _told(schedule: Schedule) -> dict[str, Any]:
     }
 
 
-def _schedule(
-    told: Mapping[str, Any],
+def _schedule_from_json(
+    stored: Mapping[str, Any],
 ) -> Schedule:
     """A schedule from JSON."""
-    delta = None if told["delta"] is None else Fraction(told["delta"])
-    allowed = Allowance(Norm[told["norm"]], Fraction(told["amount"]), delta)
-    sizes = told["columns"], told["rounds"], told["limit"], told["faint"]
+    delta = None if stored["delta"] is None else Fraction(stored["delta"])
+    allowed = Allowance(Norm[stored["norm"]], Fraction(stored["amount"]), delta)
+    sizes = stored["columns"], stored["rounds"], stored["limit"], stored["faint"]
     # earlier fits did not say
-    neighbours = told.get("neighbours", False)
-    return Schedule(allowed, *sizes, Fraction(told["check"]), neighbours, ALIKE_TOGETHER)
+    neighbours = stored.get("neighbours", False)
+    return Schedule(allowed, *sizes, Fraction(stored["check"]), neighbours, ALIKE_TOGETHER)

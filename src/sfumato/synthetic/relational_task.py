@@ -141,7 +141,7 @@ class ChildTask:
             singles.append(curator.measure(single(self.plan, one), noises.single))
         base = self.base(singles, parent)
         parents = self.seen(parents)
-        checks = self._checked()
+        checks = self._checked_pairs()
         checked = []
         for clique in checks:
             checked.append(curator.measure(check_counts(base, clique), noises.checked))
@@ -149,7 +149,7 @@ class ChildTask:
         pairs: list[tuple[Clique, Integers]] = []
         is_whole = False
         if not is_stopped:
-            pairs, is_whole = self._rounds(curator, base, parents)
+            pairs, is_whole = self._measure_rounds(curator, base, parents)
         spend(curator, base, self.schedule.rounds - len(pairs), self.heaviest)
         counts = [*singles, *checked, *(counts for _, counts in pairs)]
         chosen = tuple(clique for clique, _ in pairs)
@@ -172,7 +172,7 @@ class ChildTask:
         """The model of the single columns, of parents as ``seen`` gives them."""
         return ChildModel.begin(base, self.plan, parents.each)
 
-    def _checked(self) -> list[Clique]:
+    def _checked_pairs(self) -> list[Clique]:
         """The pairs of the honest check: any that can be counted, at random."""
         found = self.countable
         return [found[place] for place in Dice().order(len(found))[: self.schedule.checks]]
@@ -189,7 +189,7 @@ class ChildTask:
                 found.append(pair)
         return found
 
-    def _rounds(
+    def _measure_rounds(
         self,
         curator: Curator,
         base: Base,
@@ -209,7 +209,7 @@ class ChildTask:
             if not candidates:
                 break
             for _ in range(min(batch, len(candidates))):
-                pairs.append(self._chosen(curator, candidates))
+                pairs.append(self._choose_marginal(curator, candidates))
             if len(pairs) < self.schedule.rounds:
                 measured = [base.pair(*each) for each in pairs]
                 model = unless_stopped(partial(model.fitted, measured, parents.cells, dice))
@@ -231,7 +231,7 @@ class ChildTask:
                 found[pair] = candidate(model.base, pair, rows, weights, matters.get(pair, 1))
         return found
 
-    def _chosen(
+    def _choose_marginal(
         self, curator: Curator, candidates: dict[Clique, Candidate]
     ) -> tuple[Clique, Integers]:
         """Selects a marginal, which is a candidate no more, and measures it."""
@@ -389,9 +389,9 @@ class RelationalTask:
         facts: dict[str, Any] = {"kind": self.kind, "format": FORMAT, "charge_id": curator.charge}
         facts["measured_as"] = [measured_as(each.schema) for each in self.parts]
         if self.is_opened:
-            return self._measured(curator, facts)
-        facts["opened"] = self._released(curator)
-        return self.with_opened(facts["opened"])._measured(curator, facts)
+            return self._measure_tables(curator, facts)
+        facts["opened"] = self._release_openings(curator)
+        return self.with_opened(facts["opened"])._measure_tables(curator, facts)
 
     def require_measured(
         self,
@@ -402,7 +402,7 @@ class RelationalTask:
         for part, own in zip(self.parts, told, strict=True):
             require_same(part.schema, own)
 
-    def _released(
+    def _release_openings(
         self,
         curator: Curator,
     ) -> list[dict[str, Any] | None]:
@@ -412,7 +412,7 @@ class RelationalTask:
             found.append(opening.released(curator, part.schema) if opening is not None else None)
         return found
 
-    def _measured(
+    def _measure_tables(
         self,
         curator: Curator,
         facts: Mapping[str, Any],
@@ -422,16 +422,16 @@ class RelationalTask:
         parent = self.parent.measured(curator, dice)
         left = self.parent.schedule.rounds - len(parent.pairs)
         spend(curator, parent.base, left, self.parent.heaviest)
-        found = [parent]
+        parts = [parent]
         released = parent.released
         fitted = unless_stopped(lambda: whole_fit(released.base, released.pairs))
         is_whole = parent.is_whole and fitted is not None
         parents = Parents.of(released.base, fitted or whole_fit(released.base, ()), dice)
         for child in self.children:
-            found.append(child.measured(curator, released.base, parents, is_stopped=not is_whole))
-            is_whole = found[-1].is_whole
-        told = {"asked": self.told, "parts": [each.chosen for each in found]}
-        counts = [one for each in found for one in each.counts]
+            parts.append(child.measured(curator, released.base, parents, is_stopped=not is_whole))
+            is_whole = parts[-1].is_whole
+        told = {"asked": self.told, "parts": [each.chosen for each in parts]}
+        counts = [one for each in parts for one in each.counts]
         return stored({**facts, **told}, counts)
 
 

@@ -202,25 +202,27 @@ class Report:
 
     @property
     def _lost(self) -> str:
-        found = [*self._unmeasured, *self._rare]
+        sentences = [*self._unmeasured, *self._rare]
         base = self.released.base
         bins = []
         for axis in base.schema.axes[: base.counted]:
             if axis.starts is not None:
                 bins.append(f"{axis.name} ({axis.bins})")
         if bins:
-            found.append(f"Inside bins, values are spread smoothly: {', '.join(bins)}.")
+            sentences.append(f"Inside bins, values are spread smoothly: {', '.join(bins)}.")
         if base.schedule.neighbours:
-            found.append("In pairs, neighbouring values of ordered columns are counted together.")
+            sentences.append(
+                "In pairs, neighbouring values of ordered columns are counted together."
+            )
         if self.left_out:
-            found.append(f"Left out: {', '.join(self.left_out)}.")
-            found.append("Of a text, frequent values are kept if texts= names a placeholder.")
-        found += self.lost
+            sentences.append(f"Left out: {', '.join(self.left_out)}.")
+            sentences.append("Of a text, frequent values are kept if texts= names a placeholder.")
+        sentences += self.lost
         if base.schema.plan.unit is not None and not self.lost:
             most = base.schema.plan.most
             rows = "row" if most == 1 else "rows"
-            found.append(f"Of a unit with more than {most:,} {rows}, each row counts less.")
-        listed = "".join(f"<li>{text(line)}</li>" for line in found)
+            sentences.append(f"Of a unit with more than {most:,} {rows}, each row counts less.")
+        listed = "".join(f"<li>{text(line)}</li>" for line in sentences)
         return f"<ul>{listed}</ul>{_listed(self.quality.missed)}"
 
     @property
@@ -245,12 +247,12 @@ class Report:
     @property
     def _rare(self) -> list[str]:
         """What is too rare to be kept, and the tails."""
-        found, rare = [], []
+        sentences, rare = [], []
         for name, rest, cells in self.quality.merged:
             if rest:
                 rare.append(f"{name} {rest:,}/{cells:,}")
         if rare:
-            found.append(
+            sentences.append(
                 f"Values that fewer than about {self._least} rows have are too rare to be told "
                 f"from noise: {', '.join(rare)}. They occur about as often as their noisy counts "
                 "say, whatever the other columns are."
@@ -258,11 +260,11 @@ class Report:
         for each in self.quality.ranges:
             if each.is_cut:
                 low, high = each.rows
-                found.append(
+                sentences.append(
                     f"{each.column}: no value is below {low} or above {high}. The tails are cut "
                     "where no bin can be told from noise."
                 )
-        return found
+        return sentences
 
     @property
     def _survival(self) -> str:

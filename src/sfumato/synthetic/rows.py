@@ -124,12 +124,12 @@ def sampled(
     if given is not None:
         known = given.columns
         rows[:, list(known)] = given.cells
-    needed = range(len(tree.cliques)) if wanted is None else sorted(_needed(tree, wanted))
+    needed = range(len(tree.cliques)) if wanted is None else sorted(_needed_cliques(tree, wanted))
     for place in needed:
         clique = tree.cliques[place]
         separator = tree.separators[place] if place else known
         new = tuple(each for each in clique if each not in separator)
-        table = _arranged(fitted, place, separator, new)
+        table = _arrange_table(fitted, place, separator, new)
         keys = joined(rows, separator, tree.sizes)
         cells = conditional(table, keys, dice)
         for column in reversed(new):
@@ -137,7 +137,7 @@ def sampled(
     return rows
 
 
-def _needed(tree: JunctionTree, wanted: Collection[int]) -> set[int]:
+def _needed_cliques(tree: JunctionTree, wanted: Collection[int]) -> set[int]:
     """The cliques from which some columns are drawn: their own, and those that these follow."""
     columns, places = set(wanted), set()
     for place in range(len(tree.cliques) - 1, -1, -1):
@@ -148,7 +148,7 @@ def _needed(tree: JunctionTree, wanted: Collection[int]) -> set[int]:
     return places
 
 
-def _arranged(
+def _arrange_table(
     fitted: Fitted,
     place: int,
     separator: Clique,
@@ -197,17 +197,17 @@ def conditional(
     dice: Dice,
 ) -> Integers:
     """For each row, a cell of the row of the table that its key names."""
-    found, owners = np.unique(keys, return_inverse=True)
-    given = np.maximum(table[found], 0.0)
+    unique_keys, owners = np.unique(keys, return_inverse=True)
+    weights = np.maximum(table[unique_keys], 0.0)
     # a cell of the separator that has rows has a positive sum, except for rounding
-    given[given.sum(axis=1) <= 0] = 1.0
-    width = given.shape[1]
-    heights = np.cumsum(given, axis=1)
-    heights = heights / heights[:, -1:] + np.arange(len(found))[:, np.newaxis]
-    order, at = _spread_out(owners, len(found), dice)
+    weights[weights.sum(axis=1) <= 0] = 1.0
+    width = weights.shape[1]
+    heights = np.cumsum(weights, axis=1)
+    heights = heights / heights[:, -1:] + np.arange(len(unique_keys))[:, np.newaxis]
+    order, at = _spread_out(owners, len(unique_keys), dice)
     owner = owners[order]
     places = np.searchsorted(heights.ravel(), owner + at, side="right")
-    last = width - 1 - np.argmax(given[:, ::-1] > 0, axis=1)
+    last = width - 1 - np.argmax(weights[:, ::-1] > 0, axis=1)
     drawn = np.empty(len(keys), np.int64)
     drawn[order] = np.clip(places - owner * width, 0, last[owner])
     return drawn

@@ -204,7 +204,7 @@ class Axis:
             return limits[cells]
         masses = np.maximum(weights[: self.bins], 0.0) + 1e-9
         curve = PchipInterpolator(limits, np.concatenate([[0.0], np.cumsum(masses)]))
-        firsts, ends = _within(limits, reach)
+        firsts, ends = _cut_to_reach(limits, reach)
         fine = np.linspace(firsts, ends, _STEPS + 1, axis=1)
         heights = curve(fine)
         codes = np.full(len(cells), limits[-1])
@@ -226,7 +226,7 @@ class Axis:
         return decoded.take(pa.array(rows, mask=is_missing))
 
 
-def _within(limits: Integers, reach: tuple[int, int] | None) -> tuple[Integers, Integers]:
+def _cut_to_reach(limits: Integers, reach: tuple[int, int] | None) -> tuple[Integers, Integers]:
     """The first codes of bins and the codes after their last ones, cut to a reach.
 
     A bin that is wholly outside stays as it is.
@@ -381,9 +381,9 @@ def axes_of(
     if table not in dataset.tables:
         raise UnknownName(f"No table {shown(table)}.", allowed=", ".join(dataset.tables))
     listed = dataset.tables[table].columns
-    wanted = _chosen(dataset, table, columns, keys, rests)
-    asked = dict(bins or {})
-    unknown = [name for name in asked if name not in wanted]
+    wanted = _chosen_columns(dataset, table, columns, keys, rests)
+    bins_by_column = dict(bins or {})
+    unknown = [name for name in bins_by_column if name not in wanted]
     if unknown:
         raise UnknownName(f"Bins of {shown(unknown[0])}.", allowed=", ".join(wanted))
     axes: list[Axis] = []
@@ -392,7 +392,7 @@ def axes_of(
         if name in rests:
             axes.append(_text_axis(column, rests.pop(name)))
         else:
-            axes.append(Axis(column, _starts(column, asked.get(name))))
+            axes.append(Axis(column, _bin_starts(column, bins_by_column.get(name))))
     if rests:
         raise UnknownName(f"texts= of {shown(next(iter(rests)))}.", allowed=", ".join(wanted))
     return tuple(axes)
@@ -410,7 +410,7 @@ def _text_axis(column: Column, rest: object) -> TextAxis:
     return TextAxis(Column(column.name, Category(rest, missing=kind.missing)))
 
 
-def _chosen(
+def _chosen_columns(
     dataset: Dataset,
     table: str,
     columns: Sequence[str] | None,
@@ -442,7 +442,7 @@ def _chosen(
     return names
 
 
-def _starts(column: Column, bins: Bins | None) -> tuple[int, ...] | None:
+def _bin_starts(column: Column, bins: Bins | None) -> tuple[int, ...] | None:
     """The first codes of the bins of a column; None if each value is a cell."""
     kind = declared(column)
     if isinstance(kind, Category) and kind.size > MOST_WORDS:
@@ -454,15 +454,15 @@ def _starts(column: Column, bins: Bins | None) -> tuple[int, ...] | None:
     if bins is None:
         if isinstance(kind, Category) or kind.size <= MOST_VALUES:
             return None
-        return _equal(column, DEFAULT_BINS)
+        return _equal_bins(column, DEFAULT_BINS)
     if isinstance(kind, Category):
         raise WrongUse(
             f"Bins of {shown(column.name)}, a Category.", allowed="bins of ordered columns"
         )
     if isinstance(bins, Quantiles):
-        return _equal(column, min(bins.bins, kind.size))
+        return _equal_bins(column, min(bins.bins, kind.size))
     if isinstance(bins, int):
-        return _equal(column, bins)
+        return _equal_bins(column, bins)
     if not isinstance(bins, Sequence):
         raise WrongUse(
             f"Bins of {shown(column.name)}: {shown(bins)}.",
@@ -478,7 +478,7 @@ def _starts(column: Column, bins: Bins | None) -> tuple[int, ...] | None:
     return (kind.lower_code, *(code for code in inner if code is not None))
 
 
-def _equal(column: Column, bins: int) -> tuple[int, ...]:
+def _equal_bins(column: Column, bins: int) -> tuple[int, ...]:
     """The first codes of so many bins of one width; the last bin may be narrower."""
     kind = declared(column)
     if isinstance(bins, bool) or not 2 <= bins <= MOST_BINS:

@@ -189,12 +189,12 @@ class FitTask:
         for clique in checks:
             checked.append(curator.measure(check_counts(base, clique), noises.checked))
         spend_checks(curator, base, len(checks))
-        pairs, is_whole = self._rounds(curator, base, dice)
+        pairs, is_whole = self._measure_rounds(curator, base, dice)
         counts = [*singles, *checked, *(counts for _, counts in pairs)]
         chosen = tuple(clique for clique, _ in pairs)
         return Noisy(base, tuple(checks), chosen, tuple(counts), is_whole)
 
-    def _rounds(
+    def _measure_rounds(
         self,
         curator: Curator,
         base: Base,
@@ -210,7 +210,7 @@ class FitTask:
             candidates = unless_stopped(partial(fitting.candidates, dict(self.weights), dice))
             if candidates is None:
                 return pairs, False
-            measured = self._batch(curator, fitting, batch, candidates)
+            measured = self._measure_batch(curator, fitting, batch, candidates)
             if not measured:
                 break
             pairs += measured
@@ -236,7 +236,7 @@ class FitTask:
             triples=self.triples,
         )
 
-    def _batch(
+    def _measure_batch(
         self,
         curator: Curator,
         fitting: Fitting,
@@ -270,14 +270,14 @@ class Noisy:
     @property
     def chosen(self) -> dict[str, Any]:
         """The choices, for JSON, and whether Ctrl-C ended the rounds early."""
-        found: dict[str, Any] = {
+        choices: dict[str, Any] = {
             "checks": self.checks,
             "pairs": self.pairs,
             "missing_apart": self.base.missing_apart,
         }
         if not self.is_whole:
-            found[STOPPED] = True
-        return found
+            choices[STOPPED] = True
+        return choices
 
     @property
     def released(self) -> "Released":
@@ -324,10 +324,10 @@ def stored(
 
 def single(
     plan: Plan,
-    one: Axis,
+    axis: Axis,
 ) -> BlockCounts:
     """The counts of every cell of one column."""
-    return BlockCounts(plan, ((one.name, tuple(range(one.cells))),))
+    return BlockCounts(plan, ((axis.name, tuple(range(axis.cells))),))
 
 
 def spend_checks(
@@ -347,12 +347,12 @@ def _checked_marginals(
 ) -> list[Clique]:
     """The marginals of the honest check, at random: a third of three columns, the rest pairs."""
     schedule = base.schedule
-    triples = _countable(base, 3, dice)[: schedule.checked_triples]
-    pairs = _countable(base, 2, dice)
+    triples = _countable_cliques(base, 3, dice)[: schedule.checked_triples]
+    pairs = _countable_cliques(base, 2, dice)
     return [*pairs[: schedule.checks - len(triples)], *triples]
 
 
-def _countable(
+def _countable_cliques(
     base: Base,
     columns: int,
     dice: Dice,

@@ -19,11 +19,11 @@ def place_of(
     Halves are told apart by comparison, so a row is compared with few keys.
     """
     field = Field(text)
-    place = _found(field, keys, 0, len(keys))
+    place = _search_keys(field, keys, 0, len(keys))
     return Case(((IsNull(field), Constant(None)),), place)
 
 
-def _found(
+def _search_keys(
     field: Field,
     keys: Sequence[str],
     first: int,
@@ -38,4 +38,6 @@ def _found(
         return Case(tuple(branches), Constant(len(keys))) if branches else Constant(len(keys))
     middle = (first + end) // 2
     below = Compare(Comparison.LT, field, Constant(keys[middle]))
-    return Case(((below, _found(field, keys, first, middle)),), _found(field, keys, middle, end))
+    return Case(
+        ((below, _search_keys(field, keys, first, middle)),), _search_keys(field, keys, middle, end)
+    )

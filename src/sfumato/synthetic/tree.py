@@ -31,13 +31,13 @@ _TINY = 1e-300
 _LARGE, _MOST_AXES = 1000, 32
 
 
-def _triangulated(sizes: Sequence[int], cliques: Iterable[Clique]) -> list[Clique]:
+def _triangulate(sizes: Sequence[int], cliques: Iterable[Clique]) -> list[Clique]:
     """The maximal cliques of a chordal graph that contains all given cliques.
 
     Columns are eliminated one after the other: first those that add no edge, then those whose
     table is smallest.
 
-    >>> _triangulated([2, 2, 2, 2], [(0, 1), (1, 2), (2, 3), (0, 3)])
+    >>> _triangulate([2, 2, 2, 2], [(0, 1), (1, 2), (2, 3), (0, 3)])
     [(0, 1, 3), (1, 2, 3)]
     """
     near: list[set[int]] = [set() for _ in sizes]
@@ -46,38 +46,38 @@ def _triangulated(sizes: Sequence[int], cliques: Iterable[Clique]) -> list[Cliqu
             near[one].add(other)
             near[other].add(one)
     left = set(range(len(sizes)))
-    costs = {column: _cost(column, near, sizes) for column in left}
-    found: list[frozenset[int]] = []
+    costs = {column: _elimination_cost(column, near, sizes) for column in left}
+    maximal_cliques: list[frozenset[int]] = []
     while left:
         column = min(left, key=lambda each: (costs[each], each))
         eliminated = frozenset(near[column] | {column})
-        if not any(eliminated <= other for other in found):
-            found.append(eliminated)
-        touched = _eliminated(column, near)
+        if not any(eliminated <= other for other in maximal_cliques):
+            maximal_cliques.append(eliminated)
+        touched = _eliminate(column, near)
         left.remove(column)
         for each in touched & left:
-            costs[each] = _cost(each, near, sizes)
-    return [tuple(sorted(each)) for each in found]
+            costs[each] = _elimination_cost(each, near, sizes)
+    return [tuple(sorted(each)) for each in maximal_cliques]
 
 
-def _cost(column: int, near: list[set[int]], sizes: Sequence[int]) -> tuple[bool, int]:
+def _elimination_cost(column: int, near: list[set[int]], sizes: Sequence[int]) -> tuple[bool, int]:
     """Whether eliminating a column adds an edge, and the cells of its clique."""
     neighbours = near[column]
     fills = any(not neighbours <= near[each] | {each} for each in neighbours)
     return fills, math.prod(sizes[each] for each in neighbours) * sizes[column]
 
 
-def _eliminated(column: int, near: list[set[int]]) -> set[int]:
+def _eliminate(column: int, near: list[set[int]]) -> set[int]:
     """Connects the neighbours of a column and removes it; returns whose costs change."""
     neighbours = near[column]
     touched = set(neighbours)
-    for each in neighbours:
-        added = neighbours - near[each] - {each}
+    for neighbour in neighbours:
+        added = neighbours - near[neighbour] - {neighbour}
         if added:
-            near[each] |= added
+            near[neighbour] |= added
             # an added edge can also save a common neighbour from filling
-            touched |= near[each]
-        near[each].discard(column)
+            touched |= near[neighbour]
+        near[neighbour].discard(column)
     return touched
 
 
@@ -98,7 +98,7 @@ def components(columns: int, cliques: Iterable[Clique]) -> list[int]:
 def cells_of(sizes: Sequence[int], cliques: Iterable[Clique]) -> int:
     """The number of cells of all tables of the junction tree."""
     total = 0
-    for clique in _triangulated(sizes, cliques):
+    for clique in _triangulate(sizes, cliques):
         total += math.prod(sizes[each] for each in clique)
     return total
 
@@ -145,18 +145,21 @@ class JunctionTree:
         """The junction tree of all columns and the given cliques: a largest spanning tree of the
         separators (Prim).
         """
-        found = _triangulated(sizes, cliques)
+        maximal_cliques = _triangulate(sizes, cliques)
         order, parents = [0], [-1]
-        best = {each: (len(set(found[each]) & set(found[0])), 0) for each in range(1, len(found))}
+        best = {
+            each: (len(set(maximal_cliques[each]) & set(maximal_cliques[0])), 0)
+            for each in range(1, len(maximal_cliques))
+        }
         while best:
             nearest = max(best, key=lambda each: best[each][0])
             parents.append(best.pop(nearest)[1])
             order.append(nearest)
             for each, (shared, _) in best.items():
-                closer = len(set(found[each]) & set(found[nearest]))
+                closer = len(set(maximal_cliques[each]) & set(maximal_cliques[nearest]))
                 if closer > shared:
                     best[each] = closer, len(order) - 1
-        return cls(tuple(sizes), tuple(found[each] for each in order), tuple(parents))
+        return cls(tuple(sizes), tuple(maximal_cliques[each] for each in order), tuple(parents))
 
     @cached_property
     def separators(self) -> tuple[Clique, ...]:
@@ -184,7 +187,7 @@ class JunctionTree:
         return sum(math.prod(self.shape(place)) for place in range(len(self.cliques)))
 
     @cached_property
-    def _near(self) -> list[list[int]]:
+    def _neighbours(self) -> list[list[int]]:
         """The parent and the children of each clique."""
         near: list[list[int]] = [[] for _ in self.cliques]
         for place, parent in enumerate(self.parents[1:], start=1):
@@ -202,7 +205,7 @@ class JunctionTree:
         """
         order, parents = [root], [-1]
         for place, one in enumerate(order):
-            for other in self._near[one]:
+            for other in self._neighbours[one]:
                 if other not in order:
                     order.append(other)
                     parents.append(place)
@@ -234,18 +237,18 @@ class JunctionTree:
 
         The column is added to every clique on the way from those that have it.
         """
-        near = self._near
-        found = [-1] * len(self.cliques)
+        near = self._neighbours
+        growths = [-1] * len(self.cliques)
         reached = [at for at, clique in enumerate(self.cliques) if column in clique]
         for place in reached:
-            found[place] = 0
+            growths[place] = 0
         for place in reached:
             for other in near[place]:
-                if found[other] < 0:
+                if growths[other] < 0:
                     more = math.prod(self.shape(other)) * (self.sizes[column] - 1)
-                    found[other] = found[place] + more
+                    growths[other] = growths[place] + more
                     reached.append(other)
-        return found
+        return growths
 
     def home(self, columns: Clique) -> int:
         """The place of the smallest clique that contains some columns ; -1 if none does."""
@@ -284,23 +287,23 @@ class JunctionTree:
         scaled: list[tuple[Floats, Floats]] = []
         for place in range(len(tables) - 1, 0, -1):
             separator = self.separators[place]
-            exponentials, message = self._upward(place, tables[place])
+            exponentials, message = self._message_upward(place, tables[place])
             scaled.append((exponentials, message))
             parent = self.parents[place]
             added = np.log(np.maximum(message, _TINY)) + tables[place].max()
             tables[parent] = tables[parent] + self.spread(parent, separator, added)
         root = np.exp(tables[0] - tables[0].max())
-        found = [root * (total / root.sum())]
+        marginals = [root * (total / root.sum())]
         for place in range(1, len(tables)):
             exponentials, have = scaled[len(tables) - 1 - place]
             parent, separator = self.parents[place], self.separators[place]
-            wanted = self.projected(parent, separator, found[parent])
+            wanted = self.projected(parent, separator, marginals[parent])
             share = wanted / np.maximum(have, _TINY)
             exponentials *= self.spread(place, separator, share)
-            found.append(exponentials)
-        return found
+            marginals.append(exponentials)
+        return marginals
 
-    def _upward(self, place: int, table: Floats) -> tuple[Floats, Floats]:
+    def _message_upward(self, place: int, table: Floats) -> tuple[Floats, Floats]:
         """The exponentials of a table, scaled to at most 1, and their sums over the separator."""
         exponentials = np.exp(table - table.max())
         return exponentials, self.projected(place, self.separators[place], exponentials)

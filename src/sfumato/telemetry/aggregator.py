@@ -321,16 +321,20 @@ class Aggregator:
         sizes = np.frombuffer(body[len(_MAGIC) : start], "<i8").tolist()
         length, has_period, period, reports, duplicates, repeated, refused = sizes
         task = task_from_bytes(body[start : start + max(length, 0)])
-        made = cls(task, period if has_period else None)
+        aggregator = cls(task, period if has_period else None)
         rest = body[start + length :]
         if len(rest) % 8 or len(rest) < 8 * task.oracle.cells:
             raise _no_sums()
-        made._tally = np.frombuffer(rest[: 8 * task.oracle.cells], "<i8").astype(np.int64)
+        aggregator._tally = np.frombuffer(rest[: 8 * task.oracle.cells], "<i8").astype(np.int64)
         ids = np.frombuffer(rest[8 * task.oracle.cells :], "<u8").astype(np.uint64)
-        made._seen.fresh(ids)
-        made.reports, made.duplicates, made.repeated = reports, duplicates, repeated
-        made._refuse("before", refused)
-        return made
+        aggregator._seen.fresh(ids)
+        aggregator.reports, aggregator.duplicates, aggregator.repeated = (
+            reports,
+            duplicates,
+            repeated,
+        )
+        aggregator._refuse("before", refused)
+        return aggregator
 
     def __repr__(self) -> str:
         return f"Aggregator({self.task.id!r}, reports={self.reports})"

@@ -64,7 +64,7 @@ def candidates(
     exact = positive("epsilon", epsilon)
     if type(report_bytes) is not int:
         raise WrongUse(f"report_bytes={shown(report_bytes)}.", allowed="an integer from 4")
-    found = []
+    candidates = []
     refused: InvalidDeclaration | InvalidNumber | None = None
     for maker in _MAKERS:
         try:
@@ -74,15 +74,15 @@ def candidates(
             refused = failure
             continue
         if oracle.size <= report_bytes:
-            found.append(Candidate(oracle, spread(oracle)))
-    if not found and refused is not None:
+            candidates.append(Candidate(oracle, spread(oracle)))
+    if not candidates and refused is not None:
         raise refused
-    if not found:
+    if not candidates:
         raise TargetUnreachable(
             f"No oracle for {values:,} values has reports of {report_bytes} bytes.",
             allowed="4 bytes and more",
         )
-    return tuple(sorted(found, key=_rank))
+    return tuple(sorted(candidates, key=_rank))
 
 
 def chosen(values: int, epsilon: Number, report_bytes: int = REPORT_BYTES) -> Candidate:

@@ -243,9 +243,9 @@ class _State:
         return body + hashlib.sha256(body).digest()
 
     @classmethod
-    def from_bytes(cls, kept: bytes, task: ReportTask) -> "_State | None":
+    def from_bytes(cls, stored_bytes: bytes, task: ReportTask) -> "_State | None":
         """Reads ``to_bytes``; None if anything is wrong with it."""
-        body, check = kept[:-32], kept[-32:]
+        body, check = stored_bytes[:-32], stored_bytes[-32:]
         if len(body) < _STATE.size or hashlib.sha256(body).digest() != check:
             return None
         version, first, period, used, epoch, length = _STATE.unpack_from(body)

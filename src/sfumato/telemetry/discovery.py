@@ -124,14 +124,14 @@ def discovered(
     done = 0
     for each, length in zip(sums[:-1], oracle.lengths[:-1], strict=True):
         tried = _continued(prefixes, oracle.symbols, length - done, done)
-        found, _ = each.estimates(tried)
-        best = np.argsort(-found, kind="stable")[:kept]
+        estimates, _ = each.estimates(tried)
+        best = np.argsort(-estimates, kind="stable")[:kept]
         prefixes, done = tried[best], length
-    found, errors = sums[-1].estimates(prefixes)
-    order = np.argsort(-found, kind="stable")
+    estimates, errors = sums[-1].estimates(prefixes)
+    order = np.argsort(-estimates, kind="stable")
     texts = tuple(domain.text(number) for number in prefixes[order].tolist())
     reports = sum(reports for reports, _ in pieces)
-    return TextEstimates(texts, found[order], errors[order], confidence, reports)
+    return TextEstimates(texts, estimates[order], errors[order], confidence, reports)
 
 
 def require_kept(kept: object) -> None:

@@ -49,22 +49,22 @@ def error_chart(
     axis: str,
     lines: Sequence[ErrorLine],
     devices: int,
-    told: Callable[[float], str] = share_text,
+    error_text: Callable[[float], str] = share_text,
 ) -> Figure:
     """The error of each way to ask, over numbers of devices; ``devices`` is marked.
 
-    Both axes are logarithmic. ``told`` is how an error is written.
+    Both axes are logarithmic. ``error_text`` is how an error is written.
     """
     bottom = TOP + HEIGHT
     field = _field(lines, devices)
-    parts = [title_of(title), *_grid(field, told)]
+    parts = [title_of(title), *_grid(field, error_text)]
     mark = field.across(field.devices)
     parts.append(upright(mark, bottom, DASHES))
     parts.append(words(mark, TOP - 8, f"{devices:,} devices", "middle"))
     for number, line in enumerate(lines):
         colour = PALETTE[number % len(PALETTE)]
         parts += _line(line, field, colour)
-        named = f"{line.name}: {told(line.error)}"
+        named = f"{line.name}: {error_text(line.error)}"
         parts += _name(named, TOP + 18 + 18 * number, colour)
     parts.append(words(LEFT, bottom + 36, f"number of devices; {axis}"))
     return Figure(svg_document(bottom + 46, title, "".join(parts)))
@@ -82,11 +82,11 @@ def _field(lines: Sequence[ErrorLine], devices: int) -> _Field:
     return _Field(across, Axis((low, high), (TOP + HEIGHT, TOP)), place)
 
 
-def _grid(field: _Field, told: Callable[[float], str]) -> Iterator[str]:
+def _grid(field: _Field, error_text: Callable[[float], str]) -> Iterator[str]:
     """The powers of 10 of errors and of devices."""
     low, high = (round(power) for power in field.up.values)
     for power in range(low, high + 1):
-        yield level(field.up(power), told(10.0**power))
+        yield level(field.up(power), error_text(10.0**power))
     first, last = (round(power) for power in field.across.values)
     for power in range(first, last + 1):
         yield words(field.across(power), TOP + HEIGHT + 16, short(10.0**power), "middle")

@@ -22,14 +22,14 @@ def private_key(key: PrivateKey) -> ec.EllipticCurvePrivateKey:
     >>> private_key(ec.generate_private_key(ec.SECP256R1())).curve.name
     'secp256r1'
     """
-    found: object = key
+    parsed: object = key
     try:
         if not isinstance(key, ec.EllipticCurvePrivateKey):
-            found = serialization.load_pem_private_key(_pem(key), password=None)
+            parsed = serialization.load_pem_private_key(_pem(key), password=None)
     except (ValueError, TypeError, OSError, UnsupportedAlgorithm):
-        found = None
-    if isinstance(found, ec.EllipticCurvePrivateKey) and found.curve.name == "secp256r1":
-        return found
+        parsed = None
+    if isinstance(parsed, ec.EllipticCurvePrivateKey) and parsed.curve.name == "secp256r1":
+        return parsed
     raise WrongUse(
         "The key is no private key of the curve P-256.",
         allowed="a PEM file without a password, its bytes, or a key of the package cryptography",
@@ -43,14 +43,14 @@ def public_key(key: PublicKey) -> ec.EllipticCurvePublicKey:
     >>> public_key(ec.generate_private_key(ec.SECP256R1()).public_key()).curve.name
     'secp256r1'
     """
-    found: object = key
+    parsed: object = key
     try:
         if not isinstance(key, ec.EllipticCurvePublicKey):
-            found = serialization.load_pem_public_key(_pem(key))
+            parsed = serialization.load_pem_public_key(_pem(key))
     except (ValueError, TypeError, OSError, UnsupportedAlgorithm):
-        found = None
-    if isinstance(found, ec.EllipticCurvePublicKey) and found.curve.name == "secp256r1":
-        return found
+        parsed = None
+    if isinstance(parsed, ec.EllipticCurvePublicKey) and parsed.curve.name == "secp256r1":
+        return parsed
     raise WrongUse(
         "The key is no public key of the curve P-256.",
         allowed="PEM, the path of a PEM file, or a key of the package cryptography",

@@ -107,14 +107,14 @@ class Distribution:
     @cached_property
     def _levels(self) -> "list[_Level]":
         """The shares of the nodes of each level."""
-        found = []
+        levels = []
         chances = self.oracle.chances
         for place, (reports, support) in enumerate(self.oracle.split(self.tally)):
             # reports of the level that would be expected: with them, and not with those that came,
             # an estimate is a sum of independent terms of all devices
             expected = chances[place] * self._reports
-            found.append(_Level(self.oracle.parts[place], reports, support, expected))
-        return found
+            levels.append(_Level(self.oracle.parts[place], reports, support, expected))
+        return levels
 
     def below(self, number: object) -> NumberEstimate:
         """The share of devices whose number is smaller."""

@@ -96,16 +96,16 @@ def _frequent(
 
 def _texts(oracle: FragmentsOracle, places: list[_Joined], piece: int) -> _Joined:
     """The texts of one piece that its fragments make."""
-    found = _Joined(np.zeros(1, np.uint64), np.full(1, np.inf))
+    texts = _Joined(np.zeros(1, np.uint64), np.full(1, np.inf))
     whole = np.uint64(oracle.marked(1, 0))
     for place, marked in enumerate(places):
         own = marked.chosen(marked.numbers // whole == piece)
         inner = _Joined(own.numbers % whole, own.least)
-        found = found.followed_by(inner, oracle.symbols ** oracle.width(place))
-        found = found.best(_MOST_JOINED)
-    good = spelled(found.numbers, oracle.symbols, oracle.length)
-    good &= oracle.pieces_of(found.numbers) == piece
-    return found.chosen(good)
+        texts = texts.followed_by(inner, oracle.symbols ** oracle.width(place))
+        texts = texts.best(_MOST_JOINED)
+    good = spelled(texts.numbers, oracle.symbols, oracle.length)
+    good &= oracle.pieces_of(texts.numbers) == piece
+    return texts.chosen(good)
 
 
 def _all_of(parts: list[_Joined]) -> _Joined:

@@ -71,20 +71,20 @@ def simulate(
 
 
 def _holders(
-    task: ReportTask, given: Mapping[object, int] | Sequence[int]
+    task: ReportTask, counts: Mapping[object, int] | Sequence[int]
 ) -> tuple[Integers, Integers]:
     """The numbers of values, and how many devices hold each."""
     domain = task.domain
-    if isinstance(given, Mapping):
-        numbers = [domain.known(label) for label in given]
-        devices = [_count(count) for count in given.values()]
+    if isinstance(counts, Mapping):
+        numbers = [domain.known(label) for label in counts]
+        devices = [_count(count) for count in counts.values()]
         kind = np.uint64 if isinstance(domain, Texts | Words) else np.int64
         return np.array(numbers, kind), np.array(devices, np.int64)
-    if len(given) != domain.size:
+    if len(counts) != domain.size:
         raise WrongUse(
-            f"{len(given)} counts for {domain.size:,} values.", allowed="one a value, or by value"
+            f"{len(counts)} counts for {domain.size:,} values.", allowed="one a value, or by value"
         )
-    devices = [_count(count) for count in np.asarray(given).tolist()]
+    devices = [_count(count) for count in np.asarray(counts).tolist()]
     return np.arange(len(devices)), np.array(devices, np.int64)
 
 

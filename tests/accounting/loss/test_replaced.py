@@ -157,5 +157,5 @@ def test_one_direction_alone_would_be_noticed() -> None:
 
 
 def test_a_forgotten_rest_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.accounting.loss.replaced._distance", lambda pair: 0.0)
+    monkeypatch.setattr("sfumato.accounting.loss.replaced._total_variation", lambda pair: 0.0)
     assert told(Replaced(Gaussian(0.9), 0.3))[1].sum() < 0.9

@@ -78,7 +78,7 @@ def product(first: Lattice, *others: Lattice) -> Lattice:
     Guarantees:
         the product of losses holds the law of their sum
     """
-    parts = _matched([first, *others])
+    parts = _align_steps([first, *others])
     arrays = [part.weights for part in parts]
     length = sum(len(array) for array in arrays) - len(arrays) + 1
     shortest = min(len(array) for array in arrays)
@@ -86,15 +86,15 @@ def product(first: Lattice, *others: Lattice) -> Lattice:
     if len(parts) == 2 and shortest * length <= _DIRECT:
         weights = np.convolve(arrays[0], arrays[1])
         rounding = 2 * ROUNDOFF * (1 + shortest) * float(weights.sum())
-        return _added(parts, 1, start, weights, lost=rounding)
+        return _add_copies(parts, 1, start, weights, lost=rounding)
     size = _quick_length(length)
     table = np.zeros((len(arrays), size))
     for row, array in zip(table, arrays, strict=True):
         row[: len(array)] = array
     around = fft.irfft(fft.rfft(table).prod(axis=0), size)
     weights = np.maximum(around[:length], 0.0)
-    off = _transform(size) * max(part.norm for part in parts)
-    return _added(parts, 1, start, weights, lost=_returned(around), off=off)
+    off = _transform_error(size) * max(part.norm for part in parts)
+    return _add_copies(parts, 1, start, weights, lost=_inverse_error(around), off=off)
 
 
 def power(x: Lattice, times: int, budget: float, *, lost: float = LOST) -> Lattice:
@@ -109,12 +109,12 @@ def power(x: Lattice, times: int, budget: float, *, lost: float = LOST) -> Latti
     rest: Lattice | None = None
     while times > 1:
         x = x.cropped(lost / (4 * times))
-        count = _copies(x, times)
+        count = _copies_at_once(x, times)
         times, left = divmod(times, count)
         counts = [count]
         if left:
             counts.append(left)
-        x, *others = _powers(x, counts, lost / (4 * times))
+        x, *others = _sums_of_copies(x, counts, lost / (4 * times))
         for other in others:
             rest = other if rest is None else product(rest, other)
         x = x.cropped(lost / (4 * times))
@@ -139,7 +139,7 @@ def folded(body: Lattice, tail: Lattice, times: int, uses: int, *, lost: float =
     lost /= 4 * uses
     odds = math.exp(tail.log_mass - body.log_mass)
     most = min(_SELDOM, times)
-    sums = _powers(body, [times - hits for hits in range(most + 1)], lost)
+    sums = _sums_of_copies(body, [times - hits for hits in range(most + 1)], lost)
     terms: list[Lattice] = []
     jumps = tail
     for hits, term in enumerate(sums):
@@ -157,8 +157,8 @@ def folded(body: Lattice, tail: Lattice, times: int, uses: int, *, lost: float =
     if most < times:
         mean = times * odds
         rest = mean ** (most + 1) / math.factorial(most + 1) * math.exp(mean)
-    whole = _mixed(terms)
-    hidden = _any(body.hidden + tail.hidden, times)
+    whole = _mix(terms)
+    hidden = _at_least_once(body.hidden + tail.hidden, times)
     whole = replace(whole, error=whole.error + rest * 1.01, hidden=hidden)
     return whole.cropped(lost)
 
@@ -197,7 +197,7 @@ def merge(parts: Sequence[Lattice], budget: float, *, lost: float = LOST) -> Lat
     return heap[0][2]
 
 
-def _matched(parts: list[Lattice]) -> list[Lattice]:
+def _align_steps(parts: list[Lattice]) -> list[Lattice]:
     """All parts on the coarsest of their lattices; steps differ by powers of two."""
     widest = max(part.step for part in parts)
     for place, part in enumerate(parts):
@@ -212,7 +212,7 @@ def _matched(parts: list[Lattice]) -> list[Lattice]:
     return parts
 
 
-def _added(
+def _add_copies(
     parts: Sequence[Lattice],
     times: int,
     start: int,
@@ -239,13 +239,13 @@ def _added(
         blur=times * sum(part.blur for part in parts),
         shift=times * sum(part.shift for part in parts),
         error=error * grows + lost,
-        hidden=_any(sum(part.hidden for part in parts), times),
+        hidden=_at_least_once(sum(part.hidden for part in parts), times),
         relative=max(part.relative for part in parts),
         travel=times * sum(part.travel for part in parts),
     )
 
 
-def _any(chance: float, times: int) -> float:
+def _at_least_once(chance: float, times: int) -> float:
     """An upper bound of the probability that an event of probability ``chance`` happens at least
     once.
     """
@@ -255,7 +255,7 @@ def _any(chance: float, times: int) -> float:
     return -math.expm1(log_none) * (1 + 2.0**-40)
 
 
-def _transform(size: int, roundoff: float = ROUNDOFF) -> float:
+def _transform_error(size: int, roundoff: float = ROUNDOFF) -> float:
     """The total error, relative to the norm, of a transform of that size and of the multiplication
     after it.
     """
@@ -263,7 +263,7 @@ def _transform(size: int, roundoff: float = ROUNDOFF) -> float:
     return 1.3 * math.sqrt(size) * _TRANSFORM * roundoff * levels
 
 
-def _returned(around: Reals, roundoff: float = ROUNDOFF) -> float:
+def _inverse_error(around: Reals, roundoff: float = ROUNDOFF) -> float:
     """The total error of the inverse transform and of rounding the result to floats."""
     size = len(around)
     back = norm(around.astype(np.float64))
@@ -285,7 +285,7 @@ def _quick_length(least: int) -> int:
     return min(lengths)
 
 
-def _copies(x: Lattice, times: int) -> int:
+def _copies_at_once(x: Lattice, times: int) -> int:
     """The number of copies to add in one transform, such that it stays short."""
     _, variance = x.moments()
     points = max(math.sqrt(variance) / x.step, _NARROWEST)
@@ -305,7 +305,7 @@ def even_share(times: int, most: int) -> int:
     return most
 
 
-def _powers(x: Lattice, times: Sequence[int], lost: float) -> list[Lattice]:
+def _sums_of_copies(x: Lattice, times: Sequence[int], lost: float) -> list[Lattice]:
     """The sums of several numbers of copies, from one transform."""
     windows = [_window(x, copies, lost) for copies in times]
     longest = max(len(window) for window in windows)
@@ -318,11 +318,11 @@ def _powers(x: Lattice, times: Sequence[int], lost: float) -> list[Lattice]:
         if copies == 1:
             sums.append(x)
         else:
-            sums.append(_back(x, there, copies, window, size))
+            sums.append(_inverse_transform(x, there, copies, window, size))
     return sums
 
 
-def _mixed(terms: Sequence[Lattice]) -> Lattice:
+def _mix(terms: Sequence[Lattice]) -> Lattice:
     """A mixture of distributions whose weights are parts of a whole; the first is the largest."""
     start = min(term.start for term in terms)
     stop = max(term.start + len(term.weights) for term in terms)
@@ -385,23 +385,25 @@ class _Spectrum:
         values = fft.rfft(np.roll(rest, -peak)) + digits(x.weights[peak])
         others = x.weights.copy()
         others[peak] = 0.0
-        off = _transform(size, roundoff) * norm(others)
+        off = _transform_error(size, roundoff) * norm(others)
         off += 6 * math.sqrt(size) * roundoff * x.norm
         return cls(values, x.start + peak, off, roundoff)
 
 
-def _back(x: Lattice, there: _Spectrum, times: int, window: _Window, size: int) -> Lattice:
+def _inverse_transform(
+    x: Lattice, there: _Spectrum, times: int, window: _Window, size: int
+) -> Lattice:
     """The sum of ``times`` copies, on its window, from the power of the transform."""
-    around = fft.irfft(_raised(there.values, times), size)
+    around = fft.irfft(_power(there.values, times), size)
     turn = (times * there.start - window.first) % size
     kept = np.roll(around, turn)[: len(window)]
     weights = np.maximum(kept, 0.0).astype(np.float64)
-    lost = _returned(around, there.roundoff) + 2 * window.lost
-    whole = _added([x], times, window.first, weights, lost=lost, off=there.off)
+    lost = _inverse_error(around, there.roundoff) + 2 * window.lost
+    whole = _add_copies([x], times, window.first, weights, lost=lost, off=there.off)
     return whole.scaled()
 
 
-def _raised(base: Spectrum, times: int) -> Spectrum:
+def _power(base: Spectrum, times: int) -> Spectrum:
     """base^times by repeated squaring: a relative error of at most 3 u per multiplication."""
     result = np.ones_like(base)
     square = base
@@ -425,13 +427,13 @@ def _window(x: Lattice, times: int, lost: float) -> _Window:
     spread = max(math.sqrt(variance) / x.step, _NARROWEST)
     chance = -math.log(lost / 2)
     rate = math.sqrt(2 * chance / times) / spread
-    below = math.ceil(_farthest(x, times, middle, -rate, chance)) + 1
-    above = math.ceil(_farthest(x, times, middle, rate, chance)) + 1
+    below = math.ceil(_least_reach(x, times, middle, -rate, chance)) + 1
+    above = math.ceil(_least_reach(x, times, middle, rate, chance)) + 1
     centre = times * middle
     return _Window(max(first, centre - below), min(last, centre + above), lost)
 
 
-def _farthest(x: Lattice, times: int, middle: int, rate: float, chance: float) -> float:
+def _least_reach(x: Lattice, times: int, middle: int, rate: float, chance: float) -> float:
     """The least reach (in steps) over some rates: the first suits a normal, smaller ones heavy
     tails.
     """

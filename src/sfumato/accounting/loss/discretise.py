@@ -48,7 +48,7 @@ def discretise(
     """
     reach = pair.reach(outside)
     inside = span is not None and span.inside
-    index = _places(reach, span, step)
+    index = _multiples(reach, span, step)
     losses = index * step
     masses = np.zeros(len(index))
     moved = _place_atoms(pair, losses, step, masses, span)
@@ -57,7 +57,7 @@ def discretise(
         _place_cells(pair, losses, step, (masses, doubts), span)
         moved = True
     start = int(index[0])
-    weights, peak, off = _tilted(losses, masses, doubts, -tilt if exchanged else 1 + tilt)
+    weights, peak, off = _tilt_masses(losses, masses, doubts, -tilt if exchanged else 1 + tilt)
     if exchanged:
         start = -int(index[-1])
         weights = weights[::-1]
@@ -76,7 +76,7 @@ def discretise(
     ).scaled()
 
 
-def _places(reach: Reach, span: Span | None, step: float) -> Floats:
+def _multiples(reach: Reach, span: Span | None, step: float) -> Floats:
     """The multiples of a step from one below the lower end to one above the upper end."""
     ends = (reach.lower, reach.upper)
     if span is not None and span.inside:
@@ -86,7 +86,7 @@ def _places(reach: Reach, span: Span | None, step: float) -> Floats:
     return np.arange(low, high + 1, dtype=np.float64)
 
 
-def _tilted(
+def _tilt_masses(
     losses: Floats, masses: Floats, doubts: Floats, rate: float
 ) -> tuple[Floats, float, float]:
     """Exponentially tilted masses.

@@ -71,7 +71,7 @@ class Replaced:
         weights = masses[up]
         mirrored = weights * np.exp(gains)
         still = masses[losses == 0].sum()
-        rest = still + (1 - self.rate) * _distance(self.pair)
+        rest = still + (1 - self.rate) * _total_variation(self.pair)
         both = np.concatenate([-gains, [0.0], gains])
         return both, np.concatenate([mirrored, [rest], weights])
 
@@ -82,7 +82,7 @@ class Replaced:
     def cells(self, edges: Edges) -> tuple[Floats, Floats]:
         """For cells on one side of ratio 1. Cells across it, which no lattice has, get nothing."""
         mass, share = no_cells(edges)
-        above, below = _sides(edges)
+        above, below = _split_at_one(edges)
         if len(above.gap):
             first = -len(above.gap)
             mass[first:], share[first:] = self.one_way.cells(above)
@@ -101,7 +101,7 @@ class Replaced:
         loss.
         """
         doubt = plain_doubt(edges)
-        above, below = _sides(edges)
+        above, below = _split_at_one(edges)
         if len(above.gap):
             doubt[-len(above.gap) :] = self.one_way.doubt(above)
         if len(below.gap):
@@ -112,7 +112,7 @@ class Replaced:
         return doubt
 
 
-def _sides(edges: Edges) -> tuple[Edges, Edges]:
+def _split_at_one(edges: Edges) -> tuple[Edges, Edges]:
     """The edges from ratio 1 on, and those below it mirrored: x becomes 1 / x."""
     first = int(np.searchsorted(edges.gain, 0.0))
     above = Edges(edges.ratio[first:], edges.gain[first:], edges.gap[first:])
@@ -124,7 +124,7 @@ def _sides(edges: Edges) -> tuple[Edges, Edges]:
     return above, below
 
 
-def _distance(pair: Atoms | Ramp | Gaussian) -> float:
+def _total_variation(pair: Atoms | Ramp | Gaussian) -> float:
     """The total variation distance: the mass of P minus that of Q where the loss is above 0."""
     if isinstance(pair, Gaussian):
         return math.erf(pair.mu / math.sqrt(8))

@@ -44,7 +44,7 @@ def delta_at(x: Lattice, epsilon: float) -> Bracket:
     off = reading.shift + 4 * ROUNDOFF * epsilon
     lower = reading.lower(epsilon + off)
     upper = reading.upper(epsilon - off)
-    return Bracket(_probability(lower), _probability(upper))
+    return Bracket(_clip_to_probability(lower), _clip_to_probability(upper))
 
 
 def epsilon_at(x: Lattice, delta: float) -> Bracket:
@@ -65,13 +65,13 @@ def epsilon_at(x: Lattice, delta: float) -> Bracket:
         _, upper = _crossing(reading.upper, less, 0.0, top)
     else:
         upper = math.inf
-    lower = _below(reading.lower, more, min(upper, top))
+    lower = _last_epsilon_above(reading.lower, more, min(upper, top))
     least = math.nextafter(lower - reading.shift, -math.inf)
     most = math.nextafter(upper + reading.shift, math.inf)
     return Bracket(max(least, 0.0), max(most, 0.0))
 
 
-def _probability(bound: float) -> float:
+def _clip_to_probability(bound: float) -> float:
     """The bound, cut to the range from 0 to 1."""
     return min(max(bound, 0.0), 1.0)
 
@@ -212,7 +212,7 @@ def _height(width: float) -> float:
     return _MARGIN * middle * math.exp(exponent)
 
 
-def _below(delta_of: Reader, delta: float, start: float) -> float:
+def _last_epsilon_above(delta_of: Reader, delta: float, start: float) -> float:
     """The last epsilon read at which the bound is above delta; 0 if there is none."""
     high = start
     gap = start * _PRECISION
@@ -237,7 +237,7 @@ def _crossing(delta_of: Reader, delta: float, low: float, high: float) -> tuple[
             break
         middle = (low + high) / 2
         if step % 3:
-            middle = _between(low, high, value_low, value_high, delta)
+            middle = _secant_crossing(low, high, value_low, value_high, delta)
         value = delta_of(middle)
         if value > delta:
             low = middle
@@ -248,7 +248,9 @@ def _crossing(delta_of: Reader, delta: float, low: float, high: float) -> tuple[
     return low, high
 
 
-def _between(low: float, high: float, value_low: float, value_high: float, delta: float) -> float:
+def _secant_crossing(
+    low: float, high: float, value_low: float, value_high: float, delta: float
+) -> float:
     """Where the secant of the logarithms crosses, slightly inside."""
     if value_high <= 0 or not value_low < math.inf:
         return (low + high) / 2

@@ -77,7 +77,7 @@ class SwappedNormal:
         far = there.upper / self.mu + self.mu / 2
         gain = self.mu * (far - self.mu / 2)
         other = -self.mu * (far + self.mu / 2)
-        most = float(_swapped(gain, other, self.rate))
+        most = float(_swapped_loss(gain, other, self.rate))
         return Reach(-most, most, there.outside)
 
     def cells(self, edges: Edges) -> tuple[Floats, Floats]:
@@ -177,7 +177,7 @@ class Swapped:
         gains = np.array(self.gains)
         others = np.array(self.others)
         masses = np.array(self.masses) * (1 + self.rate * np.expm1(others))
-        return _swapped(gains, others, self.rate), masses
+        return _swapped_loss(gains, others, self.rate), masses
 
     def reach(self, outside: float) -> Reach:
         worst = self.worst
@@ -190,7 +190,7 @@ class Swapped:
         return plain_doubt(edges)
 
 
-def _swapped(gain: Floats | float, other: Floats | float, rate: float) -> Floats:
+def _swapped_loss(gain: Floats | float, other: Floats | float, rate: float) -> Floats:
     """ln of (1 - rate + rate e^gain) / (1 - rate + rate e^other); of the two losses at most one is
     above 0.
     """

@@ -79,11 +79,11 @@ class Aim:
     @property
     def outside(self) -> float:
         """The allowed total mass of the tails that are left out."""
-        return _outside(self.delta)
+        return _negligible_mass(self.delta)
 
     def finest(self, parts: Sequence[Part]) -> float:
         """The lattice step that the blur allows."""
-        step = math.sqrt(2 * self.blur / _uses(parts))
+        step = math.sqrt(2 * self.blur / _count_uses(parts))
         return max(step, _SHORTEST)
 
     def far(self, parts: Sequence[Part]) -> bool:
@@ -96,7 +96,7 @@ class Aim:
         """The common lattice step: the pair's own spacing if there is one pair, else a power of
         two.
         """
-        outside = self.outside / _uses(parts)
+        outside = self.outside / _count_uses(parts)
         lengths = []
         for part in parts:
             reach = part.pair.reach(outside)
@@ -107,7 +107,7 @@ class Aim:
         return _own_step(parts[0].pair, step, lengths[0])
 
 
-def _uses(parts: Sequence[Part]) -> int:
+def _count_uses(parts: Sequence[Part]) -> int:
     """The number of uses of all parts."""
     return sum(part.times for part in parts)
 
@@ -201,17 +201,17 @@ def capped(
     part = parts[0]
     if len(parts) > 1 or not isinstance(part.pair, Sampled) or not cappable(part.pair):
         return parts
-    negligible = _outside(delta) if delta else _UNSEEN
+    negligible = _negligible_mass(delta) if delta else _UNSEEN
     outside = negligible / part.times
     losses, masses = outline(part.pair, outside)
     order = np.argsort(losses)
     losses = losses[order]
     masses = masses[order]
     if delta:
-        epsilon = _guess(losses, masses, part.times, delta)
+        epsilon = _guess_epsilon(losses, masses, part.times, delta)
     top = 2 * epsilon
     for _ in range(2):
-        seen = _clipped(losses, masses, top)
+        seen = _clip_losses(losses, masses, top)
         fall = _fall(*seen, part.times)
         top = max(epsilon + fall, 1.05 * epsilon)
     if not 0 < top < losses[-1] / _WORTH_A_CAP:
@@ -220,7 +220,7 @@ def capped(
     return (Part(cap, part.times),)
 
 
-def _clipped(losses: Floats, masses: Floats, top: float) -> tuple[Floats, Floats]:
+def _clip_losses(losses: Floats, masses: Floats, top: float) -> tuple[Floats, Floats]:
     """The losses with all mass of Q above ``top`` moved there."""
     below = losses < top
     if below.all():
@@ -229,13 +229,13 @@ def _clipped(losses: Floats, masses: Floats, top: float) -> tuple[Floats, Floats
     return np.append(losses[below], top), np.append(masses[below], moved)
 
 
-def _guess(losses: Floats, masses: Floats, times: int, delta: float) -> float:
+def _guess_epsilon(losses: Floats, masses: Floats, times: int, delta: float) -> float:
     """An estimate of the epsilon at ``delta``: the least Chernoff bound over several caps."""
-    lowest = _lowest(losses, masses, times, delta)
+    lowest = _lowest_cap(losses, masses, times, delta)
     highest = max(float(losses[-1]), lowest)
     best = math.inf
     for top in np.geomspace(lowest, highest, _CAPS):
-        below, mass = _clipped(losses, masses, float(top))
+        below, mass = _clip_losses(losses, masses, float(top))
         square = float((below**2 * mass * np.exp(below)).sum())
         variance = max(times * square, _LEAST)
         steep = 4 * math.sqrt(2 * math.log(2 / delta) / variance)
@@ -252,7 +252,7 @@ def _log_largest(orders: Floats) -> Floats:
     return largest
 
 
-def _lowest(losses: Floats, masses: Floats, times: int, delta: float) -> float:
+def _lowest_cap(losses: Floats, masses: Floats, times: int, delta: float) -> float:
     """The least cap beyond which at most half of ``delta`` is left out; above 0."""
     ps = np.cumsum((masses * np.exp(losses))[::-1])[::-1]
     qs = np.cumsum(masses[::-1])[::-1]
@@ -291,14 +291,14 @@ def aim(
     variance = sum(part.times * _variance(part.pair, exchanged=exchanged) for part in parts)
     small = max(variance, _LEAST)
     outside = _outside_of_each(parts, delta, known)
-    orders = _orders(parts, small, outside, delta=delta, epsilon=epsilon, exchanged=exchanged)
-    moments = _grown(parts, orders, outside, exchanged=exchanged) + _log_largest(orders)
+    orders = _tilts(parts, small, outside, delta=delta, epsilon=epsilon, exchanged=exchanged)
+    moments = _log_moments(parts, orders, outside, exchanged=exchanged) + _log_largest(orders)
     score = 0.0
     if delta:
         best, epsilon = _least_epsilon(orders, moments, delta)
     else:
         exponents = moments - orders * epsilon
-        best = _best(parts, exponents, known)
+        best = _best_tilt(parts, exponents, known)
         bound = float(exponents[best])
         score = _score(parts, bound, known)
         delta = math.exp(max(min(bound, 0.0), -600.0))
@@ -324,15 +324,15 @@ def _least_epsilon(orders: Floats, moments: Floats, delta: float) -> tuple[int, 
 
 def _outside_of_each(parts: Sequence[Part], delta: float | None, known: Aim | None) -> float:
     """The mass of one copy that may be left out of its outline."""
-    times = _uses(parts)
+    times = _count_uses(parts)
     if known:
         return known.outside / times
     if delta:
-        return _outside(delta) / times
+        return _negligible_mass(delta) / times
     return _UNSEEN
 
 
-def _orders(
+def _tilts(
     parts: Sequence[Part],
     variance: float,
     outside: float,
@@ -342,14 +342,14 @@ def _orders(
     exchanged: bool,
 ) -> Floats:
     """The tilts to choose from, up to about four times that of a normal loss."""
-    steepest = _steepest(parts, outside, exchanged=exchanged)
+    steepest = _largest_tilt(parts, outside, exchanged=exchanged)
     normal = (epsilon + 8 * math.sqrt(variance)) / variance
     if delta:
         normal = math.sqrt(2 * math.log(1 / delta) / variance)
     return _ORDERS * min(4 * normal, steepest)
 
 
-def _grown(
+def _log_moments(
     parts: Sequence[Part],
     orders: Floats,
     outside: float,
@@ -370,13 +370,13 @@ def _grown(
     return grown
 
 
-def _best(parts: Sequence[Part], exponents: Floats, known: Aim | None) -> int:
+def _best_tilt(parts: Sequence[Part], exponents: Floats, known: Aim | None) -> int:
     """The place of the tilt to take: that of the least bound, or a smaller one."""
     best = int(np.argmin(exponents))
     if known is None or not known.far(parts):
         return best
     # a smaller tilt keeps rare losses rare; it costs digits, of which there are enough here
-    loose = math.log(known.delta) + _loose(_uses(parts))
+    loose = math.log(known.delta) + _looseness(_count_uses(parts))
     enough = max(float(exponents[best]), loose)
     smallest = int(np.argmax(exponents <= enough))
     return min(best, smallest)
@@ -406,30 +406,30 @@ def finer(goal: Aim, better: Aim, blurred: float, missed: float) -> Aim:
     return replace(better, blur=blur, delta=goal.delta, lost=min(lost, most))
 
 
-def _outside(delta: float) -> float:
+def _negligible_mass(delta: float) -> float:
     """A mass that is negligible against delta."""
     return max(1e-8 * delta, 1e-300)
 
 
 def least_lost(parts: Sequence[Part]) -> float:
     """A level below which floats and transforms lose more than windows and crops."""
-    return max(LEAST_LOST, _EACH / 10 * _uses(parts))
+    return max(LEAST_LOST, _EACH / 10 * _count_uses(parts))
 
 
-def _loose(times: int) -> float:
+def _looseness(times: int) -> float:
     """How loose a Chernoff bound may be, as a logarithm."""
     loose = math.log(_IN_ALL / (_EACH * times))
     return min(max(loose, 0.0), _LOOSEST)
 
 
-def _steepest(parts: Sequence[Part], outside: float, *, exchanged: bool) -> float:
+def _largest_tilt(parts: Sequence[Part], outside: float, *, exchanged: bool) -> float:
     """The largest tilt within the range of floats."""
-    farthest = max(_span(part.pair, outside, exchanged=exchanged) for part in parts)
-    by_rounding = _STEEPEST / (ULPS * _uses(parts)) / 1e5
+    farthest = max(_largest_loss(part.pair, outside, exchanged=exchanged) for part in parts)
+    by_rounding = _STEEPEST / (ULPS * _count_uses(parts)) / 1e5
     return min(_STEEPEST / farthest, by_rounding)
 
 
-def _span(pair: Pair, outside: float, *, exchanged: bool) -> float:
+def _largest_loss(pair: Pair, outside: float, *, exchanged: bool) -> float:
     """The largest loss; a tilt removes large negative ones."""
     reach = pair.reach(outside)
     if exchanged:

@@ -61,9 +61,10 @@ def pack(body: bytes, size: int, keep: Callable[[str, bytes], None]) -> Packed:
 
 
 def unpack(packed: Packed, kept: Callable[[str, int], bytes]) -> bytes:
-    """Decodes a body; ``kept`` reads an outside one by its name and length.
+    """Decodes a body; ``kept`` reads one that is stored outside its row, by name and length.
 
-    If it cannot be read, the result is empty, which the comparison with the digest detects.
+    If the body cannot be read, the result is empty bytes; the comparison with the digest of the
+    answer, which follows, then fails.
     """
     word, _, length = packed.coding.partition(" ")
     if not word:

@@ -144,22 +144,22 @@ def shortfall(file: Found, mark: OpenMark | None) -> str:
 
 
 def opened(opening: str) -> str:
-    """The state of a file during an opening."""
+    """The text that a ledger file stores as its state while it is open; ``opening`` is an id."""
     return f"open {opening}"
 
 
 def closed(opening: str) -> str:
-    """The state of a file after it was closed."""
+    """The text that a ledger file stores as its state after that opening was closed in order."""
     return f"closed {opening}"
 
 
 def forgotten(why: str) -> list[str]:
-    """A shortfall in the form of ``Store.damage``."""
+    """A shortfall as the list of problems that ``Store.damage`` returns; empty for none."""
     return [f"{_FORGOTTEN}{why}"] if why else []
 
 
 def shortfall_in(problem: str) -> str:
-    """The shortfall in a problem of ``Store.damage``; "" if it is another problem."""
+    """Why spending may be missing, if a problem of ``Store.damage`` says so; else empty."""
     return problem.partition(_FORGOTTEN)[2]
 
 

@@ -140,7 +140,10 @@ FAILED_INDEX = (
 
 
 class SqlRows(ABC):
-    """``Rows`` except for ``now`` and ``lock``."""
+    """The methods of ``Rows`` in SQL that SQLite and PostgreSQL share.
+
+    Each store adds how a statement is run, the time (``now``) and locks (``lock``).
+    """
 
     @abstractmethod
     def _run(self, sql: str, values: tuple[Cell, ...] = ()) -> None:

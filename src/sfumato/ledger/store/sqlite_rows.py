@@ -290,7 +290,7 @@ class SQLiteRows(SqlRows):
 
 
 class Tables(SqlRows):
-    """The rows in the tables."""
+    """The rows in the tables of a SQLite file, without those of a batch that is not written yet."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection

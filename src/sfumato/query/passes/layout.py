@@ -39,23 +39,23 @@ def layout(plan: Tracked, context: Context) -> Tracked:
     return kept
 
 
-def layout_notes(bounded: Bounded, dataset: Dataset, kept: Mapping[str, int]) -> tuple[str, ...]:
+def layout_notes(bounded: Bounded, dataset: Dataset, layouts: Mapping[str, int]) -> tuple[str, ...]:
     """A note on whether a prepared layout was read, and why; empty if there is none."""
     relation = bounded.tracked.raw.relation
-    tables = [table for table in _tables(relation) if table in kept]
+    tables = [table for table in _tables(relation) if table in layouts]
     if not tables:
         return ()
     named = f"The prepared layout of {', '.join(tables)}"
     if bounded.tracked.kept is not None:
         return (f"{named} was read: no part needs more noise for it.",)
-    return (f"{named} was not read: {_obstacle(relation, dataset, kept)}.",)
+    return (f"{named} was not read: {_obstacle(relation, dataset, layouts)}.",)
 
 
-def _obstacle(relation: Relation, dataset: Dataset, kept: Mapping[str, int]) -> str:
+def _obstacle(relation: Relation, dataset: Dataset, layouts: Mapping[str, int]) -> str:
     """Why a prepared layout was not read."""
     if row_by_row(relation) is None:
         return "the question combines the rows of a unit before it counts them"
-    others = _unprepared(relation, kept)
+    others = _unprepared(relation, layouts)
     if others:
         return f"{', '.join(others)} has none"
     several = _several(relation, dataset)
@@ -69,9 +69,9 @@ def _tables(relation: Relation) -> list[str]:
     return list(dict.fromkeys(scan.table for scan in scans(relation)))
 
 
-def _unprepared(relation: Relation, kept: Mapping[str, int]) -> list[str]:
+def _unprepared(relation: Relation, layouts: Mapping[str, int]) -> list[str]:
     """The private tables of a relation that have no prepared layout."""
-    return [table for table in _tables(relation) if table not in kept]
+    return [table for table in _tables(relation) if table not in layouts]
 
 
 def _several(relation: Relation, dataset: Dataset) -> list[str]:

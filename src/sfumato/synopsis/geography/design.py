@@ -90,13 +90,13 @@ class Design:
                 found[part] = max(found.get(part, 0), level)
         return found
 
-    def precisions(self, residual: Axes, given: Sequence[float]) -> tuple[float, ...]:
+    def precisions(self, residual: Axes, table_precisions: Sequence[float]) -> tuple[float, ...]:
         """The precision of a residual at each level to its deepest, given that of each table."""
-        found = [0.0] * (self.deepest[residual] + 1)
-        for (level, axes), precision in zip(self.tables, given, strict=True):
+        level_precisions = [0.0] * (self.deepest[residual] + 1)
+        for (level, axes), precision in zip(self.tables, table_precisions, strict=True):
             if set(residual) <= set(axes):
-                found[level] += precision / self.outside(residual, axes)
-        return tuple(found)
+                level_precisions[level] += precision / self.outside(residual, axes)
+        return tuple(level_precisions)
 
     def outside(self, residual: Axes, axes: Axes) -> int:
         """The number of cells along those of some axes that are not of a residual."""

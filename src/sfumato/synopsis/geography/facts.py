@@ -38,7 +38,7 @@ def impossible_cells(axes: Sequence[Axis], zeros: Sequence[Impossible]) -> Mask:
         UnknownName: no such axis, or no such label on it.
         InvalidDeclaration: a declaration without axes, or no cell is left.
     """
-    found = np.zeros([axis.size for axis in axes], bool)
+    impossible = np.zeros([axis.size for axis in axes], bool)
     if isinstance(zeros, str | Mapping) or not isinstance(zeros, Sequence):
         raise WrongUse(
             f"zeros={shown(zeros)}.",
@@ -50,16 +50,16 @@ def impossible_cells(axes: Sequence[Axis], zeros: Sequence[Impossible]) -> Mask:
                 "Impossible cells without an axis.",
                 allowed="axes, each with some of its labels",
             )
-        cells = np.ones(found.shape, bool)
+        cells = np.ones(impossible.shape, bool)
         for name, labels in declared.items():
             place, chosen = _chosen(axes, name, labels)
             shape = [1] * len(axes)
             shape[place] = len(chosen)
             cells &= chosen.reshape(shape)
-        found |= cells
-    if found.all():
+        impossible |= cells
+    if impossible.all():
         raise InvalidDeclaration("Every cell is declared impossible.", remedy="Leave one.")
-    return found
+    return impossible
 
 
 def _chosen(axes: Sequence[Axis], name: str, labels: Iterable[object]) -> tuple[int, Mask]:

@@ -33,12 +33,12 @@ class Families:
     def of(cls, tree: Tree) -> "Families":
         """The families of a tree."""
         shapes = _shapes(tree)
-        kept = np.arange(tree.roots)
+        representatives = np.arange(tree.roots)
         parents = []
         times = [np.ones(tree.roots, np.int64)]
         for level, above in enumerate(tree.parents):
             number = np.full(tree.sizes[level], -1)
-            number[kept] = np.arange(len(kept))
+            number[representatives] = np.arange(len(representatives))
             inside = np.flatnonzero(number[above] >= 0)
             pairs = np.stack(
                 [
@@ -52,7 +52,7 @@ class Families:
                 return_index=True,
                 return_counts=True,
             )
-            kept = inside[first]
+            representatives = inside[first]
             parents.append(joined[0])
             times.append(count)
         return cls(Tree(tree.roots, tuple(parents)), tuple(times))
@@ -140,22 +140,22 @@ class Passes:
         """The slopes, back through the pass up."""
         tree = self.families.tree
         times = self.families.times
-        found = np.zeros(tree.levels)
+        slopes = np.zeros(tree.levels)
         for level, below in enumerate(self.below):
             towards = -towards_below[level] * below**2
-            found[level] = towards.sum()
+            slopes[level] = towards.sum()
             if level < tree.levels - 1:
                 through = towards_sums[level] - towards / self.sums[level] ** 2
                 passed = times[level + 1] * tree.spread(level, through)
                 towards_below[level + 1] = towards_below[level + 1] + passed
-        return found
+        return slopes
 
 
 def _shapes(tree: Tree) -> list[Integers]:
     """For each area of each level, the number of the shape of its subtree."""
-    found = [np.zeros(tree.sizes[-1], np.int64)]
+    shapes_by_level = [np.zeros(tree.sizes[-1], np.int64)]
     for level in range(tree.levels - 2, -1, -1):
-        below = found[-1]
+        below = shapes_by_level[-1]
         starts = [
             *tree.starts[level].tolist(),
             len(below),
@@ -165,5 +165,5 @@ def _shapes(tree: Tree) -> list[Integers]:
         for start, end in pairwise(starts):
             key = np.sort(below[start:end]).tobytes()
             shapes.append(seen.setdefault(key, len(seen)))
-        found.append(np.array(shapes, np.int64))
-    return found[::-1]
+        shapes_by_level.append(np.array(shapes, np.int64))
+    return shapes_by_level[::-1]

@@ -40,7 +40,7 @@ def conditioned(
 
     A level whose detail has more than 2,048 cells stays as it is.
     """
-    found = []
+    conditioned_estimates = []
     for level, estimate in enumerate(estimates):
         axes = squares.design.detail(level)
         never = impossible_in(impossible, axes).ravel()
@@ -51,8 +51,8 @@ def conditioned(
             inverse = np.linalg.pinv(within, rcond=1e-9, hermitian=True)
             moves = covariance[:, never] @ inverse
             cells = cells - cells[:, never] @ moves.T
-        found.append(cells.reshape(estimate.shape))
-    return found
+        conditioned_estimates.append(cells.reshape(estimate.shape))
+    return conditioned_estimates
 
 
 def _covariance(squares: LeastSquares, level: int) -> Floats:
@@ -70,10 +70,10 @@ def _covariance(squares: LeastSquares, level: int) -> Floats:
 
 def _projection(design: Design, residual: Axes, axes: Axes) -> Floats:
     """The projection of the cells of a table on a residual: a Kronecker product."""
-    found = np.ones((1, 1))
+    projection = np.ones((1, 1))
     for axis in axes:
         size = design.sizes[axis]
         mean = np.full((size, size), 1 / size)
         part = np.eye(size) - mean if axis in residual else mean
-        found = np.kron(found, part)
-    return found
+        projection = np.kron(projection, part)
+    return projection

@@ -46,13 +46,13 @@ class LeastSquares:
         table determines are 0.
         """
         design = self.design
-        found = []
+        estimates = []
         for level, size in enumerate(design.tree.sizes):
             shape = [design.sizes[axis] for axis in design.detail(level)]
-            found.append(np.zeros([size, *shape]))
+            estimates.append(np.zeros([size, *shape]))
         for residual in design.deepest:
-            self._add(found, residual, noisy)
-        return found
+            self._add(estimates, residual, noisy)
+        return estimates
 
     def variances(self, level: int, axes: Axes) -> Floats:
         """The variance of a cell of a table by some axes, in each area of a level; exact.
@@ -87,7 +87,7 @@ class LeastSquares:
 
     def _add(
         self,
-        found: list[Floats],
+        estimates: list[Floats],
         residual: Axes,
         noisy: Sequence[Floats | None],
     ) -> None:
@@ -101,7 +101,7 @@ class LeastSquares:
         for level, values in enumerate(squares.estimates(measured)):
             axes = design.detail(level)
             outside = design.outside(residual, axes)
-            found[level] += spread_over(
+            estimates[level] += spread_over(
                 values.reshape(-1, *shape),
                 residual,
                 axes,

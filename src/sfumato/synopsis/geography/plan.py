@@ -147,7 +147,7 @@ class CensusPlan:
     def lines(self) -> list[list[str]]:
         """A line of text for each table, under ``header``."""
         errors = [self.standard_errors(split) for split in self.splits]
-        found = []
+        lines = []
         for place, (level, axes) in enumerate(self.design.tables):
             cells = self.design.tree.sizes[level] * self.design.cells(axes)
             share = f"{float(self.splits[0].shares[place]):.1%}"
@@ -160,8 +160,8 @@ class CensusPlan:
             ]
             line.append(f"+- {rounded(margin)}")
             line += [rounded(each[place]) for each in errors]
-            found.append(line)
-        return found
+            lines.append(line)
+        return lines
 
     @property
     def header(self) -> list[str]:
@@ -220,17 +220,17 @@ def census_plan(
     listed = _tables(spine, tables)
     expressions = dict(recodes or {})
     names = list(dict.fromkeys(name for _, axes in listed for name in axes))
-    held = population(dataset, table, spine, names, expressions)
-    design = _design(spine, held, listed)
+    people = population(dataset, table, spine, names, expressions)
+    design = _design(spine, people, listed)
     counted = _weights(spine, design, weights or {})
     return CensusPlan(
         spine,
-        held,
+        people,
         design,
         {spine.levels[level]: weight for level, weight in counted.items()},
         allowed,
         _splits(design, counted, allowed.norm),
-        impossible_cells(held.axes, zeros),
+        impossible_cells(people.axes, zeros),
         _public(spine, design, public_totals),
         expressions,
     )
@@ -273,16 +273,16 @@ def reach(norm: Norm, confidence: Number = "0.95") -> float:
 
 def _design(
     spine: Spine,
-    held: Population,
+    people: Population,
     tables: Sequence[tuple[int, tuple[str, ...]]],
 ) -> Design:
     """The design of tables that are given by the names of their axes."""
-    names = [axis.name for axis in held.axes]
+    names = [axis.name for axis in people.axes]
     lowest = max(level for level, _ in tables)
     numbered = []
     for level, axes in tables:
         numbered.append((level, tuple(sorted(map(names.index, axes)))))
-    sizes = tuple(axis.size for axis in held.axes)
+    sizes = tuple(axis.size for axis in people.axes)
     return Design(spine.tree.upto(lowest), sizes, tuple(numbered))
 
 
@@ -312,21 +312,21 @@ def _tables(spine: Spine, tables: Tables) -> list[tuple[int, tuple[str, ...]]]:
             "A census without tables.",
             allowed='{"state": ["age", "sex"], "county": ["sex"]}',
         )
-    found = []
+    listed = []
     for level, wanted in tables.items():
         place = spine.place(level)
         for axes in _listed(level, wanted):
-            found.append((place, axes))
-    found.sort(key=lambda each: each[0])
-    if not found or len(found) > _MOST_TABLES:
-        raise WrongUse(f"{len(found)} tables.", allowed=f"from 1 to {_MOST_TABLES}")
-    kept = {(level, frozenset(axes)): axes for level, axes in found}
-    if len({name for axes in kept.values() for name in axes}) > _MOST_AXES:
+            listed.append((place, axes))
+    listed.sort(key=lambda each: each[0])
+    if not listed or len(listed) > _MOST_TABLES:
+        raise WrongUse(f"{len(listed)} tables.", allowed=f"from 1 to {_MOST_TABLES}")
+    distinct = {(level, frozenset(axes)): axes for level, axes in listed}
+    if len({name for axes in distinct.values() for name in axes}) > _MOST_AXES:
         raise WrongUse(
             "A census by many axes.",
             allowed=f"at most {_MOST_AXES} in all tables",
         )
-    return [(level, axes) for (level, _), axes in kept.items()]
+    return [(level, axes) for (level, _), axes in distinct.items()]
 
 
 def _listed(level: str, wanted: object) -> list[tuple[str, ...]]:
@@ -338,7 +338,7 @@ def _listed(level: str, wanted: object) -> list[tuple[str, ...]]:
             allowed=allowed,
         )
     several = [wanted] if all(isinstance(each, str) for each in wanted) else list(wanted)
-    found = []
+    tables_of_level = []
     for axes in several:
         is_listed = isinstance(axes, list | tuple)
         if not is_listed or not all(isinstance(name, str) for name in axes):
@@ -351,25 +351,25 @@ def _listed(level: str, wanted: object) -> list[tuple[str, ...]]:
                 f"A table of {level!r} with an axis twice.",
                 allowed="each axis once",
             )
-        found.append(tuple(axes))
-    return found
+        tables_of_level.append(tuple(axes))
+    return tables_of_level
 
 
 def _weights(spine: Spine, design: Design, stated: Mapping[str, float]) -> dict[int, float]:
     """What each level with tables counts; 1 unless it is stated."""
     levels = list(dict.fromkeys(level for level, _ in design.tables))
-    found = dict.fromkeys(levels, 1.0)
+    weights = dict.fromkeys(levels, 1.0)
     for name, weight in stated.items():
         level = spine.place(name)
-        if level not in found:
+        if level not in weights:
             raise WrongUse(f"A weight of {name!r}, which has no table.")
         if not isinstance(weight, int | float) or not 0 < weight < math.inf:
             raise WrongUse(
                 f"The weight {shown(weight)} of {name!r}.",
                 allowed="above 0",
             )
-        found[level] = float(weight)
-    return found
+        weights[level] = float(weight)
+    return weights
 
 
 def _splits(design: Design, weights: Mapping[int, float], norm: Norm) -> tuple[Split, ...]:

@@ -189,18 +189,18 @@ def _areas(spine: Spine, places: Sequence[GroupKey]) -> Integers:
         for column, key, texts in zip(spine.columns, places, spine.keys, strict=True)
     ]
     shape = [len(key.codes or ()) + 1 for key in places]
-    found = np.full(shape, -1, np.int64)
-    found[tuple(codes)] = np.arange(len(spine.codes[-1]))
+    areas = np.full(shape, -1, np.int64)
+    areas[tuple(codes)] = np.arange(len(spine.codes[-1]))
     kind = places[0].value.type
     if len(places) == 1 and isinstance(kind, Category):
-        nowhere = np.flatnonzero(found[:-1] < 0)
+        nowhere = np.flatnonzero(areas[:-1] < 0)
         if len(nowhere):
             raise InvalidDeclaration(
                 f"The {spine.columns[0]} {kind.decode(int(nowhere[0]))!r} is declared, "
                 "and is in no area of the spine.",
                 remedy="Add it to the spine, or leave it out of the Category.",
             )
-    return found.ravel()
+    return areas.ravel()
 
 
 def _codes(column: str, key: GroupKey, texts: Sequence[str]) -> Integers:
@@ -211,7 +211,7 @@ def _codes(column: str, key: GroupKey, texts: Sequence[str]) -> Integers:
     """
     known = _known(key)
     whole = isinstance(key.value.type, Integer)
-    found = []
+    places = []
     for text in texts:
         named = _as_number(text) if whole else text
         if named not in known:
@@ -220,8 +220,8 @@ def _codes(column: str, key: GroupKey, texts: Sequence[str]) -> Integers:
                 allowed=f"{len(known):,} declared values, such as {shown(next(iter(known)))}",
                 remedy="Declare it, or leave it out of the spine.",
             )
-        found.append(known[named])
-    return np.array(found, np.int64)
+        places.append(known[named])
+    return np.array(places, np.int64)
 
 
 def _as_number(text: str) -> str:

@@ -103,11 +103,11 @@ def quality(estimates: Estimates, *, topdown: TopDown, runs: int) -> Quality:
     split = estimates.split
     raw, published = _simulated(plan, split, estimates.counts, topdown, runs)
     planned = plan.standard_errors(split)
-    found = []
+    tables = []
     for place, (level, axes) in enumerate(plan.design.tables):
         whole = estimates.published(level, axes)
         moved = np.abs(whole - estimates.unbiased(level, axes)).mean()
-        found.append(
+        tables.append(
             TableQuality(
                 plan.spine.levels[level],
                 plan.title(axes),
@@ -120,7 +120,7 @@ def quality(estimates: Estimates, *, topdown: TopDown, runs: int) -> Quality:
                 published[place],
             )
         )
-    return Quality(tuple(found), runs)
+    return Quality(tuple(tables), runs)
 
 
 def _simulated(
@@ -147,13 +147,13 @@ def _measured_again(
 ) -> list[Floats | None]:
     """The tables of the published estimate with new noise."""
     task = plan.of(split)
-    found: list[Floats | None] = [None] * len(split.shares)
+    measured: list[Floats | None] = [None] * len(split.shares)
     for place, mechanism in zip(task.measured, task.mechanisms, strict=True):
         level, axes = plan.design.tables[place]
         table = by_axes(counts[level], plan.design.detail(level), axes)
         noise = mechanism.noise.sample(math.prod(table.shape)).reshape(table.shape)
-        found[place] = table + noise.astype(float) / plan.population.cube.refinement
-    return found
+        measured[place] = table + noise.astype(float) / plan.population.cube.refinement
+    return measured
 
 
 def _errors(

@@ -72,15 +72,15 @@ class Spine:
         columns = (column,) if isinstance(column, str) else tuple(column)
         columns = columns or (names[-1],)
         read = _read(table)
-        held = {name: _strings(read, name) for name in names}
-        codes, places = _sorted(names, held)
+        codes_by_level = {name: _strings(read, name) for name in names}
+        codes, places = _sorted(names, codes_by_level)
         _require_areas(names, codes)
         parents = []
         for above, below in pairwise(places):
             first = np.unique(below, return_index=True)[1]
             parents.append(above[first])
         tree = Tree(len(codes[0]), tuple(parents))
-        keys = _keys(read, columns, held[names[-1]], places[-1])
+        keys = _keys(read, columns, codes_by_level[names[-1]], places[-1])
         object.__setattr__(self, "levels", names)
         object.__setattr__(self, "codes", tuple(tuple(each.tolist()) for each in codes))
         object.__setattr__(self, "tree", tree)
@@ -173,7 +173,9 @@ def _strings(table: pa.Table, name: str) -> Texts:
     return texts
 
 
-def _sorted(names: Sequence[str], held: dict[str, Texts]) -> tuple[list[Texts], list[Integers]]:
+def _sorted(
+    names: Sequence[str], codes_by_level: dict[str, Texts]
+) -> tuple[list[Texts], list[Integers]]:
     """The codes of each level by place, and for each row the place of its area at each level.
 
     Areas are ordered by their parents, then by their codes.
@@ -184,33 +186,33 @@ def _sorted(names: Sequence[str], held: dict[str, Texts]) -> tuple[list[Texts], 
     codes, places = [], []
     above: Integers | None = None
     for depth, name in enumerate(names):
-        found, number = np.unique(held[name], return_inverse=True)
-        order = np.arange(len(found))
+        areas, number = np.unique(codes_by_level[name], return_inverse=True)
+        order = np.arange(len(areas))
         if above is not None:
             parents = above[np.unique(number, return_index=True)[1]]
             twice = np.flatnonzero(above != parents[number])
             if len(twice):
-                raise _two_parents(names, held, depth, row=twice[0])
+                raise _two_parents(names, codes_by_level, depth, row=twice[0])
             order = np.lexsort((order, parents))
-        rank = np.empty(len(found), np.int64)
-        rank[order] = np.arange(len(found))
+        rank = np.empty(len(areas), np.int64)
+        rank[order] = np.arange(len(areas))
         above = rank[number]
-        codes.append(found[order])
+        codes.append(areas[order])
         places.append(above)
     return codes, places
 
 
 def _two_parents(
     names: Sequence[str],
-    held: dict[str, Texts],
+    codes_by_level: dict[str, Texts],
     depth: int,
     *,
     row: int,
 ) -> InvalidDeclaration:
     """The refusal of an area that lies in two areas of the level above."""
     name, above = names[depth], names[depth - 1]
-    code = held[name][row]
-    parents = np.unique(held[above][held[name] == code])
+    code = codes_by_level[name][row]
+    parents = np.unique(codes_by_level[above][codes_by_level[name] == code])
     return InvalidDeclaration(
         f"The {name} {str(code)!r} lies in {len(parents)} areas of level {above!r}: "
         f"{', '.join(map(repr, parents[:3].tolist()))}.",

@@ -53,30 +53,30 @@ class Objective:
 
     def table_errors(self, shares: Floats) -> Floats:
         """The mean variance of the cells of each table."""
-        given = self._precisions(shares)
-        found = np.zeros(len(self.design.tables))
+        precisions_of_tables = self._precisions(shares)
+        errors = np.zeros(len(self.design.tables))
         for (
             residual,
             deepest,
         ) in self.design.deepest.items():
-            precisions = self.design.precisions(residual, given)
+            precisions = self.design.precisions(residual, precisions_of_tables)
             if not precisions[-1]:
-                return np.full(len(found), np.inf)
+                return np.full(len(errors), np.inf)
             means = self._families[deepest].variances(precisions).means
             for place, (level, axes) in enumerate(self.design.tables):
                 if set(residual) <= set(axes):
-                    found[place] += self.design.counted(residual, axes) * means[level]
-        return found
+                    errors[place] += self.design.counted(residual, axes) * means[level]
+        return errors
 
     def falls(self, shares: Floats) -> Floats:
         """By how much the error falls with the share of each table."""
-        given = self._precisions(shares)
-        found = np.zeros(len(self.design.tables))
+        precisions_of_tables = self._precisions(shares)
+        falls = np.zeros(len(self.design.tables))
         for (
             residual,
             deepest,
         ) in self.design.deepest.items():
-            precisions = self.design.precisions(residual, given)
+            precisions = self.design.precisions(residual, precisions_of_tables)
             weights = np.zeros(deepest + 1)
             inside = []
             for place, (level, axes) in enumerate(self.design.tables):
@@ -86,10 +86,10 @@ class Objective:
             slopes = self._families[deepest].variances(precisions).slopes(list(weights))
             for place in inside:
                 level, axes = self.design.tables[place]
-                found[place] -= slopes[level] / self.design.outside(residual, axes)
+                falls[place] -= slopes[level] / self.design.outside(residual, axes)
         if self.norm is Norm.L1:
-            found *= 2 * shares
-        return found
+            falls *= 2 * shares
+        return falls
 
     def _precisions(self, shares: Floats) -> list[float]:
         """The precision of each table: its share, squared in L1."""
@@ -161,15 +161,15 @@ def even(design: Design) -> tuple[Fraction, ...]:
 
 def _needed(design: Design) -> list[bool]:
     """Which tables alone determine a residual at its deepest level."""
-    found = []
+    needed = []
     for place, (level, axes) in enumerate(design.tables):
         others = [each for at, each in enumerate(design.tables) if at != place]
         covered = set()
         for at, other in others:
             if at >= level:
                 covered |= set(parts(other))
-        found.append(not set(parts(axes)) <= covered)
-    return found
+        needed.append(not set(parts(axes)) <= covered)
+    return needed
 
 
 def _rounded(

@@ -65,15 +65,15 @@ class CensusTask:
     @property
     def statistics(self) -> tuple[CensusLayer, ...]:
         """The measured tables as statistics of the bounded cube."""
-        found = []
+        layers = []
         for place in self.measured:
             level, axes = self.design.tables[place]
             areas = self.population.areas
             inside = areas >= 0
             placed = np.full(len(areas), -1, np.int64)
             placed[inside] = self.spine.tree.ancestors(level)[areas[inside]]
-            found.append(CensusLayer(self.population.cube, placed, self._places, axes))
-        return tuple(found)
+            layers.append(CensusLayer(self.population.cube, placed, self._places, axes))
+        return tuple(layers)
 
     @property
     def mechanisms(self) -> tuple[AdditiveMechanism, ...]:
@@ -172,15 +172,15 @@ class CensusTask:
         The stored integers are in steps, of which a row that counts fully has ``refinement``.
         """
         integers: Integers = np.frombuffer(body, "<i8")
-        found: list[Floats | None] = [None] * len(self.shares)
+        tables: list[Floats | None] = [None] * len(self.shares)
         start = 0
         for place, size in zip(self.measured, self.cells, strict=True):
             level, axes = self.design.tables[place]
             shape = [self.design.sizes[axis] for axis in axes]
             table = integers[start : start + size].reshape(self.design.tree.sizes[level], *shape)
-            found[place] = table / self.population.cube.refinement
+            tables[place] = table / self.population.cube.refinement
             start += size
-        return found
+        return tables
 
     @property
     def variances(self) -> list[float]:
@@ -188,13 +188,13 @@ class CensusTask:
 
         Of Gaussian noise it is the parameter, which bounds its tails too.
         """
-        found = []
+        variances = []
         for mechanism in self.mechanisms:
             variance = float(mechanism.noise.variance.upper)
             if isinstance(mechanism.noise, DiscreteGaussian):
                 variance = float(mechanism.noise.sigma_squared)
-            found.append(max(variance, _LEAST_VARIANCE))
-        return found
+            variances.append(max(variance, _LEAST_VARIANCE))
+        return variances
 
     @property
     def precisions(self) -> tuple[float, ...]:

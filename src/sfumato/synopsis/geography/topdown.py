@@ -114,7 +114,7 @@ class TopDown:
         axes = design.detail(level)
         parents = by_axes(above, before, axes)
         totals = self._shared(level, _totals(squares), _totals(parents))
-        found = np.empty(squares.shape, np.int64)
+        cells = np.empty(squares.shape, np.int64)
         for first, last in _chunks(design, level):
             groups, rows = _groups(design, level, first, last)
             part = parents[first:last]
@@ -124,8 +124,8 @@ class TopDown:
                 part[groups.of],
                 totals[rows],
             )
-            found[rows] = self._divided(level, filled, part, totals[rows], groups)
-        return found
+            cells[rows] = self._divided(level, filled, part, totals[rows], groups)
+        return cells
 
     def _divided(
         self,
@@ -209,14 +209,14 @@ class TopDown:
 
 def least_totals(design: Design, public: PublicTotals) -> tuple[Integers, ...]:
     """The least total of each area: its own if it is public, else that of its children."""
-    found: list[Integers] = []
+    totals: list[Integers] = []
     for level in range(design.tree.levels - 1, -1, -1):
         least = np.zeros(design.tree.sizes[level], np.int64)
-        if found:
-            least = design.tree.gathered(level, found[-1])
+        if totals:
+            least = design.tree.gathered(level, totals[-1])
         stated = public.totals[level].astype(np.int64)
-        found.append(np.where(public.known[level], stated, least))
-    return tuple(found[::-1])
+        totals.append(np.where(public.known[level], stated, least))
+    return tuple(totals[::-1])
 
 
 def _whole_of(
@@ -226,14 +226,14 @@ def _whole_of(
     free: Mask,
 ) -> Integers:
     """``whole_groups`` of the areas that are free to move; 0 for the others."""
-    found = np.zeros(len(near), np.int64)
+    whole = np.zeros(len(near), np.int64)
     if free.all():
         return whole_groups(near, totals, groups)
     group = groups.of[free]
-    kept, start = np.unique(group, return_index=True)
-    inside = Groups(start, np.searchsorted(kept, group))
-    found[free] = whole_groups(near[free], totals[kept], inside)
-    return found
+    groups_inside, start = np.unique(group, return_index=True)
+    inside = Groups(start, np.searchsorted(groups_inside, group))
+    whole[free] = whole_groups(near[free], totals[groups_inside], inside)
+    return whole
 
 
 def _totals(tables: Numbers) -> Numbers:
@@ -272,7 +272,7 @@ def _cells_of(
 def _independent(squares: Floats, axes: Axes) -> Floats:
     """Tables with the totals of these by each one axis, in which the axes are independent."""
     whole = np.maximum(_totals(squares), 1.0)
-    found = whole.reshape(-1, *[1] * len(axes))
+    cells = whole.reshape(-1, *[1] * len(axes))
     for place, _ in enumerate(axes, start=1):
         others = tuple(other for other in range(1, len(axes) + 1) if other != place)
         single = np.maximum(squares.sum(axis=others, keepdims=True), 0.0)
@@ -284,8 +284,8 @@ def _independent(squares: Floats, axes: Axes) -> Floats:
             out=np.full_like(single, 1 / size),
             where=total > 0,
         )
-        found = found * share
-    return found
+        cells = cells * share
+    return cells
 
 
 def _completed(

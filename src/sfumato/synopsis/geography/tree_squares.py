@@ -77,14 +77,14 @@ class TreeSquares:
         upward: list[Floats] = []
         lowest = measured[-1]
         assert lowest is not None, "the last level is measured"
-        found = lowest
+        upward_estimate = lowest
         children: list[Floats] = []
         for level in range(self.tree.levels - 2, -1, -1):
-            upward.append(found)
-            total = self.tree.gathered(level, found)
+            upward.append(upward_estimate)
+            total = self.tree.gathered(level, upward_estimate)
             children.append(total)
-            found = self._joined(level, measured[level], total)
-        upward.append(found)
+            upward_estimate = self._joined(level, measured[level], total)
+        upward.append(upward_estimate)
         return self._downward(upward[::-1], children[::-1])
 
     def _joined(
@@ -119,10 +119,10 @@ class TreeSquares:
 
 def _inverse(variance: Floats) -> Floats:
     """One over each number; 0 for 0."""
-    found: Floats = np.divide(
+    inverse: Floats = np.divide(
         1.0,
         variance,
         out=np.zeros_like(variance),
         where=variance > 0,
     )
-    return found
+    return inverse

@@ -117,14 +117,14 @@ class ChoiceOracle(ABC, Generic[P]):
 
     def tally(self, payloads: Payloads) -> Integers:
         """For each part the number of its reports, and its tally, one after the other."""
-        found = []
+        sums = []
         for place, part in enumerate(self.parts):
             rows = payloads[payloads[:, 0] == place]
             end = 1 + part.size
             report = np.ascontiguousarray(rows[:, 1:end])
-            found.append(np.array([len(rows)], np.int64))
-            found.append(part.tally(report))
-        return np.concatenate(found)
+            sums.append(np.array([len(rows)], np.int64))
+            sums.append(part.tally(report))
+        return np.concatenate(sums)
 
     def split(self, tally: Integers) -> list[tuple[int, Integers]]:
         """For each part the number of its reports, and how many support each of its values."""
@@ -133,10 +133,10 @@ class ChoiceOracle(ABC, Generic[P]):
 
     def pieces(self, tally: Integers) -> list[tuple[int, Integers]]:
         """For each part the number of its reports, and its tally."""
-        found = []
+        pieces = []
         start = 0
         for part in self.parts:
             first = start + 1
             start = first + part.cells
-            found.append((int(tally[first - 1]), tally[first:start]))
-        return found
+            pieces.append((int(tally[first - 1]), tally[first:start]))
+        return pieces

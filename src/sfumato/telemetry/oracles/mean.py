@@ -160,16 +160,16 @@ class MeanOracle:
     def readings(self) -> list[Fraction]:
         """What each report says of its number as a share of the range, unbiased, by its cell."""
         rise = self.high - self.low
-        found = [Fraction(-self.low, rise), Fraction(WHOLE - self.low, rise)]
+        readings = [Fraction(-self.low, rise), Fraction(WHOLE - self.low, rise)]
         if not self.share:
-            return found
+            return readings
         whole = Fraction(self.far * self.places * (self.places - 1), 2)
         slope = (self.near - self.far) * self.window
         middle = Fraction(self.window - 1, 2)
         for place in range(self.places):
             number = (place * WHOLE - whole) / slope - middle
-            found.append(number / self._moves)
-        return found
+            readings.append(number / self._moves)
+        return readings
 
     def variances(self) -> Floats:
         """The variance of one report for each number, in squared shares of the range."""

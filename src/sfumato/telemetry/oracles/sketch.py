@@ -189,7 +189,7 @@ class SketchOracle:
         """How many reports support each text, of the supports of the buckets (``split``)."""
         first, second, shift = self._hashes()
         flat = np.ascontiguousarray(buckets).ravel()
-        found = np.zeros(len(values), np.int64)
+        support = np.zeros(len(values), np.int64)
         right = np.uint64(64 - self._bits)
         for start in range(0, len(values), _BLOCK):
             part = values[start : start + _BLOCK]
@@ -198,8 +198,8 @@ class SketchOracle:
             for row in range(self.rows):
                 mixed = first[row] * upper + second[row] * lower + shift[row]
                 sums += flat[(mixed >> right) + np.uint64(row * self.part.values)]
-            found[start : start + _BLOCK] = sums
-        return found
+            support[start : start + _BLOCK] = sums
+        return support
 
 
 def hash_of(value: int, row: int) -> int:

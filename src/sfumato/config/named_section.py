@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sections that a command reads by itself: ``[census.NAME]``, ``[models.NAME]`` and others."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sfumato.config.near_names import near
+from sfumato.config.toml_file import read_toml
+from sfumato.errors import InvalidConfig, shown
+
+NO_FILE = "Write a sfumato.toml, or name another with -c."
+EXAMPLES = "docs/query.md has a whole example, docs/cli.md one of each section."
+
+
+def read_section(path: str | Path, section: str) -> dict[str, Mapping[str, Any]]:
+    """Returns the tables of a section by name: all ``[census.NAME]``, say.
+
+    Raises:
+        InvalidConfig: there is no such file or section, or it is not TOML.
+    """
+    form = read_toml(path, NO_FILE)
+    if section not in form:
+        raise InvalidConfig(f"The file has no [{section}].", remedy=EXAMPLES)
+    named = require_table(form[section], section)
+    return {name: require_table(form, f"{section}.{name}") for name, form in named.items()}
+
+
+def choose_section(
+    path: str | Path, section: str, name: str | None
+) -> tuple[str, Mapping[str, Any]]:
+    """Returns the name and the form of a table of a section; the only one if no name is given.
+
+    Raises:
+        InvalidConfig: there is none of this name, or several and none is named.
+    """
+    declared = read_section(path, section)
+    if name is None and len(declared) == 1:
+        (name,) = declared
+    if name is None:
+        raise InvalidConfig(
+            f"{len(declared)} tables [{section}.NAME] in {shown(path)}, and none is named.",
+            allowed=", ".join(declared),
+        )
+    if name not in declared:
+        raise InvalidConfig(
+            f"No [{section}.{name}] in {shown(path)}.",
+            allowed=", ".join(declared) or f"[{section}.NAME]",
+            remedy=near(name, declared),
+        )
+    return name, declared[name]
+
+
+def require_table(form: object, place: str) -> Mapping[str, Any]:
+    """Returns the argument if it is a table of TOML (else InvalidConfig)."""
+    if not isinstance(form, Mapping):
+        raise InvalidConfig(f"{place} is not a table of TOML.")
+    return form
