@@ -89,6 +89,32 @@ def test_a_fit_goes_on_from_potentials():
     assert np.allclose(again.marginal((0, 2)), whole.marginal((0, 2)), rtol=1e-6)
 
 
+def test_potentials_and_marginals_of_many_cliques_are_those_of_plain_sums():
+    """Pairs, triples and single columns, several of them in each clique, in no order."""
+    random, sizes = np.random.default_rng(4), (5, 6, 2, 7, 3, 4)
+    cliques = [(1, 3), (0, 1, 2), (0,), (0, 3), (1, 2), (3,), (4, 5), (0, 2), (2, 3), (4,)]
+    seen = []
+    for columns in (*cliques, (0, 1)):
+        counts = random.uniform(1, 9, [sizes[each] for each in columns])
+        seen.append(Measurement(columns, counts, np.full(counts.shape, 0.5)))
+    tree = JunctionTree.over(sizes, [each.columns for each in seen])
+    target = estimate._Target(tree, seen, 50.0, tree.summed([((0,), random.normal(size=5))]))
+    potentials = [random.normal(size=each.counts.shape) for each in seen]
+    logarithms = tree.summed([(one.columns, p) for one, p in zip(seen, potentials, strict=True)])
+    whole = [one + other for one, other in zip(logarithms, target.fixed, strict=True)]
+    found = target.marginals(potentials)
+    for one, other in zip(found, tree.marginals(whole, 50.0), strict=True):
+        assert np.allclose(one, other, rtol=1e-9)
+    loss, slopes = target.residual(found)
+    lost = 0.0
+    for each, slope in zip(seen, slopes, strict=True):
+        home = tree.home(each.columns)
+        model = found[home].sum(axis=tree.others(home, each.columns))
+        lost += 0.5 * np.square((model - each.counts) / 0.5).sum()
+        assert np.allclose(slope, (model - each.counts) / (model + 50), rtol=1e-9)
+    assert np.isclose(loss, lost)
+
+
 class Uphill:
     """A target whose direction never lowers the residual."""
 

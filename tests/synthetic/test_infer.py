@@ -12,10 +12,12 @@ import sfumato as sf
 from sfumato import synthetic as sy
 from sfumato.errors import WrongUse
 from sfumato.query.allowance import allowance
+from sfumato.synthetic import infer
 from sfumato.synthetic.fit import _fit_task
-from sfumato.synthetic.infer import combine, copied, interval
+from sfumato.synthetic.fitting import whole_fit
+from sfumato.synthetic.infer import combine, copied, interval, with_noise
 from sfumato.synthetic.model import TableModel
-from tests.synthetic.towns import session
+from tests.synthetic.towns import session, town
 
 
 def test_copies_of_a_count_spread_as_its_noise(tmp_path):
@@ -36,6 +38,48 @@ def test_copies_of_a_count_spread_as_its_noise(tmp_path):
             found.append(copy.base.measured[rich].counts[0])
         # the variance of 200 draws is within 40% of its mean, but for a chance below 1e-5
         assert np.var(found) == pytest.approx(base.sigma[0] ** 2, rel=0.4)
+
+
+class Drawn:
+    """A mechanism, its law and a base at once: draws are 0, 4, 8 and so on; 4 to a row."""
+
+    refinement = 4
+
+    def __init__(self):
+        self.noise, self.draws = self, []
+
+    def sample(self, size):
+        self.draws.append(size)
+        return 4 * np.arange(size)
+
+
+def test_the_noise_of_all_tables_of_a_copy_is_drawn_at_once():
+    drawn = Drawn()
+    tables = [np.array([10.0, 20.0]), np.full((2, 2), 100.0)]
+    first, second = with_noise(drawn, drawn, tables)
+    assert first.tolist() == [10, 21] and second.tolist() == [[102, 103], [104, 105]]
+    assert drawn.draws == [6]
+
+
+def test_a_copy_is_fitted_from_nothing(tmp_path, monkeypatch):
+    """As the model was: begun at the model, a fit stops early, and copies spread too little."""
+    with session(tmp_path, town(500)) as opened:
+        model = sy.fit(opened, "people", rho="0.05")
+    base, pairs, given = model.released.base, model.released.pairs, []
+
+    def recorded(*measured):
+        given.append(measured)
+        return whole_fit(*measured)
+
+    monkeypatch.setattr(infer, "whole_fit", recorded)
+    copy = copied(base, pairs, model.fitted)
+    ((noisy, again, _),) = given
+    assert noisy is copy.base
+    for one, other in zip(pairs, again, strict=True):
+        assert one.columns == other.columns and (one.counts != other.counts).any()
+    found = whole_fit(noisy, again)
+    for one, other in zip(copy.fitted.marginals, found.marginals, strict=True):
+        assert np.allclose(one, other, rtol=1e-9)
 
 
 def test_combined_estimates_follow_the_rule():

@@ -107,6 +107,13 @@ def test_what_was_not_synthesised_is_not_answered(model):
         model.query("SELECT * FROM people")
 
 
+def test_a_statement_without_an_answer_makes_no_copies(model, monkeypatch):
+    monkeypatch.setattr(model, "_copied", lambda copies: pytest.fail("copies were made"))
+    for sql in ("SELECT AVG(age) AS a FROM people GROUP BY job", "SELECT COUNT(shoe) FROM people"):
+        with pytest.raises(sf.SfumatoError):
+            model.query(sql)
+
+
 def test_copies_differ_and_are_made_once(model):
     one, other = model.samples(2)
     assert not one["people"].equals(other["people"])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """SQL on released rows."""
 
+import duckdb
 import pyarrow as pa
 import pytest
 
@@ -17,15 +18,24 @@ SQL = "SELECT AVG(age) AS a, sex FROM people GROUP BY sex ORDER BY sex"
 
 def test_results_by_the_keys_of_their_groups():
     assert keys_of(SQL, DECLARED) == [1]
-    found = by_key(answered(SQL, {"people": ROWS}), [1])
-    assert found == {("F",): [1.0], ("M",): [2.0]}
+    (found,) = answered(SQL, [{"people": ROWS}])
+    assert by_key(found, [1]) == {("F",): [1.0], ("M",): [2.0]}
+
+
+def test_samples_are_answered_one_after_the_other_in_one_connection(monkeypatch):
+    opened, connect = [], duckdb.connect
+    monkeypatch.setattr(duckdb, "connect", lambda **options: opened.append(1) or connect(**options))
+    samples = [{"people": ROWS.slice(0, rows)} for rows in (3, 1, 2)]
+    found = list(answered("SELECT COUNT(*) AS n FROM people", iter(samples)))
+    assert [each["n"].to_pylist() for each in found] == [[3], [1], [2]]
+    assert len(opened) == 1
 
 
 def test_groups_that_look_the_same_are_refused():
     hidden = "SELECT AVG(age) AS a FROM people GROUP BY sex"
     assert keys_of(hidden, DECLARED) == []
     with pytest.raises(UnsupportedSql, match="tell apart"):
-        by_key(answered(hidden, {"people": ROWS}), [])
+        by_key(*answered(hidden, [{"people": ROWS}]), [])
 
 
 def test_statements_that_no_session_answers_are_refused():
@@ -37,4 +47,4 @@ def test_statements_that_no_session_answers_are_refused():
 def test_files_are_out_of_reach(tmp_path):
     (tmp_path / "x.csv").write_text("a\n1\n")
     with pytest.raises(UnsupportedSql):
-        answered(f"SELECT COUNT(*) FROM '{tmp_path}/x.csv'", {"people": ROWS})
+        list(answered(f"SELECT COUNT(*) FROM '{tmp_path}/x.csv'", [{"people": ROWS}]))

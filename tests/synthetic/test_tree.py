@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.synthetic.tree import JunctionTree, cells_of
+from sfumato.synthetic.tree import JunctionTree, cells_of, summed_over
 
 SIZES = (2, 3, 2, 4, 2)
 PAIRS = st.lists(
@@ -110,3 +110,15 @@ def eliminated(pairs, order):
     largest = [each for each in cliques if not any(each < other for other in cliques)]
     unique = {frozenset(each) for each in largest}
     return sum(math.prod(SIZES[at] for at in each) for each in unique)
+
+
+@pytest.mark.parametrize("sizes", [(2, 3, 4), (5, 2, 6, 7, 8), (1,) * 39 + (40, 50)])
+def test_sums_over_columns_are_those_of_numpy(sizes):
+    columns = tuple(range(3, 3 + len(sizes)))
+    table = np.random.default_rng(2).uniform(size=sizes)
+    last = len(sizes) - 1
+    for kept in ((), (0,), (last,), (0, last), (1, last), tuple(range(last))):
+        others = tuple(at for at in range(len(sizes)) if at not in kept)
+        found = summed_over(table, columns, tuple(columns[at] for at in kept))
+        assert np.allclose(found, table.sum(axis=others), rtol=1e-12)
+    assert summed_over(table, columns, columns) is table

@@ -9,13 +9,13 @@ discrepancy principle).
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Protocol
 
 import numpy as np
 
 from sfumato.synthetic.schema import Floats
-from sfumato.synthetic.tree import Clique, JunctionTree, Part, Tables
+from sfumato.synthetic.tree import Clique, JunctionTree, Part, Tables, summed_over
 
 # The share of the expected squared residual at which a fit stops.
 _EXPLAINED = 0.75
@@ -62,8 +62,7 @@ class Fitted:
         [4.0, 6.0]
         """
         home = self.tree.home(columns)
-        found: Floats = self.marginals[home].sum(axis=self.tree.others(home, columns))
-        return found
+        return self.tree.projected(home, columns, self.marginals[home]).copy()
 
     def rooted(self, columns: Clique) -> "Fitted":
         """The same distribution on a tree whose first clique has some columns of one clique.
@@ -189,20 +188,66 @@ class _Target:
         """The clique of each measurement."""
         return [self.tree.home(each.columns) for each in self.measurements]
 
+    @cached_property
+    def _levels(self) -> list["_Level"]:
+        """The measurements by clique and first column, the last such column first."""
+        columns = [each.columns for each in self.measurements]
+        order = sorted(range(len(columns)), key=lambda at: columns[at][-1:])
+        order.sort(key=lambda at: columns[at][:1], reverse=True)
+        levels: dict[tuple[int, Clique], _Level] = {}
+        for at in order:
+            home, first, last = self.homes[at], columns[at][:1], columns[at][-1:]
+            after = tuple(each for each in self.tree.cliques[home] if (each,) >= first)
+            level = levels.setdefault((home, first), _Level(home, after, []))
+            level.places.append((at, tuple(each for each in after if (each,) <= last)))
+        return [*levels.values()]
+
     def marginals(self, potentials: Sequence[Floats]) -> Tables:
         """The marginals of the cliques, for one potential for each measurement."""
+        added: dict[int, Floats] = {}
+        for level in self._levels:
+            parts, home = [], level.home
+            for at, _ in level.places:
+                columns = self.measurements[at].columns
+                parts.append(self.tree.spread(home, columns, potentials[at]))
+            one = reduce(np.add, parts)
+            added[home] = one + added[home] if home in added else one
         tables = list(self.fixed)
-        parts = zip(self.measurements, self.homes, potentials, strict=True)
-        for each, home, potential in parts:
-            tables[home] = tables[home] + self.tree.spread(home, each.columns, potential)
+        for home, whole in added.items():
+            tables[home] = tables[home] + whole
         return self.tree.marginals(tables, self.total)
 
     def residual(self, marginals: Tables) -> tuple[float, list[Floats]]:
         """How far the marginals are from the measurements, and where each potential falls."""
         loss, slopes = 0.0, []
-        for each, home in zip(self.measurements, self.homes, strict=True):
-            others = self.tree.others(home, each.columns)
-            lost, slope = compared(marginals[home].sum(axis=others), each)
+        for seen, model in zip(self.measurements, self._models(marginals), strict=True):
+            lost, slope = compared(model, seen)
             loss += lost
             slopes.append(slope)
         return loss, slopes
+
+    def _models(self, marginals: Tables) -> list[Floats]:
+        """The marginal of each measurement."""
+        models: list[Floats] = [np.empty(0)] * len(self.measurements)
+        tables = [*zip(marginals, self.tree.cliques, strict=True)]
+        for level in reversed(self._levels):
+            table, columns = summed_over(*tables[level.home], level.columns), level.columns
+            tables[level.home] = table, columns
+            for at, kept in reversed(level.places):
+                table, columns = summed_over(table, columns, kept), kept
+                models[at] = summed_over(table, columns, self.measurements[at].columns)
+        return models
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """The measurements of one clique with one first column, and the columns from this one on.
+
+    ``places`` are those of the measurements by their last column, with the columns up to it.
+    Potentials are added in the order of levels and places: most while the table of their sum is
+    small. In the reverse order, most marginals are summed from a small table.
+    """
+
+    home: int
+    columns: Clique
+    places: list[tuple[int, Clique]]

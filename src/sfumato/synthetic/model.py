@@ -162,13 +162,12 @@ class Model(ABC):
         """
         keys = keys_of(sql, self.declarations)
         columns = columns_read(sql, self.declarations)
-        table = answered(sql, self._columns(self.sampler, columns))
-        others = []
-        for copy in self._copied(_require_copies(copies)):
-            others.append(by_key(answered(sql, self._columns(copy, columns)), keys))
+        answers = answered(sql, self._drawn(columns, copies))
+        table = next(answers)
+        groups = list(by_key(table, keys))
+        others = [by_key(each, keys) for each in answers]
         names, values = [], []
         numbers = iter(range(table.num_columns - len(keys)))
-        groups = list(by_key(table, keys))
         for at, name in enumerate(table.column_names):
             names.append(name)
             values.append(table.column(at))
@@ -287,13 +286,18 @@ class Model(ABC):
             self._copies.append(self.copied())
         return self._copies[:copies]
 
-    def _columns(
+    def _drawn(
         self,
-        sampler: Sampler,
         columns: Mapping[str, Collection[str]],
-    ) -> dict[str, pa.Table]:
-        """Rows of the tables with the columns that a question reads."""
-        return sampler.some_columns(require_rows(sampler.rows), Dice(), columns)
+        copies: int,
+    ) -> Iterator[dict[str, pa.Table]]:
+        """Rows of the model, then of so many copies, with the columns that a question reads.
+
+        Copies are made when they are first needed: none where the model gives no answer.
+        """
+        yield self.sampler.some_columns(require_rows(self.rows), Dice(), columns)
+        for copy in self._copied(_require_copies(copies)):
+            yield copy.some_columns(require_rows(copy.rows), Dice(), columns)
 
     def _sampled(
         self,

@@ -19,7 +19,7 @@ from sfumato.synthetic.drawing import Drawing
 from sfumato.synthetic.estimate import Estimator, Fitted, Measurement
 from sfumato.synthetic.export import Part
 from sfumato.synthetic.fitting import Base, whole_fit
-from sfumato.synthetic.infer import copied, noise
+from sfumato.synthetic.infer import copied, with_noise
 from sfumato.synthetic.model import Model
 from sfumato.synthetic.quality import quality
 from sfumato.synthetic.relational import Child, Family
@@ -245,19 +245,21 @@ def _measured_again(
     base, own = model.base, model.own
     rows = model.drawn(parents.cells, Dice())
     weights = model.weights(rows)
-    singles = []
+    listed = []
     for place in range(own):
-        merging, listed = base.merges[place], base.weights(place) + 1e-9
+        merging, known = base.merges[place], base.weights(place) + 1e-9
         blocks = list(merging.blocks)
-        share = listed / merging.merged(listed)[blocks]
-        expected = np.bincount(rows[:, place], weights, merging.size)[blocks] * share
-        singles.append(expected + noise(base, base.noises.single, expected.shape))
+        share = known / merging.merged(known)[blocks]
+        listed.append(np.bincount(rows[:, place], weights, merging.size)[blocks] * share)
+    singles = with_noise(base, base.noises.single, listed)
     others = base.singles[own + len(parent.singles) :]
-    pairs = []
+    expected: list[Floats] = []
     for each in model.pairs:
         flat = np.ravel_multi_index(rows[:, each.columns].T, each.counts.shape)
-        whole = np.bincount(flat, weights, each.counts.size).reshape(each.counts.shape)
-        pairs.append(replace(each, counts=whole + noise(base, base.noises.chosen, whole.shape)))
+        whole = np.bincount(flat, weights, each.counts.size).astype(np.float64)
+        expected.append(whole.reshape(each.counts.shape))
+    counts = with_noise(base, base.noises.chosen, expected) if expected else ()
+    pairs = [replace(one, counts=new) for one, new in zip(model.pairs, counts, strict=True)]
     return replace(base, singles=(*singles, *parent.singles, *others)), pairs
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from string import ascii_letters
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -26,6 +27,8 @@ Part: TypeAlias = tuple[Clique, Floats]
 Truths: TypeAlias = npt.NDArray[np.bool_]
 
 _TINY = 1e-300
+# Tables of so many cells, and of at most so many axes, are summed by einsum.
+_LARGE, _MOST_AXES = 1000, 32
 
 
 def _triangulate(sizes: Sequence[int], cliques: Iterable[Clique]) -> list[Clique]:
@@ -98,6 +101,27 @@ def cells_of(sizes: Sequence[int], cliques: Iterable[Clique]) -> int:
     for clique in _triangulate(sizes, cliques):
         total += math.prod(sizes[each] for each in clique)
     return total
+
+
+def summed_over(table: Floats, columns: Clique, kept: Clique) -> Floats:
+    """The sums of a table over all its columns but some, in their ascending order; the table
+    itself where all are kept.
+
+    ``einsum`` takes a third of the time of ``sum`` where a large table has short axes.
+
+    >>> summed_over(np.array([[1.0, 2.0], [3.0, 4.0]]), (5, 7), (7,)).tolist()
+    [4.0, 6.0]
+    """
+    if kept == columns:
+        return table
+    sums: Floats
+    if table.size < _LARGE or table.ndim > _MOST_AXES:
+        sums = table.sum(axis=tuple(at for at, each in enumerate(columns) if each not in kept))
+    else:
+        axes = ascii_letters[: table.ndim]
+        left = [axis for axis, each in zip(axes, columns, strict=True) if each in kept]
+        sums = np.einsum(f"{axes}->{''.join(left)}", table)
+    return sums
 
 
 @dataclass(frozen=True)
@@ -249,6 +273,10 @@ class JunctionTree:
                 shape[at] = self.sizes[each]
         return table.reshape(shape)
 
+    def projected(self, place: int, columns: Clique, table: Floats) -> Floats:
+        """The sums of a clique's table over all columns but some, in their ascending order."""
+        return summed_over(table, self.cliques[place], columns)
+
     def marginals(self, potentials: Tables, total: float) -> Tables:
         """The marginals of the cliques of the distribution whose logarithm is the sum of the
         potentials, scaled to a total.
@@ -269,14 +297,13 @@ class JunctionTree:
         for place in range(1, len(tables)):
             exponentials, have = scaled[len(tables) - 1 - place]
             parent, separator = self.parents[place], self.separators[place]
-            wanted = marginals[parent].sum(axis=self.others(parent, separator))
+            wanted = self.projected(parent, separator, marginals[parent])
             share = wanted / np.maximum(have, _TINY)
-            marginals.append(exponentials * self.spread(place, separator, share))
+            exponentials *= self.spread(place, separator, share)
+            marginals.append(exponentials)
         return marginals
 
     def _message_upward(self, place: int, table: Floats) -> tuple[Floats, Floats]:
         """The exponentials of a table, scaled to at most 1, and their sums over the separator."""
         exponentials = np.exp(table - table.max())
-        others = self.others(place, self.separators[place])
-        sums: Floats = exponentials.sum(axis=others)
-        return exponentials, sums
+        return exponentials, self.projected(place, self.separators[place], exponentials)
