@@ -259,9 +259,14 @@ def main(commits: list[str]) -> int:
             else Path(path).read_text(encoding="utf-8")
         )
 
-    paths = git("diff", "--name-only", *commits, "--", "*.py").split()
+    def changed(kind: str) -> list[str]:
+        wanted = ("--name-only", "--no-renames", f"--diff-filter={kind}")
+        return git("diff", *wanted, *commits, "--", "*.py").split()
+
+    paths = changed("M")
     files = {path: (git("show", f"{commits[0]}:{path}"), text(path)) for path in paths}
-    found = problems(files, frozen_names())
+    found = [f"{path}: the file came or went" for path in changed("m")]
+    found += problems(files, frozen_names())
     print("\n".join(found) or f"{len(files)} files differ in names alone")
     return 1 if found else 0
 
