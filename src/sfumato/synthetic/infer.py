@@ -50,7 +50,7 @@ def copied(
     counts = with_noise(base, base.noises.chosen, expected) if pairs else ()
     again = [replace(one, counts=new) for one, new in zip(pairs, counts, strict=True)]
     # from nothing, as the model was: a fit that began at the model would stop when it had followed
-    # the noise a little, and the copies would spread by a quarter to nine tenths of what they do
+    # the noise a little, and the copies would spread by a fifth to nine tenths of what they do
     return Copy(noisy, whole_fit(noisy, again, estimator))
 
 
@@ -60,7 +60,7 @@ def with_noise(
     tables: Sequence[Floats],
 ) -> tuple[Floats, ...]:
     """Tables of rows with noise of the very law that was drawn: all at once, since few draws at a
-    time take ten times as long each.
+    time take a hundred times as long each.
     """
     sizes = [table.size for table in tables]
     drawn = mechanism.noise.sample(sum(sizes)) / base.refinement
