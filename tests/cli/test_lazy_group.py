@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from sfumato.cli.lazy_group import LazyGroup
+from sfumato.cli.main import sfumato
 
 HERE = "tests.cli.lazy_command"
 
@@ -28,6 +29,12 @@ def test_help_lists_sections_and_imports_nothing(group: LazyGroup) -> None:
 def test_a_command_is_imported_and_run(group: LazyGroup) -> None:
     ran = CliRunner().invoke(group, ["spell", "mist"])
     assert (ran.exit_code, ran.output) == (0, "m i s t\n")
+
+
+def test_the_help_of_a_group_below_another_names_both_in_every_language() -> None:
+    for language in ("en", "zh"):
+        shown = CliRunner().invoke(sfumato, ["--language", language, "demo", "--help"]).output
+        assert "sfumato demo" in shown.splitlines()[0]
 
 
 def test_a_wrong_name_is_answered_with_the_near_one(group: LazyGroup) -> None:

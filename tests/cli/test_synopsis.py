@@ -44,6 +44,12 @@ def test_a_synopsis_is_planned_measured_and_asked(shell):
     assert not (shell.folder / "ledger.db").exists()
     first = shell.run("synopsis", "measure", "both", "--output", "both.json")
     assert first.code == 0
+    # another dataset of the same ledger has no account, and gets none
+    text = (shell.folder / "sfumato.toml").read_text()
+    (shell.folder / "other.toml").write_text(text.replace('dataset = "shop"', 'dataset = "other"'))
+    other = shell.run("synopsis", "plan", "both", "-c", "other.toml")
+    assert other.code == 0 and "left now" not in other.out
+    assert "other" not in shell.run("ledger", "accounts").out
     left = shell.run("synopsis", "plan", "both").out
     assert "left now    pure gate closed, rho" in left and "left after  pure gate closed" in left
     again = shell.run("synopsis", "measure", "both", "--output", "both.json")

@@ -51,6 +51,8 @@ def test_both_forms_say_the_same(tmp_path: Path, name: str, text: str) -> None:
         ("l.csv", "purpose,epsilon\na,1\na,2\n", "named before"),
         ("l.csv", 'purpose,epsilon\n"a,1\n', "cannot be read"),
         ("l.csv", "purpose,epsilon\na,-1\n", "epsilon"),
+        ("l.csv", "purpose,epsilon,delta\na,,1e-6\n", "a delta and no epsilon"),
+        ("l.toml", '[[account]]\npurpose = "a"\ndelta = "1e-6"', "a delta and no epsilon"),
     ],
 )
 def test_what_is_no_file_of_limits_is_refused(

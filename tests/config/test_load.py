@@ -330,6 +330,10 @@ WRONG = {
     ),
     "an unknown relation": ({"dataset": 'dataset = "d"\nrelation = "swap"'}, "relation = 'swap'"),
     "a relation that is a list": ({"dataset": 'dataset = "d"\nrelation = []'}, "relation ="),
+    "a version whose zero would be lost": (
+        {"dataset": 'dataset = "d"\nversion = 1.10'},
+        "version =",
+    ),
     "no TOML": ({"dataset": "dataset = "}, "is not TOML"),
 }
 

@@ -111,6 +111,8 @@ def test_other_files_of_counts_are_refused(tmp_path, counts):
     [
         'table = "p"\npublic = 3',
         'table = "p"\npublic = [{columns = "sex"}]',
+        'table = "p"\npublic = [{columns = 5, counts = 5}]',
+        'table = "p"\ndetermines = [{column = "job", other = "pay", values = 5}]',
         'table = "p"\nbins = 3',
         'table = "p"\nbins = {pay = {quintiles = 3}}',
         'shoe = 3\ntable = "people"',

@@ -75,6 +75,7 @@ def test_what_is_no_file_is_named(
     assert "hunter2" not in str(refused.value)
 
 
-def test_what_is_no_toml_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("written", ["[", "9" * 5000, "[" * 3000])
+def test_what_is_no_toml_is_named(tmp_path: Path, written: str) -> None:
     with pytest.raises(InvalidConfig, match=r"a\.toml' is not TOML: "):
-        parsed(tmp_path, "[")
+        parsed(tmp_path, written)

@@ -51,6 +51,17 @@ def test_what_no_gate_can_pay_is_too_little() -> None:
     assert lines[1] == "left after  too little epsilon (pure gate), too little rho (zCDP gate)"
 
 
+def test_a_charge_with_delta_says_what_is_left_of_delta() -> None:
+    # GATES has 1e-6 for events, in multiples of 1e-24
+    cost = Cost("0.5", "0.125", "4e-7", ()).charge
+    spent = Balance(GATES, Charge(0, 0, 2 * 10**17))
+    now, after = left_lines([spent, Balance(GATES)], cost)
+    assert now.endswith("(zCDP gate), delta 0.0000008")
+    assert after.endswith("(zCDP gate), delta 0.0000004")
+    _, after = left_lines([Balance(GATES, Charge(0, 0, 7 * 10**17))], cost)
+    assert after.endswith("rho 0.375 (zCDP gate), too little delta")
+
+
 def test_previews_of_a_session_say_it_until_it_is_closed(tmp_path: Path) -> None:
     table = sf.Table(pa.table({"a": [1, 2, 3]}), columns={"a": sf.Integer(0, 9)})
     with sf.connect(

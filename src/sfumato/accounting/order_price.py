@@ -88,8 +88,11 @@ def _has_cost(event: Event) -> bool:
 def certified_epsilon(event: Event, delta: Fraction) -> Fraction:
     """An epsilon at which a plan that is fixed in advance is proved to be (epsilon, delta)-DP.
 
-    It is that of its privacy curve; the best of runs without a pure loss has none, and is converted
-    from its Renyi divergences.
+    It is read from the privacy curve. A ``BestOf`` whose runs have no pure loss has no curve: there
+    it is converted from Renyi divergences.
+
+    Raises:
+        InvalidNumber: no finite epsilon is proved at delta.
     """
     from sfumato.accounting.curve import privacy_curve
     from sfumato.accounting.renyi import epsilon_from_renyi

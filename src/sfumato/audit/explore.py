@@ -81,7 +81,7 @@ class Tape:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The values of a distribution, likeliest first, with bounds of their masses."""
+    """The values of a distribution, likeliest first, with bounds of their masses in 2^-160."""
 
     values: tuple[int, ...]
     lows: tuple[int, ...]

@@ -25,8 +25,10 @@ _READERS: Mapping[str, Reader] = {
 def read_codebook(paths: Iterable[str]) -> dict[str, Entry]:
     """Returns what codebooks say of each column, as keys and values of ``sfumato.toml``.
 
+    A codebook is JSON (Frictionless, CSVW), DDI XML, CSV, .sav or .dta, by its ending.
+
     Raises:
-        WrongUse: a file of another kind, one that cannot be read, or two that contradict.
+        WrongUse: another ending, a file that cannot be read, or two that contradict.
     """
     described: dict[str, Entry] = {}
     for path in paths:

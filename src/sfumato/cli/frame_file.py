@@ -52,7 +52,11 @@ def write_rows(rows: pa.Table, path: str) -> None:
 
 
 def require_rows_file(path: str | None) -> None:
-    """Refuses an output of another ending."""
+    """Refuses an output that ends neither in .csv nor in .parquet; None passes.
+
+    Raises:
+        WrongUse: another ending.
+    """
     if path is not None and Path(path).suffix.lower() not in (_CSV, _PARQUET):
         raise WrongUse(f"{shown(path)} is no file of rows.", allowed=_ENDINGS)
 

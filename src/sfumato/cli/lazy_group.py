@@ -56,5 +56,5 @@ class LazyGroup(click.Group):
         made = localized(self)
         if made is self:
             return super().get_help(ctx)
-        with made.context_class(made, info_name=ctx.info_name) as other:
+        with made.context_class(made, parent=ctx.parent, info_name=ctx.info_name) as other:
             return click.Group.get_help(made, other)

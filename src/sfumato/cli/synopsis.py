@@ -2,13 +2,16 @@
 """``sfumato synopsis``: plan and measure a synopsis that the file declares, and ask it."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from sfumato.accounting.order_price import price
 from sfumato.cli.asking import Asking, asks
 from sfumato.cli.language import say
+from sfumato.cli.ledger import reading
 from sfumato.cli.options import (
     as_json,
     config,
@@ -20,9 +23,10 @@ from sfumato.cli.options import (
 from sfumato.cli.waiting import waiting
 from sfumato.config.load import read_declarations
 from sfumato.config.synopsis import read_synopsis
-from sfumato.errors import WrongUse, shown
+from sfumato.errors import SfumatoError, WrongUse, shown
+from sfumato.ledger.account_path import Scope
 from sfumato.privacy.event import Json
-from sfumato.query.left_after import left_now
+from sfumato.query.left_after import left_lines
 from sfumato.show.render import number, text_table
 from sfumato.synopsis.column import Synopsis
 from sfumato.synopsis.measure import measured
@@ -69,11 +73,15 @@ def plan_command(
     declarations = read_declarations(asking.config)
     planned = declared.planned(declarations.dataset, cost)
     say(repr(planned))
-    if not isinstance(declarations.ledger, Path) or declarations.ledger.exists():
-        # before the first question there is no account, and a plan makes none
-        with asking.session() as session:
-            charge = session.price(planned.task).charge
-            say("\n".join(left_now(session.balances, charge)))
+    # no account before the first question, and a plan makes none
+    with suppress(SfumatoError), reading(asking.config) as (ledger, _):
+        path = (
+            declarations.dataset.name,
+            asking.purpose or declarations.purpose,
+            asking.analyst or declarations.analyst,
+        )
+        charge = price(planned.task.event, ledger.orders(Scope(*path)))
+        say("\n".join(left_lines(ledger.balances(*path), charge)))
     if confidence is not None:
         bound = planned.error(confidence=confidence)
         say(f"all queries at once: +- {number(bound)} (confidence {confidence})")

@@ -35,7 +35,13 @@ def read_limits(path: str, dataset: str) -> dict[Scope, Budget | None]:
     limits: dict[Scope, Budget | None] = {}
     for count, form in enumerate(_forms(path), start=1):
         place = f"account {count} of {shown(path)}"
-        account = read(_stated(form), place, ACCOUNT)
+        stated = _stated(form)
+        account = read(stated, place, ACCOUNT)
+        if account["epsilon"] is None and "delta" in stated:
+            raise InvalidConfig(
+                f"{place} has a delta and no epsilon.",
+                remedy="State both; without either it has no limit of its own.",
+            )
         scope = Scope(dataset, account["purpose"], account["analyst"])
         if scope in limits:
             raise InvalidConfig(

@@ -47,6 +47,11 @@ def _relation(value: Any) -> Relation:
         raise only(", ".join(relation.value for relation in Relation)) from None
 
 
+def _version(value: object) -> str:
+    """Reads a text or a whole number; a decimal without quotes would lose its last zero."""
+    return str(value) if type(value) is int else text(value)
+
+
 BUDGET = (
     Key("epsilon", number, '"1"', "the most that all answers may cost: sfumato explain-epsilon 1"),
     Key(
@@ -61,7 +66,7 @@ BUDGET = (
 FILE = (
     Key("dataset", text, '"study-2026"', "its name in the ledger; it cannot change later"),
     Key("ledger", text, '"ledger.db"', "records what is spent; keep it, and back it up"),
-    Key("version", str, '"2"', "raise it when the content of the data changes", "1"),
+    Key("version", _version, '"2"', "raise it when the content of the data changes", "1"),
     Key("relation", _relation, '"replace-one"', "what neighbours differ by", Relation.ADD_REMOVE),
     Key("analyst", text, '"ann"', "who asks, if nobody else is named", OWNER),
     Key("purpose", text, '"research"', "what for, if nothing else is named", UNSTATED),

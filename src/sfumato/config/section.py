@@ -148,7 +148,7 @@ def whole(value: object) -> int:
 
 
 def flag(value: object) -> bool:
-    """Reads a truth value."""
+    """Reads true or false of TOML; refuses anything else, texts and 0 and 1 too."""
     if not isinstance(value, bool):
         raise only("true or false")
     return value

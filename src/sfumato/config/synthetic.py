@@ -123,7 +123,7 @@ def _constraints(name: str, form: Mapping[str, Any]) -> list[Constraint]:
         found += [implies(test, consequence) for test, consequence in form["implies"]]
         for each in form["determines"]:
             found.append(determines(each["column"], each["other"], each["values"]))
-    except (TypeError, ValueError, KeyError):
+    except (TypeError, ValueError, KeyError, AttributeError):
         raise InvalidConfig(
             f"The constraints of synthetic.{name}.",
             allowed='require = ["a <= b"], implies = [["age < 15", "income IS NULL"]], '
@@ -139,12 +139,16 @@ def _publics(path: str, name: str, form: Mapping[str, Any]) -> Iterator[Public]:
         if isinstance(each, str):
             yield public_counts(str(Path(path).parent / each))
             continue
+        wrong = InvalidConfig(
+            f"The public marginals of synthetic.{name}.",
+            allowed='public = [{columns = "sex", counts = {F = 52, M = 48}}, "census.csv"]',
+        )
         if not isinstance(each, Mapping) or set(each) != {"columns", "counts"}:
-            raise InvalidConfig(
-                f"The public marginals of synthetic.{name}.",
-                allowed='public = [{columns = "sex", counts = {F = 52, M = 48}}, "census.csv"]',
-            )
-        yield public(each["columns"], _listed(each["counts"]))
+            raise wrong
+        try:
+            yield public(each["columns"], _listed(each["counts"]))
+        except (TypeError, AttributeError):
+            raise wrong from None
 
 
 def _listed(counts: object) -> Any:

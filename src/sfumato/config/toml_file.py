@@ -35,7 +35,8 @@ def read_toml(path: str | Path, remedy: str = "Name another file.") -> dict[str,
         raise InvalidConfig(f"No file {shown(path)}.", remedy=remedy) from None
     except OSError as error:
         raise InvalidConfig(f"{shown(path)} cannot be read ({error.strerror}).") from None
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
+        # a syntax error, a number of thousands of digits, or lists in lists without end
         raise InvalidConfig(f"{shown(path)} is not TOML: {error}.") from None
 
 

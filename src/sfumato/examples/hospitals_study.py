@@ -71,7 +71,10 @@ def hospitals(paths: Mapping[str, Path]) -> dict[str, Table]:
 
 
 def visits(paths: Mapping[str, Path], unit: Unit) -> Table:
-    """Returns the declared table of visits, whose unit is the patient or the visit."""
+    """Returns the declared table of visits, whose unit is the patient or the visit.
+
+    ``paths`` are the files by table name; that of "visits" is read.
+    """
     return Table(
         paths["visits"],
         unit=unit,

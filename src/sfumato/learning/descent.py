@@ -88,7 +88,11 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Descent:
-    """The steps of a run of ``releases``; ``noise`` is their standard deviation in examples."""
+    """Gradient descent on noisy sums, of logistic regression or else of least squares.
+
+    The first of ``releases`` counts examples by coordinate and target; the others are gradients.
+    ``noise`` is their standard deviation, in examples. An example has ``features`` coordinates.
+    """
 
     features: int
     releases: int

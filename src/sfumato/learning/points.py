@@ -58,7 +58,9 @@ class Boxed(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """The bounds, in codes, of each number of a point.
+    """Maps codes from ``lower`` to ``upper`` to whole numbers from -STEPS to STEPS, clipped.
+
+    A row with a missing code becomes the middle, and is not ``known``.
 
     Guarantees:
         a point depends on its own row alone

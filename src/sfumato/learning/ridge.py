@@ -40,10 +40,11 @@ _SPECTRUM = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Ridge(Recipe[Model]):
-    """A linear regression of a number on lines and declared values, in one release.
+    """Least squares for a numeric label, in one release: a slope for each number, a weight for each
+    declared value.
 
-    Columns are as in ``LogisticRegression``. ``alpha`` is a ridge in examples; the noise adds its
-    own.
+    Columns are as in ``LogisticRegression``. ``alpha`` is the penalty of the weights, which weighs
+    as many examples; another one, which follows the noise, is added.
 
     >>> Ridge().alpha
     1.0

@@ -97,14 +97,16 @@ class Scatter(BoundedStatistic[Integers]):
 
     An offset from the center is scaled so that ``radius`` becomes ``length``, and cut at it.
     The upper triangle of the matrix, row by row: products times PRODUCT, squares times SQUARE. The
-    rows of a unit share its ``weight``. A row with a missing number adds nothing.
+    rows of a unit share its ``weight``. A row with a missing number adds nothing. ``places`` are
+    those of the numbers among the columns of the plan. The distance is proved in L2 alone.
 
     Guarantees:
         scatter moves by at most its proved distance
         a row with a missing number adds nothing to scatter
 
     Raises:
-        InvalidDeclaration: units of more than 1,024 rows, a radius that is none of ``radii``.
+        InvalidDeclaration: units of more than 1,024 rows, a radius that is none of
+            ``radii(box.width)``, a center outside the box, a length that is not from 32 to 1,024.
     """
 
     plan: BoundedRows

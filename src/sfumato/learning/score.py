@@ -175,7 +175,11 @@ def require_same(model: Scorable, examples: Examples) -> None:
 
 
 def require_columns(model: Scorable, examples: Examples) -> None:
-    """Refuses other features than those of the model."""
+    """Refuses examples whose features are not those of the model, in its order, declared alike.
+
+    Raises:
+        WrongUse: the first feature that differs, or their number.
+    """
     for mine, asked in zip(model.columns, examples.columns, strict=False):
         if mine != asked:
             raise WrongUse(

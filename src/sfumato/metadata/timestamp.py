@@ -161,9 +161,10 @@ class Timestamp(Coded):
 
 
 def parsed_moment(text: str) -> tuple[int, int | None] | None:
-    """Returns the local time in seconds since 1970 and the offset from UTC; None for other strings.
+    """The local time of an ISO 8601 date and time in seconds since 1970, and its offset from UTC.
 
-    Fractions of a second are dropped.
+    The offset is None where none is written. Fractions of a second are dropped. None for a string
+    that is no date and time.
 
     >>> parsed_moment("1970-01-02T00:00:01.9+01:00"), parsed_moment("1970-01-01 00:01")
     ((86401, 3600), (60, None))

@@ -55,7 +55,10 @@ class Rise(Protocol):
 
 
 class Curve(Protocol):
-    """A curve f with f(0) = 1 that falls to either side: an unnormalised distribution."""
+    """An unnormalised distribution f with f(0) = 1 that falls from 0 outward.
+
+    It is on both sides of 0 if ``two_sided``, and on 0, 1, 2, ... otherwise.
+    """
 
     def __hash__(self) -> int:
         """Equal curves have equal hashes, so that they share their cells."""
@@ -73,7 +76,7 @@ class Curve(Protocol):
 
     @property
     def fineness(self) -> int:
-        """The fastest number of blocks per width for many draws; no effect on the distribution."""
+        """The number of blocks per width that is fastest for many draws; the law stays."""
         ...
 
     def shift(self, fineness: int) -> int:
@@ -81,7 +84,7 @@ class Curve(Protocol):
         ...
 
     def blocks(self, shift: int) -> int:
-        """The number of blocks with a column, on each side."""
+        """The number of blocks on each side that the table covers; beyond them is the tail."""
         ...
 
     def ends(self, shift: int, blocks: int) -> tuple[Integers, Integers]:
@@ -89,7 +92,7 @@ class Curve(Protocol):
         ...
 
     def rise(self, shift: int, farthest: int) -> Rise:
-        """The rise of -ln f within a block, for d <= 2^shift and x <= farthest."""
+        """The rise of -ln f from x to x + d, for 0 <= d <= 2^shift and x <= farthest."""
         ...
 
     def bounds(self, x: int, precision: int) -> tuple[int, int]:

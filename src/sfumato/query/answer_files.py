@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of an answer as columns, with the ends of its intervals, for files and data frames."""
+"""The table of an answer as columns, with the ends of its intervals, for files and data frames.
+
+``Answer`` chooses the format; ``write`` writes any bytes.
+"""
 
 import csv
 import datetime

@@ -45,7 +45,9 @@ TWIN = Fraction(1, 5)
 
 
 def learning(table: str, name: str, dataset: Dataset) -> Question:
-    """The question that counts units by the size of their largest value of a column.
+    """The charged question that a clip is learnt from.
+
+    It counts units by the half-octave of their largest absolute value of a column.
 
     Args:
         table: the name of a table.

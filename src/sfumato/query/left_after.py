@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from sfumato.accounting.budget_gates import Charge
 from sfumato.errors import LedgerError
-from sfumato.ledger.balance import Balance, increments_text
+from sfumato.ledger.balance import Balance, delta_text, increments_text
 
 # The accounts that pay, as they are when a preview is shown.
 Balances: TypeAlias = Callable[[], Sequence[Balance]]
@@ -39,15 +39,15 @@ def left_lines(balances: Sequence[Balance], charge: Charge) -> list[str]:
     left after  epsilon 0.75 (pure gate), too little rho (zCDP gate)
     """
     after = [Balance(each.gates, each.spent, each.reserved + charge) for each in balances]
-    lines = [f"left now    {_left(balances)}", f"left after  {_left(after)}"]
+    lines = [f"left now    {_left(balances, charge)}", f"left after  {_left(after, charge)}"]
     was_open = all(each.taken.epsilon is not None for each in balances)
     if was_open and charge.epsilon is None:
         lines.append(CLOSES)
     return lines
 
 
-def _left(balances: Sequence[Balance]) -> str:
-    """What is left at each gate of accounts that all have to pay."""
+def _left(balances: Sequence[Balance], charge: Charge) -> str:
+    """What is left at each gate of accounts that all have to pay, and of delta if it is charged."""
     pure: list[int | None] = []
     for each in balances:
         taken = each.taken.epsilon
@@ -56,6 +56,10 @@ def _left(balances: Sequence[Balance]) -> str:
     if all(each.gates.rho is not None for each in balances):
         rho = [(each.gates.rho or 0) - each.taken.rho for each in balances]
         found.append(_gate("rho", "zCDP gate", rho))
+    if charge.delta:
+        # both gates need it
+        delta = min(each.gates.delta_events - each.taken.delta for each in balances)
+        found.append("too little delta" if delta < 0 else f"delta {delta_text(delta)}")
     return ", ".join(found)
 
 

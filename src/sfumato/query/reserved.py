@@ -105,7 +105,8 @@ class Reserved:
 
     The parts of a ``Composed`` are taken in their order, except that a ``Thresholded`` comes first,
     since it selects the groups that the other parts are about. A step is any whole part of the
-    event.
+    event. ``noise`` is what ``drawn`` returned: an entry for each additive or stream step, in
+    order, None where it is drawn later. After a refusal no step is left.
 
     Guarantees:
         only the next step of the reserved event can be taken

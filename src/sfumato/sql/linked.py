@@ -13,7 +13,10 @@ from sfumato.sql.tables import From
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """The rows that have a link, the declared table that it leads to, and the other tests."""
+    """A join along a declared link: the rows that have it, the table it leads to, and the link.
+
+    ``rest`` has the tests of ON besides link = key.
+    """
 
     child: From
     parent: From

@@ -67,9 +67,10 @@ def against(op: Comparison, ratio: Ratio, value: Fraction) -> Scalar:
 
 
 def between(op: Comparison, left: Number, right: Number) -> Scalar | None:
-    """Returns the test ``left op right``, where one is a quotient, by cross-multiplication.
+    """The exact test ``left op right``, where at least one is a quotient, by cross-multiplication.
 
-    None if the products may exceed 62 bits.
+    A negative divisor is allowed; a divisor of zero makes it NULL. None if the products may exceed
+    62 bits.
     """
     left_dividend, left_divisor = _fraction(left)
     right_dividend, right_divisor = _fraction(right)

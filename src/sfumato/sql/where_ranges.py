@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The values that an expression can have under WHERE, derived from the statement alone."""
+"""The values that an expression can have under WHERE, derived from the statement alone.
+
+A test is read in three ways: as a range (``narrowed``), as single codes (``left``), and at NULL
+(``never_null``). What none of them knows narrows nothing.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias

@@ -24,7 +24,8 @@ _LARGEST = 2**61
 class DenseLayer:
     """A matrix of integers: a diagonal, so that each cell is measured, above some more rows.
 
-    ``diagonal`` and ``rows`` are little-endian int32, so that layers compare by value.
+    ``diagonal`` and ``rows`` are little-endian int32, so that layers compare by value. It has the
+    attributes of a ``Layer``; ``halves`` is always False.
 
     Guarantees:
         the norm is the largest sum of absolute values of a column of the matrix that is applied

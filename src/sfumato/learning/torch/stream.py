@@ -149,6 +149,6 @@ def cycle_of(
     bands: int,
     steps: int,
 ) -> Cycle:
-    """The cycle of so many steps; no more bands than steps."""
+    """The cycle of ``steps`` steps with ``bands`` bands, or ``steps`` bands if that is fewer."""
     apart = sums.distance(Norm.L2)
     return Cycle(apart, sums.lattice.size, steps, order.separation, min(bands, steps))

@@ -168,6 +168,9 @@ class PostgresRows(SqlRows):
 
 @lru_cache(maxsize=256)
 def placed(sql: str) -> str:
-    """A statement with PostgreSQL's parameter signs, which psycopg need not search for."""
+    """The statement with each ``?`` replaced by $1, $2, ..., which psycopg need not search for.
+
+    It holds no other question mark.
+    """
     first, *rest = sql.split("?")
     return first + "".join(f"${number}{text}" for number, text in enumerate(rest, start=1))

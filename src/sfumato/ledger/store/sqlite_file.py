@@ -32,7 +32,11 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def place_of(path: object) -> str:
-    """The canonical path of a ledger, with links resolved."""
+    """The canonical path of a ledger, with links resolved.
+
+    Raises:
+        LedgerUnavailable: no text and no Path, an empty one, or the path of a folder.
+    """
     if (
         not isinstance(path, str | Path)
         or not str(path)
