@@ -15,10 +15,11 @@ from sfumato.ledger import Head, Ledger, Signer, failover, verify
 from sfumato.ledger.failover import accept_server
 from sfumato.ledger.remembered_head import LastEntry, RememberedHead
 from sfumato.ledger.store import postgres as store_module
-from sfumato.ledger.store import postgres_server
+from sfumato.ledger.store import postgres_schema, postgres_server
 from sfumato.ledger.store.postgres import Postgres
 from sfumato.noise.entropy import token
-from tests.contracts.charges import entries, opened, paid, pure
+from sfumato.privacy import Budget
+from tests.contracts.charges import contract, entries, opened, paid, pure
 from tests.contracts.postgres import Cluster
 from tools.postgres import programs
 
@@ -227,19 +228,18 @@ def from_dump(server: Cluster, url: str, dump: Path) -> None:
     program(server, "pg_restore", f"--dbname={url}", str(dump))
 
 
+def dump_to(server: Cluster, url: str, dump: Path) -> None:
+    """Dumps the schema of a ledger into a file."""
+    arguments = ("--format=custom", "--schema=sfumato", f"--file={dump}", f"--dbname={url}")
+    program(server, "pg_dump", *arguments)
+
+
 @pytest.fixture
 def restored(postgres: Cluster, database: str, tmp_path: Path) -> str:
     """A ledger whose schema alone was restored from a dump; its address."""
     with closing(opened(database)) as ledger:
         paid(ledger, pure("0.1", "first"))
-    program(
-        postgres,
-        "pg_dump",
-        "--format=custom",
-        "--schema=sfumato",
-        f"--file={tmp_path / 'dump'}",
-        f"--dbname={database}",
-    )
+    dump_to(postgres, database, tmp_path / "dump")
     with closing(Ledger.open(database)) as ledger:
         paid(ledger, pure("0.9", "second"))
     from_dump(postgres, database, tmp_path / "dump")
@@ -268,6 +268,43 @@ def test_without_its_tables_a_restored_dump_charges_again(
     monkeypatch.setattr(store_module, "_moved", lambda _: "")
     with closing(Ledger.open(restored)) as ledger:
         paid(ledger, pure("0.9", "second"))
+
+
+def charge_past_a_restored_dump(server: Cluster, url: str, dump: Path, *, earlier: bool) -> None:
+    """A connected session charges one dataset, somebody else 0.9 of 1 of another, an older dump is
+    restored, and the session charges 0.9 of the other.
+
+    ``earlier``: the dump is of a version that recorded no tables.
+    """
+    with closing(opened(url)) as session:
+        session.adopt(contract(Budget(1), "e"), Budget(1))
+        paid(session, pure("0.1", "first", dataset="e"))
+        with psycopg.connect(url, autocommit=True) as connection:
+            if earlier:
+                connection.execute("DELETE FROM sfumato.meta WHERE name = 'tables'")
+            dump_to(server, url, dump)
+        with closing(Ledger.open(url)) as other:
+            paid(other, pure("0.9", "second"))
+        from_dump(server, url, dump)
+        paid(session, pure("0.9", "third"))
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_a_session_that_was_connected_refuses_a_restored_dump(
+    postgres: Cluster, database: str, tmp_path: Path, *, earlier: bool
+) -> None:
+    with pytest.raises(LedgerIncomplete, match="a dump was restored"):
+        charge_past_a_restored_dump(postgres, database, tmp_path / "dump", earlier=earlier)
+
+
+def test_a_session_that_compares_the_server_alone_charges_a_restored_dump(
+    postgres: Cluster, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mutant: 1.8 is spent of 1."""
+    blind = postgres_server.WRITING.replace(postgres_schema.PLACE, postgres_schema.SERVER)
+    monkeypatch.setattr(postgres_server, "WRITING", blind)
+    monkeypatch.setattr(store_module, "PLACE", postgres_schema.SERVER)
+    charge_past_a_restored_dump(postgres, database, tmp_path / "dump", earlier=False)
 
 
 def test_a_copy_of_the_database_on_the_same_server_is_refused(

@@ -45,8 +45,8 @@ from sfumato.ledger.store.postgres_rows import CLOCK, Connection, PostgresRows, 
 from sfumato.ledger.store.postgres_schema import (
     GUARDS,
     PATH,
+    PLACE,
     SCHEMA,
-    SERVER,
     create_tables,
     has_tables,
     keep_server,
@@ -106,7 +106,8 @@ class Postgres:
         self._telling = threading.Lock()
         self._known = Acknowledged()
         self._listener: Callable[[int, str], None] = lambda seq, digest: None
-        self._server = ""
+        # the server and the tables in which the ledger was at the last write
+        self._present = ""
         self._checked = weakref.WeakSet[Connection]()
         self.shortfall = ""
         self._pool: Pool[Connection] = Pool(lambda: server.connected(url), _is_idle, _CONNECTIONS)
@@ -219,15 +220,17 @@ class Postgres:
         return result
 
     def _require_all(self, connection: Connection, rows: PostgresRows, here: str) -> None:
-        """Refuses a server that has lost transactions, or has replaced another one."""
+        """Refuses a server that has lost transactions, or has replaced another one, and tables
+        that have replaced others.
+        """
         why = self._known.missing_from(rows.found)
-        if not why and (here != self._server or connection not in self._checked):
+        if not why and (here != self._present or connection not in self._checked):
             why = self._lacking(connection)
-            if not why and (here != self._server or not self.shortfall):
+            if not why and (here != self._present or not self.shortfall):
                 why = _moved(connection)
         if why:
             raise incomplete(self.place, why)
-        self._server = here
+        self._present = here
         self._checked.add(connection)
 
     def _lacking(self, connection: Connection) -> str:
@@ -293,10 +296,11 @@ class Postgres:
                 raise too_new(self.place, version)
             if version < FORMAT:
                 upgrade_tables(connection)
-            self._server = str(_value(connection.execute(f"SELECT {SERVER}")))
-            self.shortfall = _moved(connection)
-            if not self.shortfall:
+            self._present = str(_value(connection.execute(f"SELECT {PLACE}")))
+            if "tables" not in about:
+                # not otherwise: a role that may only read opens a ledger too
                 keep_tables(connection)
+            self.shortfall = _moved(connection)
             return identity
 
         try:
@@ -324,8 +328,7 @@ def _moved(connection: Connection) -> str:
     said, here, tables, present = connection.execute(server.SERVERS).fetchone() or [""] * 4
     if said != here:
         return f"it was kept on the server {said}, and this is {here}"
-    # a ledger of an earlier version did not record its tables
-    if tables is not None and tables != present:
+    if tables != present:
         return "its tables are not those in which it was kept: a dump was restored, or a copy made"
     return ""
 

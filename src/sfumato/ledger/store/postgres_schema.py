@@ -49,6 +49,8 @@ TABLES = (
     "((SELECT oid FROM pg_database WHERE datname = current_database())::text "
     f"|| '/' || '{SCHEMA}.journal'::regclass::oid::text)"
 )
+# Both: while a session is connected, a dump may be restored in place of the ledger.
+PLACE = f"{SERVER} || ' ' || {TABLES}"
 
 _TEXT = 'TEXT COLLATE "C" NOT NULL'
 _STATES = ", ".join(f"'{state}'" for state in (RESERVED, EXECUTING, COMMITTED, FORFEITED, VOIDED))
@@ -190,9 +192,12 @@ def keep_server(connection: psycopg.Connection[Any]) -> None:
 
 
 def keep_tables(connection: psycopg.Connection[Any]) -> None:
-    """Records the tables of a ledger whose earlier version recorded none."""
+    """Records the tables of a ledger whose earlier version recorded none, if it is on the server
+    on which it was.
+    """
     connection.execute(
-        f"INSERT INTO {SCHEMA}.meta VALUES ('tables', {TABLES}) ON CONFLICT DO NOTHING"
+        f"INSERT INTO {SCHEMA}.meta SELECT 'tables', {TABLES} FROM {SCHEMA}.meta "
+        f"WHERE name = 'server' AND value = {SERVER} ON CONFLICT DO NOTHING"
     )
 
 

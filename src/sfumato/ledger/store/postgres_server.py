@@ -16,7 +16,7 @@ from psycopg.conninfo import conninfo_to_dict
 from sfumato.errors import LedgerReadOnly, LedgerUnavailable
 from sfumato.ledger.store.postgres_errors import place_of
 from sfumato.ledger.store.postgres_rows import CLOCK, Connection
-from sfumato.ledger.store.postgres_schema import SCHEMA, SERVER, TABLES
+from sfumato.ledger.store.postgres_schema import PLACE, SCHEMA, SERVER, TABLES
 
 OLDEST_SERVER = 140000
 _STOPPED = "5s"
@@ -27,7 +27,7 @@ _READER_STOPPED = "10min"
 # transaction that waited for a lock sees the rows as they were before, and is refused.
 BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 WRITING = (
-    f"SELECT {CLOCK}, {SERVER}, set_config('search_path', $1, true), "
+    f"SELECT {CLOCK}, {PLACE}, set_config('search_path', $1, true), "
     "set_config('synchronous_commit', 'off', true), "
     f"set_config('lock_timeout', '{_STOPPED}', true), "
     f"set_config('idle_in_transaction_session_timeout', '{_STOPPED}', true)"
