@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The limits of a unit are those of the reference: each one that is wrong is noticed."""
 
+import pyarrow as pa
 import pytest
 
+import sfumato as sf
 from sfumato.engines import unit_limits
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.duckdb_printer import printed
 from sfumato.privacy.distance import Norm
 from tests.contracts.conformance import noticed
+from tests.contracts.people import EXACTLY
 from tests.contracts.verbatim import Verbatim, changed
 
 _weight, _weighed, _most = unit_limits._weight, unit_limits.weighed, unit_limits.most_rows
@@ -65,3 +68,13 @@ def test_a_limit_that_is_not_set_cuts_nothing():
     for cut in (unit_limits.cut_to, unit_limits.at_most):
         with pytest.raises(AssertionError, match="limit"):
             cut(unit_limits.ROWS, None)
+
+
+def test_a_unit_whose_total_no_type_holds_counts_nothing(monkeypatch, tmp_path):
+    rows = pa.table({"u": ["a", "a", "b"], "k": ["x", "y", "x"]})
+    table = sf.Table(rows, unit=sf.Unit("u", 2, 2), columns={"k": sf.Category(*"wxyz")})
+    budget = sf.Budget(10**6)
+    monkeypatch.setattr(unit_limits, "_weight", lambda *_: Verbatim("CAST(NULL AS BIGINT)"))
+    with sf.connect({"t": table}, dataset="d", budget=budget, ledger=tmp_path / "l") as session:
+        answer = session.query("SELECT k, COUNT(*) AS n FROM t GROUP BY k", epsilon=EXACTLY)
+    assert [count for _, count in answer.rows] == pytest.approx([0] * 4, abs=0.01)

@@ -69,7 +69,7 @@ def weighed(plan: Bounded, pairs: sql.Query, norm: Norm, *, windows: bool) -> sq
     if most is None:
         return select([sql.Star(), sql.number(plan.refinement).named(WEIGHT)], pairs)
     size, kind = _size(plan, norm)
-    weight = _weight(plan, norm, most).named(WEIGHT)
+    weight = _weight(plan, norm, most)
     added = sql.aggregate("sum", size)
     if not is_spread(plan):
         total = size.named(_TOTAL)
@@ -77,10 +77,10 @@ def weighed(plan: Bounded, pairs: sql.Query, norm: Norm, *, windows: bool) -> sq
         total = sql.TryCast(sql.Window(added, (UNIT,)), kind).named(_TOTAL)
     else:
         return _joined(plan, pairs, weight, sql.TryCast(added, kind).named(_TOTAL))
-    return select([sql.Star(), weight], select([sql.Star(), total], pairs))
+    return select([sql.Star(), weight.named(WEIGHT)], select([sql.Star(), total], pairs))
 
 
-def _joined(plan: Bounded, pairs: sql.Query, weight: sql.As, total: sql.As) -> sql.Query:
+def _joined(plan: Bounded, pairs: sql.Query, weight: sql.Expression, total: sql.As) -> sql.Query:
     """Joins (unit, group) rows to the weights of their units; ``total`` adds up rows of a unit.
 
     Most units have full weight and need no row in the join: it is cheapest with few.
@@ -88,8 +88,10 @@ def _joined(plan: Bounded, pairs: sql.Query, weight: sql.As, total: sql.As) -> s
     named = sql.Named("pairs", pairs, materialized=True)
     table = sql.Item(sql.Table("pairs"))
     totals = select([UNIT, total], sql.Select((sql.Star(),), table), [UNIT])
+    # a unit whose total no type holds counts nothing; without a weight the join would count it whole
+    safe = sql.call("coalesce", weight, 0).named(WEIGHT)
     cut = replace(
-        select([sql.Star()], select([UNIT, weight], totals)), where=plan.refinement > WEIGHT
+        select([sql.Star()], select([UNIT, safe], totals)), where=plan.refinement > WEIGHT
     )
     same = sql.Column("unit", "pairs").equals(sql.Column("unit", "u"))
     items = sql.Star("pairs"), sql.call("coalesce", WEIGHT, plan.refinement).named(WEIGHT)
