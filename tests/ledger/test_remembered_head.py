@@ -14,13 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.errors import LedgerIncomplete
+from sfumato.errors import AccountFrozen, LedgerIncomplete, LedgerUnavailable, WrongUse
 from sfumato.ledger import Ledger, remembered_head, spend
 from sfumato.ledger.backup import backup, restore
 from sfumato.ledger.recover import recover
 from sfumato.ledger.remembered_head import LastEntry, RememberedHead, state_folder
-from sfumato.ledger.signed_heads import Signer
+from sfumato.ledger.signed_heads import Head, Signer
 from sfumato.ledger.store import sqlite
+from sfumato.ledger.store.base import Rows
 from sfumato.ledger.store.sqlite import SQLite
 from sfumato.noise.entropy import token
 from tests.contracts.charges import entries, opened, paid, pure
@@ -290,6 +291,106 @@ def test_a_backup_that_lacks_the_remembered_entry_is_refused(home: Path, tmp_pat
     assert len(lost) == 1
     with closing(Ledger.open(tmp_path / "new.db")) as ledger:
         assert ledger.standing("d").frozen
+
+
+@pytest.fixture
+def lost(home: Path, tmp_path: Path) -> Head:
+    """The head of a backup, ``b``, of a ledger that then spent 0.9 of 1 and was lost."""
+    place = tmp_path / "l.db"
+    with closing(opened(place)) as ledger:
+        paid(ledger, pure("0.1", "first"))
+        head = backup(place, tmp_path / "b", Signer(tmp_path / "key"))
+        paid(ledger, pure("0.9", "second"))
+    for path in tmp_path.glob("l.db*"):
+        path.unlink()
+    return head
+
+
+def restore_elsewhere(head: Head, folder: Path) -> None:
+    """Restores a backup with its loss accepted at a scratch place, then without at the real one,
+    which charges 0.9 again.
+    """
+    assert restore(folder / "b", folder / "scratch.db", [head], accept_loss=True)
+    restore(folder / "b", folder / "l.db", [head])
+    with closing(Ledger.open(folder / "l.db")) as ledger:
+        paid(ledger, pure("0.9", "second"))
+
+
+def test_after_an_accepted_loss_every_copy_without_its_freeze_is_refused(
+    lost: Head, tmp_path: Path
+) -> None:
+    with pytest.raises(LedgerIncomplete, match="this user charged on this machine"):
+        restore_elsewhere(lost, tmp_path)
+    # the copy that was frozen goes on, once the owner has decided
+    with closing(Ledger.open(tmp_path / "scratch.db")) as ledger:
+        with pytest.raises(AccountFrozen):
+            ledger.reserve(pure("0.9", "second"))
+        ledger.thaw("d", reason="counted as nothing")
+        paid(ledger, pure("0.2", "third"))
+    # until a loss is accepted for another one
+    assert restore(tmp_path / "b", tmp_path / "l.db", [lost], accept_loss=True)
+    Ledger.open(tmp_path / "l.db").close()
+    with pytest.raises(LedgerIncomplete, match="this user charged on this machine"):
+        Ledger.open(tmp_path / "scratch.db")
+
+
+def test_a_memory_that_an_accepted_loss_empties_lets_another_copy_charge(
+    lost: Head, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mutant."""
+    monkeypatch.setattr(RememberedHead, "accept", lambda head, _: head.path.write_bytes(b""))
+    restore_elsewhere(lost, tmp_path)
+
+
+@pytest.mark.parametrize("on_server", [False, True])
+def test_a_restore_that_fails_accepts_no_loss(
+    lost: Head, tmp_path: Path, database: str, *, on_server: bool
+) -> None:
+    target = tmp_path / "no folder" / "l.db"
+    if on_server:
+        # it holds another ledger
+        opened(database).close()
+    with pytest.raises((LedgerUnavailable, WrongUse)):
+        restore(tmp_path / "b", database if on_server else target, [lost], accept_loss=True)
+    with pytest.raises(LedgerIncomplete, match="this user charged on this machine"):
+        restore(tmp_path / "b", tmp_path / "l.db", [lost])
+
+
+def test_a_loss_that_is_accepted_before_the_restore_lets_another_copy_charge(
+    lost: Head, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mutant."""
+
+    def early(head: RememberedHead, rows: Rows) -> str:
+        missing = compare(head, rows)
+        head.accept(rows)
+        return missing
+
+    compare = RememberedHead.missing_from
+    with monkeypatch.context() as hasty, pytest.raises(LedgerUnavailable):
+        hasty.setattr(RememberedHead, "missing_from", early)
+        restore(tmp_path / "b", tmp_path / "no folder" / "l.db", [lost], accept_loss=True)
+    restore(tmp_path / "b", tmp_path / "l.db", [lost])
+    with closing(Ledger.open(tmp_path / "l.db")) as ledger:
+        paid(ledger, pure("0.9", "second"))
+
+
+def test_after_a_restore_to_a_server_no_copy_in_a_file_charges(
+    lost: Head, tmp_path: Path, database: str
+) -> None:
+    assert restore(tmp_path / "b", database, [lost], accept_loss=True)
+    with closing(Ledger.open(database)) as ledger, pytest.raises(AccountFrozen):
+        ledger.reserve(pure("0.9", "second"))
+    with pytest.raises(LedgerIncomplete, match="this user charged on this machine"):
+        restore(tmp_path / "b", tmp_path / "l.db", [lost])
+
+
+def test_after_a_recovery_no_older_copy_charges(place: Path, tmp_path: Path) -> None:
+    shutil.copytree(tmp_path / "older", tmp_path / "scratch")
+    go_back(place)
+    recover(tmp_path / "scratch" / "l.db", reason="the disk died")
+    with pytest.raises(LedgerIncomplete, match="this user charged on this machine"):
+        Ledger.open(place)
 
 
 def test_a_reader_compares_too_when_it_is_asked(place: Path) -> None:

@@ -114,7 +114,7 @@ def test_an_accepted_loss_freezes_first_and_is_remembered_anew(
         accept_server(set_back, [])
     # killed before the memory is given up: nobody charges
     with monkeypatch.context() as killed, pytest.raises(KeyboardInterrupt):
-        killed.setattr(RememberedHead, "forget", interrupted)
+        killed.setattr(RememberedHead, "accept", interrupted)
         accept_server(set_back, [], accept_loss=True)
     with pytest.raises(LedgerIncomplete):
         Ledger.open(set_back)

@@ -9,7 +9,7 @@ every dataset is frozen before the ledger can be opened.
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import apsw
@@ -96,13 +96,14 @@ def restore(
         lacking = copy.read(lambda rows: lacks(rows, heads)) + ([forgotten] if forgotten else [])
     if lacking and not accept_loss:
         raise incomplete_copy(f"The backup {shown(str(source))}", lacking)
-    if forgotten:
-        # accepted as lost: every dataset is frozen before the ledger is at its place
-        remembered.forget()
     if is_postgres(str(place)):
         _restore_to_server(str(source), str(place), lacking)
     else:
         _working_copy(str(source), f"{place_of(place)}.restoring", lacking, place_of(place))
+    if forgotten:
+        # the frozen ledger is at its place: what was remembered is accepted as lost
+        with closing(open_store(place, read_only=True)) as frozen:
+            frozen.read(remembered.accept)
     return lacking
 
 

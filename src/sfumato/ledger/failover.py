@@ -61,7 +61,7 @@ def accept_server(place: str, heads: Sequence[Head], *, accept_loss: bool = Fals
             freeze_all(store, _LOST)
         if forgotten:
             # every dataset is frozen on disk: what was remembered is accepted as lost
-            remembered.forget()
+            store.read(remembered.accept)
         store.accept_server()
         return lacking
     finally:

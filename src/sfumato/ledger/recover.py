@@ -58,7 +58,7 @@ def recover(place: str | Path, *, reason: str, sinks: Sequence[Sink] = (), key: 
             raise WrongUse(f"The ledger {store.place!r} lacks nothing.", remedy="Open it.")
         store.write(lambda rows: _freeze(rows, why, reason))
         # every dataset is frozen on disk: what was remembered is accepted as lost
-        remembered.forget()
+        store.read(remembered.accept)
         beside.keep(store)
         head = beside.head()
         if head is not None:

@@ -83,6 +83,7 @@ class RememberedHead:
         a remembered head names nobody and no place
         a torn or unreadable head is absent
         a folder that cannot be written changes nothing
+        after an accepted loss every copy without its freeze is refused
     """
 
     def __init__(self, identity: str, *, shared: bool = False) -> None:
@@ -132,13 +133,21 @@ class RememberedHead:
                 self._is_kept = False
                 _OWNER.info("The head %s is not remembered (%s).", self.path, error.strerror)
 
-    def forget(self) -> None:
-        """Forgets the ledger, after the owner has accepted a loss.
+    def accept(self, rows: Rows) -> None:
+        """Remembers only the freeze with which the owner accepted a loss, once it is on disk.
 
-        The file stays: other processes may have it open to write to it.
+        Any other copy lacks it, and stays refused. The file stays: other processes may have it open
+        to write to it.
         """
-        with suppress(OSError):
-            os.truncate(self.path, 0)
+        roots = [row.id for row in rows.accounts() if not row.parent]
+        last = rows.last_entry(roots[-1]) if roots else None
+        if last is None:
+            with suppress(OSError):
+                os.truncate(self.path, 0)
+            return
+        # both slots: none has what was lost, and at no moment are both empty
+        for _ in range(2):
+            self.note(last.seq, last.hash)
 
     def _slots(self) -> list[LastEntry | None]:
         """The entries of the slots that were written; None for one that is torn."""
