@@ -139,15 +139,13 @@ class RememberedHead:
         Any other copy lacks it, and stays refused. The file stays: other processes may have it open
         to write to it.
         """
-        roots = [row.id for row in rows.accounts() if not row.parent]
-        last = rows.last_entry(roots[-1]) if roots else None
-        if last is None:
+        ends = [end for chain in rows.chains() if (end := rows.last_entry(chain))]
+        if not ends:
             with suppress(OSError):
                 os.truncate(self.path, 0)
-            return
-        # both slots: none has what was lost, and at no moment are both empty
-        for _ in range(2):
-            self.note(last.seq, last.hash)
+        # both slots: neither has what was lost, and at no moment are both empty
+        for end in ends[-1:] * 2:
+            self.note(end.seq, end.hash)
 
     def _slots(self) -> list[LastEntry | None]:
         """The entries of the slots that were written; None for one that is torn."""
