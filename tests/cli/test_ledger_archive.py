@@ -5,6 +5,7 @@ import shutil
 import stat
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from tests.contracts.shell import COUNT, Shell
@@ -103,6 +104,43 @@ def test_recover_freezes_until_the_owner_has_decided(asked: Shell) -> None:
     assert asked.run("ledger", "thaw").code == 0
     assert asked.run("query", COUNT, "--epsilon", "3").code == 0
     assert "recover" in asked.run("ledger", "log").out
+
+
+def test_an_older_copy_of_the_folder_is_not_exported(asked: Shell) -> None:
+    """It is refused as old; imported under another identity, it would charge again."""
+    old = {path.name: path.read_bytes() for path in asked.folder.glob("ledger.db*")}
+    asked.run("query", COUNT, "--epsilon", "2")
+    assert asked.run("ledger", "export", "--output", "new.jsonl").code == 0
+    for name, content in old.items():
+        (asked.folder / name).write_bytes(content)
+    ran = asked.run("ledger", "export", "--output", "old.jsonl")
+    assert (ran.code, "this user charged on this machine" in ran.err) == (3, True)
+    assert not (asked.folder / "old.jsonl").exists()
+
+
+def test_an_older_file_behind_the_head_beside_it_is_not_exported(
+    asked: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = (asked.folder / "ledger.db").read_bytes()
+    asked.run("query", COUNT, "--epsilon", "2")
+    (asked.folder / "ledger.db").write_bytes(old)
+    # a user who remembers nothing
+    monkeypatch.setenv("XDG_STATE_HOME", str(asked.folder / "somebody else"))
+    ran = asked.run("ledger", "export", "--output", "old.jsonl")
+    assert (ran.code, "forgets what was spent" in ran.err) == (3, True)
+
+
+def test_tables_that_replaced_others_are_not_exported(asked: Shell, database: str) -> None:
+    asked.configure('ledger = "ledger.db"', f'ledger = "{database}"')
+    assert asked.run("query", COUNT, "--epsilon", "1").code == 0
+    export = ("ledger", "export", "--output", "server.jsonl", "--key", "key")
+    assert asked.run(*export).code == 0
+    (asked.folder / "server.jsonl").unlink()
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute("UPDATE sfumato.meta SET value = '1/1' WHERE name = 'tables'")
+    ran = asked.run(*export)
+    assert (ran.code, "a dump was restored" in ran.err) == (3, True)
+    assert not (asked.folder / "server.jsonl").exists()
 
 
 @pytest.mark.parametrize("place", ["ledger.db", "./ledger.db", "link.db", "hard.db"])

@@ -39,6 +39,11 @@ def _export(config: str, output: str, key: str | None) -> None:
             raise LedgerCorrupt(
                 f"The ledger is not exported: {damage[0]}.", remedy="See: sfumato ledger verify"
             )
+        # what is imported has another identity, under which nobody remembers what is missing
+        ledger.require_newest()
+        if not ledger.store.exclusive:
+            # as a session opens it: a restored dump and a replaced server are refused
+            open_store(declared.ledger, create=False).close()
         signer = Signer(key or default_key(declared))
 
         def write(rows: Rows) -> int:
