@@ -3,11 +3,13 @@
 
 import shutil
 import stat
+import time
 from pathlib import Path
 
 import psycopg
 import pytest
 
+from tests.contracts.other_process import held
 from tests.contracts.shell import COUNT, Shell
 
 OLD = Path(__file__).parents[1] / "ledger" / "data" / "format-1.sqlite"
@@ -152,6 +154,18 @@ def test_migrate_to_the_ledger_itself_says_so(asked: Shell, place: str) -> None:
     assert f"WrongUse: {place!r} is declared in 'sfumato.toml': it is the ledger." in ran.err
     (asked.folder / "hard.db").unlink()
     assert asked.run("ledger", "verify").code == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("migrate", "--to", "copy.db"), ("recover", "--accept-loss", "--reason", "the disk died")],
+)
+def test_a_ledger_that_is_in_use_is_waited_for(asked: Shell, words: tuple[str, ...]) -> None:
+    with held(asked.folder / "ledger.db") as other:
+        start = time.monotonic()
+        ran = asked.run("ledger", *words, "--wait", "0.3")
+        assert (ran.code, f"is in use by process {other.pid}" in ran.err) == (3, True)
+        assert time.monotonic() - start >= 0.3
 
 
 def test_migrate_needs_the_folder_of_its_target(asked: Shell) -> None:

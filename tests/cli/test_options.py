@@ -218,6 +218,11 @@ def test_a_command_that_writes_to_the_ledger_says_how_long_it_waits(
     assert "--wait" in shell.run(*words.split(), "--help").out
 
 
+@pytest.mark.parametrize("name", ["backup", "restore", "accept-server", "import"])
+def test_a_command_that_waits_for_no_ledger_has_no_time_to_wait(shell: Shell, name: str) -> None:
+    assert "--wait" not in shell.run("ledger", name, "--help").out
+
+
 def test_a_command_waits_as_long_as_its_option_says() -> None:
     seconds = []
 

@@ -3,12 +3,9 @@
 
 import fcntl
 import os
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,31 +16,7 @@ from sfumato.errors import LedgerBusy, WrongUse
 from sfumato.ledger import Ledger, waiting
 from sfumato.ledger.waiting import Holder, find_holder, open_when_free, require_free, require_wait
 from tests.contracts.charges import opened
-
-# Holds a ledger file until its input ends.
-HOLD = """
-import sys
-from sfumato.ledger import Ledger
-ledger = Ledger.open(sys.argv[1])
-print("open", flush=True)
-sys.stdin.read()
-ledger.close()
-"""
-
-
-@contextmanager
-def held(place: Path) -> Iterator[subprocess.Popen[str]]:
-    """Another process that has a ledger open; it closes it when its input is closed."""
-    command = [sys.executable, "-c", HOLD, str(place)]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None and process.stdin is not None
-    try:
-        assert process.stdout.readline() == "open\n"
-        yield process
-    finally:
-        process.stdin.close()
-        process.wait()
-        process.stdout.close()
+from tests.contracts.other_process import held
 
 
 def session(place: Path, wait: float) -> sf.Session:

@@ -9,7 +9,7 @@ import click
 
 from sfumato.cli.language import present, say
 from sfumato.cli.ledger import default_key, opened, read_head, reading, signing_key
-from sfumato.cli.options import config, require_outputs, waits, write_file
+from sfumato.cli.options import config, require_outputs, seconds_to_wait, waits, write_file
 from sfumato.config.load import read_declarations
 from sfumato.errors import LedgerCorrupt, WrongUse, shown
 from sfumato.ledger.archive import lines, load
@@ -22,6 +22,7 @@ from sfumato.ledger.signed_heads import Head, Signer
 from sfumato.ledger.store.base import Rows
 from sfumato.ledger.store.open import open_store
 from sfumato.ledger.summary import summary
+from sfumato.ledger.waiting import open_when_free
 from sfumato.metadata.server import SERVERS
 
 
@@ -67,7 +68,6 @@ def _write_lines(output: str, content: Iterable[str]) -> int:
 @click.command("import")
 @click.argument("archive", type=click.Path(dir_okay=False))
 @config
-@waits
 @click.option(
     "--head",
     "heads",
@@ -101,7 +101,11 @@ def _migrate(config: str, target: str | None) -> None:
     if not target.startswith(SERVERS):
         require_outputs(config, target)
     declared = read_declarations(config)
-    count = migrate(declared.ledger, target, key=declared.ledger_key)
+    count = open_when_free(
+        declared.ledger,
+        seconds_to_wait(),
+        lambda: migrate(declared.ledger, target, key=declared.ledger_key),
+    )
     say(f"{count} entries moved and verified to {shown(target)}; name that as ledger in {config}")
     say("the old ledger stays, to be read: it charges nothing any more")
 
@@ -125,7 +129,11 @@ def _recover(config: str, reason: str, *, accept_loss: bool) -> None:
         raise WrongUse(
             "A ledger on a server.", remedy="Recover the server; this command is for files."
         )
-    missing = recover(place, reason=reason, sinks=sinks, key=declared.ledger_key)
+    missing = open_when_free(
+        place,
+        seconds_to_wait(),
+        lambda: recover(place, reason=reason, sinks=sinks, key=declared.ledger_key),
+    )
     say(f"missing: {missing}")
     say(
         "every dataset is frozen: "

@@ -32,7 +32,6 @@ accept_loss = click.option(
 @click.command("backup")
 @click.argument("file", type=click.Path(dir_okay=False))
 @config
-@waits
 @signing_key
 def _backup(file: str, config: str, key: str | None) -> None:
     """Write the whole ledger into one file while it is in use, and its signed head beside it.
@@ -52,7 +51,6 @@ def _backup(file: str, config: str, key: str | None) -> None:
 @click.command("restore")
 @click.argument("backup", type=click.Path(dir_okay=False))
 @config
-@waits
 @heads
 @accept_loss
 def _restore(backup: str, config: str, heads: Sequence[str], accept_loss: bool) -> None:
@@ -68,7 +66,6 @@ def _restore(backup: str, config: str, heads: Sequence[str], accept_loss: bool) 
 
 @click.command("accept-server")
 @config
-@waits
 @heads
 @accept_loss
 def _accept(config: str, heads: Sequence[str], accept_loss: bool) -> None:
