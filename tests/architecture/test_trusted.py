@@ -18,7 +18,7 @@ CAPS = {
     "proof core": 92_900,
     "proof options": 80_000,
     "runtime core": 90_650,
-    "runtime options": 25_100,
+    "runtime options": 25_150,
 }
 
 PATHS = {module_name(path).removeprefix("sfumato."): path for path in FILES}

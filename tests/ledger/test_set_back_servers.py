@@ -15,7 +15,8 @@ from sfumato.ledger import Head, Ledger, Signer, failover, verify
 from sfumato.ledger.failover import accept_server
 from sfumato.ledger.remembered_head import LastEntry, RememberedHead
 from sfumato.ledger.store import postgres as store_module
-from sfumato.ledger.store import postgres_schema, postgres_server
+from sfumato.ledger.store import postgres_rows, postgres_schema, postgres_server
+from sfumato.ledger.store.base import Rows
 from sfumato.ledger.store.postgres import Postgres
 from sfumato.noise.entropy import token
 from sfumato.privacy import Budget
@@ -297,6 +298,39 @@ def test_a_session_that_was_connected_refuses_a_restored_dump(
         charge_past_a_restored_dump(postgres, database, tmp_path / "dump", earlier=earlier)
 
 
+def lock_blindly(patch: pytest.MonkeyPatch) -> None:
+    """Tables are not read with the locks."""
+    read = "'/' || 'journal'::regclass::oid::text"
+    assert read in postgres_rows._LOCK
+    patch.setattr(postgres_rows, "_LOCK", postgres_rows._LOCK.replace(read, "''"))
+
+
+@pytest.mark.parametrize("is_blind", [False, True])
+def test_a_dump_restored_before_a_write_has_its_locks_is_refused(
+    postgres: Cluster,
+    database: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_blind: bool,
+) -> None:
+    """The mutant compares what the transaction read at its begin, alone."""
+    with closing(opened(database)) as session:
+        dump_to(postgres, database, tmp_path / "dump")
+
+        def restore_meanwhile(rows: Rows) -> int:
+            rows.now()
+            from_dump(postgres, database, tmp_path / "dump")
+            return len(rows.lock(["d"]))
+
+        if is_blind:
+            lock_blindly(monkeypatch)
+            assert session.store.write(restore_meanwhile) == 1
+            return
+        with pytest.raises(LedgerIncomplete, match="a dump was restored"):
+            session.store.write(restore_meanwhile)
+
+
 def test_a_session_that_compares_the_server_alone_charges_a_restored_dump(
     postgres: Cluster, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -304,6 +338,7 @@ def test_a_session_that_compares_the_server_alone_charges_a_restored_dump(
     blind = postgres_server.WRITING.replace(postgres_schema.PLACE, postgres_schema.SERVER)
     monkeypatch.setattr(postgres_server, "WRITING", blind)
     monkeypatch.setattr(store_module, "PLACE", postgres_schema.SERVER)
+    lock_blindly(monkeypatch)
     charge_past_a_restored_dump(postgres, database, tmp_path / "dump", earlier=False)
 
 

@@ -26,6 +26,11 @@ CLOCK = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 _PAGE = 1000
 CHUNKS = "SELECT data FROM chunk WHERE name = ? ORDER BY number"
 _PUT_CHUNK = "INSERT INTO chunk (name, number, data) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+# With the number of the table of entries, which stays while an account is locked.
+_LOCK = (
+    ACCOUNTS.replace(" FROM", ", '/' || 'journal'::regclass::oid::text FROM", 1)
+    + " WHERE id = ANY(?) ORDER BY id FOR UPDATE"
+)
 # In bytes.
 _CHUNK = 4 << 20
 
@@ -51,6 +56,8 @@ class PostgresRows(SqlRows):
         self._accounts: dict[str, AccountRow] = {}
         self._looks_ahead = False
         self._ahead: dict[tuple[str, tuple[Cell, ...]], Cursor] = {}
+        # the end of ``TABLES`` as read under the locks; "" if nothing was locked
+        self.tables = ""
         # the ends of chains: as read under the locks, and after this transaction
         self.found: dict[str, tuple[int, str]] = {}
         self.ends: dict[str, tuple[int, str]] = {}
@@ -118,9 +125,7 @@ class PostgresRows(SqlRows):
     ) -> dict[str, AccountRow]:
         self.send()
         self._ahead = {}
-        rows = self._asking.execute(
-            placed(f"{ACCOUNTS} WHERE id = ANY(?) ORDER BY id FOR UPDATE"), (ids,)
-        )
+        rows = self._asking.execute(placed(_LOCK), (ids,))
         if ahead is not None:
             self._looks_ahead = True
             try:
@@ -128,7 +133,9 @@ class PostgresRows(SqlRows):
             finally:
                 self._looks_ahead = False
         self._sync()
-        accounts = {row[0]: AccountRow._make(row) for row in rows.fetchall()}
+        accounts: dict[str, AccountRow] = {}
+        for *values, self.tables in rows.fetchall():
+            accounts[values[0]] = AccountRow._make(values)
         for row in accounts.values():
             if row.seq and row.id not in self.ends:
                 self.found.setdefault(row.id, (row.seq, row.head))
