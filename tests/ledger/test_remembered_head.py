@@ -385,6 +385,13 @@ def test_after_a_restore_to_a_server_no_copy_in_a_file_charges(
         restore(tmp_path / "b", tmp_path / "l.db", [lost])
 
 
+def test_a_recovered_copy_that_lacks_nothing_remembered_locks_no_original(place: Path) -> None:
+    with closing(Ledger.open(place)):
+        copy = shutil.copy(place, place.with_name("copy.db"))
+    assert "its mark (.open) is missing" in recover(copy, reason="the disk died")
+    Ledger.open(place).close()
+
+
 def test_after_a_recovery_no_older_copy_charges(place: Path, tmp_path: Path) -> None:
     shutil.copytree(tmp_path / "older", tmp_path / "scratch")
     go_back(place)

@@ -48,17 +48,19 @@ def recover(place: str | Path, *, reason: str, sinks: Sequence[Sink] = (), key: 
         if unfinished or successor:
             require_live(store)
         remembered = RememberedHead(store.identity)
+        forgotten = store.read(remembered.missing_from)
         why = (
             loss
             or _behind(beside, store)
-            or store.read(remembered.missing_from)
+            or forgotten
             or store.read(lambda rows: behind(sinks, rows))
         )
         if not why:
             raise WrongUse(f"The ledger {store.place!r} lacks nothing.", remedy="Open it.")
         store.write(lambda rows: _freeze(rows, why, reason))
-        # every dataset is frozen on disk: what was remembered is accepted as lost
-        store.read(remembered.accept)
+        if forgotten:
+            # every dataset is frozen on disk: what was remembered is accepted as lost
+            store.read(remembered.accept)
         beside.keep(store)
         head = beside.head()
         if head is not None:
