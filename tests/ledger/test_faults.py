@@ -221,8 +221,10 @@ def test_a_worker_that_comes_back_after_its_lease_releases_nothing(
 @pytest.mark.parametrize("where", Cut)
 @pytest.mark.parametrize("step", STEPS)
 def test_a_wire_that_is_cut_at_a_step_is_no_answer_and_pays_once(
-    postgres: Cluster, database: str, step: str, where: Cut
+    postgres: Cluster, database: str, step: str, where: Cut, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # nothing is prepared: a COMMIT that is prepared is not seen on the wire
+    monkeypatch.setattr(postgres_server, "_is_direct", lambda _: False)
     with Wire(postgres.socket) as wire:
         ledger = opened(wire.url(database), lease_ms=1)
         with pytest.raises(LedgerUnavailable, match="nobody knows yet"):
