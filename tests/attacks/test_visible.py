@@ -24,6 +24,13 @@ from sfumato.query.answer import Answer
 from tests.attacks.seen import blanked, logs
 from tests.contracts.rooms import KINDS, Row, session
 
+
+@pytest.fixture(autouse=True)
+def state_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A place where heads are remembered: that there is none is logged once a process."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
 PLAIN: Sequence[Row] = [("u1", 500.0, 3, 1, "F", "smith", "2026-11-03", "no")]
 # What arithmetic, casts, dates and texts could stumble over; and a unit of many rows.
 HOSTILE: Sequence[Row] = [
