@@ -118,9 +118,9 @@ MEANS = {
 def report() -> str:
     """The measures, a line each, and the places."""
     lines = [f"{name}: {measure()}" for name, measure in MEANS.items()]
-    for name, listed in places().items():
-        found = listed()
-        lines += [f"{name}: {len(found)}", *(f"  {place}" for place in found)]
+    for name, list_places in places().items():
+        listed_places = list_places()
+        lines += [f"{name}: {len(listed_places)}", *(f"  {place}" for place in listed_places)]
     return "\n".join(lines)
 
 

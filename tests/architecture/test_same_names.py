@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A change is proved to be one of names alone, or it is told why it is not."""
+"""Proves that a change renames and does nothing else, or says what else it does."""
 
 import re
 

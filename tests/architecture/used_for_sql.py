@@ -59,7 +59,7 @@ def modules_that_run() -> Iterator[set[str]]:
 
 def ask_corpus() -> None:
     """Asks every statement of the corpus over empty tables, for epsilon or for rho in turn."""
-    asked = [each.text for each in statements() if each.verdict == "answered"]
+    answered = [each.text for each in statements() if each.verdict == "answered"]
     with (
         tempfile.TemporaryDirectory() as folder,
         sf.connect(
@@ -69,7 +69,9 @@ def ask_corpus() -> None:
             ledger=Path(folder) / "ledger.db",
         ) as session,
     ):
-        for text, law in zip((*asked, OF_TIMES), itertools.cycle(("epsilon", "rho")), strict=False):
+        for text, law in zip(
+            (*answered, OF_TIMES), itertools.cycle(("epsilon", "rho")), strict=False
+        ):
             try:
                 session.query(text, **{law: 1})
             except Refused:
