@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of an answer as columns, with the ends of its intervals, for files and data frames.
+"""The table of an answer as typed columns with intervals, and its file formats.
 
-``Answer`` chooses the format; ``write`` writes any bytes.
+``Answer.to_arrow``, ``to_csv``, ``to_parquet`` and ``to_excel`` use it.
 """
 
 import csv
@@ -44,7 +44,7 @@ class Filled:
 
 
 def typed(value: Json, kind: str) -> object:
-    """A JSON value of an answer in Python, given the type of its column.
+    """Converts a JSON value of an answer to a Python value, by the type of its column.
 
     >>> typed("2024-12-31", "date"), typed(None, "date"), typed(3, "integer")
     (datetime.date(2024, 12, 31), None, 3)
@@ -63,11 +63,11 @@ def filled(
     rows: Sequence[Sequence[Json]],
     errors: Sequence[Sequence[Json]] | None = None,
 ) -> list[Filled]:
-    """Returns the columns of an answer, each by its type.
+    """Returns the columns of an answer, with their types.
 
     With ``errors``, the stored intervals of the cells, each released column ``n`` is followed by
-    ``n_low`` and ``n_high``; of a quantile by ``n_rank_error`` too, and on a grid by the ends of
-    its leaf. If a cell or its interval cannot be told, the last column, ``marks``, names it.
+    ``n_low`` and ``n_high``. A quantile also gets ``n_rank_error`` and, on a grid, the ends of its
+    leaf. If a cell or its interval is unknown, a last column, ``marks``, names it.
     """
     taken = {str(column["name"]) for column in columns}
     filled_columns = []
@@ -97,7 +97,7 @@ def _free(name: str, taken: set[str]) -> str:
 
 
 def _marks(columns: Sequence[dict[str, Json]], line: Sequence[Json]) -> str:
-    """Which cells of a row cannot be told."""
+    """The names of the cells of a row that are unknown, as text."""
     untold = []
     for column, error in zip(columns, line, strict=True):
         if is_untold(error):
@@ -108,7 +108,7 @@ def _marks(columns: Sequence[dict[str, Json]], line: Sequence[Json]) -> str:
 
 
 def csv_text(columns: Sequence[Filled]) -> str:
-    """Returns columns as CSV; a cell of which nothing can be estimated is empty."""
+    """Returns columns as CSV; a cell without an estimate is empty."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow([column.name for column in columns])
@@ -148,7 +148,7 @@ def parquet_bytes(columns: Iterable[Filled]) -> bytes:
 
 
 def excel_bytes(columns: Sequence[Filled], about: Sequence[str]) -> bytes:
-    """Returns columns as a sheet of an Excel file, and lines of text as a second one."""
+    """Returns an Excel file: the columns on the first sheet, lines of text on the second."""
     import xlsxwriter
 
     file = io.BytesIO()

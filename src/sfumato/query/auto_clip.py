@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Learns clips that are declared as ``sf.AUTO``, each with a charged question of its own.
 
-The question counts the units by the size of their largest value, in steps of a half-octave. It is
-the same for every question that reads the column, and its first stored answer is used again
-whatever the price. From it, each question chooses the clip whose sums have the least error: the
-noise that its cost leaves, and what the clip takes away. The choice is post-processing.
+That question counts the units by the size of their largest value, in steps of half an octave. It is
+the same for every question that reads the column, and its first stored answer is reused at any
+price. ``chosen_clip`` picks from it the clip with the least total error of sums: the noise at the
+price of the question, plus what the clip cuts off. That is post-processing.
 """
 
 import math
@@ -45,9 +45,9 @@ TWIN = Fraction(1, 5)
 
 
 def learning(table: str, name: str, dataset: Dataset) -> Question:
-    """The charged question that a clip is learnt from.
+    """Makes the charged question from which a clip is learnt.
 
-    It counts units by the half-octave of their largest absolute value of a column.
+    It counts units by the half-octave of their largest absolute value in a column.
 
     Args:
         table: the name of a table.
@@ -70,9 +70,9 @@ def learning(table: str, name: str, dataset: Dataset) -> Question:
 
 
 def origin_of(column: Column, occasion: Occasion, dataset: Dataset) -> tuple[str, str] | None:
-    """The table and the declared name of a column.
+    """Returns the table and the declared name of a column that a statement reads.
 
-    None for a column that is computed, and for one of a public table.
+    None for a computed column, and for a column of a public table.
     """
     for scan in scans(occasion.relation):
         for name, kind in dataset.tables[scan.table].columns.items():
@@ -88,15 +88,16 @@ def chosen_clip(
     occasion: Occasion,
     price: Price,
 ) -> tuple[int, int]:
-    """The clip whose sums have the least mean squared error, as codes; the range if none is better.
+    """Chooses the clip whose sums have the least mean squared error; returns its ends as codes.
 
-    The error of a group is estimated with the same share of what the clip takes away for each of
-    the declared groups. A count within its own noise is taken as 0.
+    It is the whole range if no clip is better. The values cut off are assumed to be spread evenly
+    over the declared groups. A count within its own noise is taken as 0.
 
     Args:
         answer: the answer to ``learning``.
+        kind: the type of the column.
         occasion: the question for which the clip is chosen.
-        price: what the sums of clipped values may cost together.
+        price: the cost of all sums of clipped values of that question together.
     """
     sizes = sizes_of(kind)
     counts = _counts(answer)
@@ -113,7 +114,7 @@ def chosen_clip(
 
 
 def units_seen(price: Price) -> int:
-    """About how many units of one size it takes for their count to stand out from the noise.
+    """Returns about how many units must share a size for their count to stand out from the noise.
 
     >>> units_seen(Price(epsilon=Fraction(1, 100)))
     300
@@ -124,7 +125,7 @@ def units_seen(price: Price) -> int:
 
 
 def _size(column: Column) -> Value:
-    """The number of the least size that is at least the absolute value of a column."""
+    """The index of the least candidate size that is at least the absolute value of a column."""
     kind = column.type
     assert isinstance(kind, Integer | Real), "only numbers have a clip"
     field = Field(column)
@@ -139,13 +140,13 @@ def _size(column: Column) -> Value:
 
 
 def sizes_of(kind: Integer | Real) -> list[int]:
-    """The candidate sizes in codes, ascending; the last is the largest possible one."""
+    """The candidate sizes of a clip as codes, ascending; the last one covers the whole range."""
     largest = max(abs(kind.lower_code), abs(kind.upper_code))
     return [math.ceil(largest * 2 ** ((place - STEPS) / 2)) for place in range(STEPS + 1)]
 
 
 def ends_of(kind: Integer | Real, size: int) -> tuple[int, int]:
-    """The clip to absolute values of at most ``size``, within the possible range."""
+    """The ends of a clip to absolute values of at most ``size``, cut to the declared range."""
     low = max(kind.lower_code, -size)
     high = min(kind.upper_code, size)
     if low < high:
@@ -167,7 +168,7 @@ def _counts(answer: Answer) -> list[float]:
 
 
 def _excess(counts: Sequence[float], sizes: Sequence[int], place: int) -> float:
-    """How much the values beyond the size at ``place`` exceed it, added up."""
+    """The sum of what the values above the candidate at ``place`` exceed it by."""
     excess = 0.0
     for above in range(place + 1, len(sizes)):
         middle = math.sqrt(sizes[above - 1] * sizes[above])

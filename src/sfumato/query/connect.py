@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens a session over declared tables, a ledger and an engine."""
+"""Opens a session: checks the tables and the contract, and opens the ledger and the engine.
+
+``sf.connect`` is the user's entry point; ``config.load`` calls it for a ``sfumato.toml``.
+"""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -131,7 +134,7 @@ def connect(
 
 
 def _apart(declared: Dataset) -> Dataset:
-    """Refuses a public table that is stored where a private one is: it would show its rows."""
+    """Refuses a public table at the same source as a private one: it would show the private rows."""
     private = [table for table in declared.tables.values() if not table.public]
     for name, table in declared.tables.items():
         if table.public and any(_is_same(table, other) for other in private):
@@ -144,14 +147,14 @@ def _apart(declared: Dataset) -> Dataset:
 
 
 def _is_same(one: Table, other: Table) -> bool:
-    """Whether two tables are stored at one place, or are the same object in memory."""
+    """Whether two tables have the same source: one place, or the same object in memory."""
     if one.place:
         return (one.place, one.sheet) == (other.place, other.sheet)
     return one.source is other.source
 
 
 def _wait(ledger: LedgerPlace, seconds: float) -> None:
-    """Waits for a ledger file that another process has open (WrongUse if the time is none)."""
+    """Waits for a ledger file that another process has open (WrongUse for an invalid time)."""
     require_wait(seconds)
     if not isinstance(ledger, Ledger):
         wait_for(ledger, seconds)
@@ -171,14 +174,14 @@ def _limit(ledger: Ledger, dataset: str, budget: Budget | None) -> Budget:
 def _opened(
     ledger: str | Path | Ledger, key: Key, wait: float
 ) -> tuple[Ledger, Callable[[Ledger], object]]:
-    """The open ledger, and what to call with it when the session is closed."""
+    """The open ledger, and the function that closes it at the end of the session."""
     if isinstance(ledger, Ledger):
         return ledger, _keep
     return borrow(ledger, key, wait=wait), give_back
 
 
 def _states(folder: str | Path | None, ledger: str | Path | Ledger) -> Path | None:
-    """The folder of the secret states of streams; None if it is neither stated nor known."""
+    """The folder of the secret states of streams; None if it is neither stated nor implied."""
     if folder is not None:
         if not isinstance(folder, str | Path) or not str(folder) or is_address(folder):
             raise WrongUse(f"states={shown(folder)}.", allowed="the path of a folder")
@@ -189,7 +192,7 @@ def _states(folder: str | Path | None, ledger: str | Path | Ledger) -> Path | No
 
 
 def _is_owners(analyst: str, ledger: str | Path | Ledger) -> bool:
-    """Whether the owner asks, over a ledger that is a file of the user who runs this process.
+    """Whether the owner asks, over a ledger file that belongs to the user of this process.
 
     An open ``Ledger``, and one on a server, may serve others too.
     """
@@ -223,7 +226,7 @@ def _adopt(
 
 
 def _sinks(addresses: object) -> list[Sink]:
-    """The sinks at a list of addresses (WrongUse if it is no list)."""
+    """Opens the sinks at a list of addresses (WrongUse unless it is a list)."""
     if isinstance(addresses, str) or not isinstance(addresses, Sequence):
         raise WrongUse(f"ledger_heads={shown(addresses)}.", allowed=f"a list of {ALLOWED}")
     return [sink_at(address) for address in addresses]
@@ -246,7 +249,7 @@ def _compared(ledger: Ledger, sinks: Sequence[Sink], without: str) -> str:
 
 @contextmanager
 def _published(ledger: Ledger, dataset: str, sinks: Sequence[Sink], reason: str) -> Iterator[None]:
-    """Compares a ledger with its published heads, and begins to publish once the block ends.
+    """Compares a ledger with its published heads; when the block ends, starts to publish.
 
     If no head could be read, the owner's reason is written to the journal.
     """

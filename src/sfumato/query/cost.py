@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cost of a question, with one item for each part."""
+"""The cost of a question or task, with one item for each part.
+
+Answers, previews and models show it; it is stored in the JSON of an answer.
+"""
 
 import html
 from collections.abc import Iterable, Iterator, Mapping
@@ -77,7 +80,7 @@ class Cost:
 
     @property
     def earlier(self) -> tuple[str, ...]:
-        """The charges that paid for parts that are read again, as their items name them."""
+        """The ids of earlier charges that paid for parts of the answer."""
         return tuple(dict.fromkeys(item["parameter"] for item in self.items if is_earlier(item)))
 
     @property
@@ -102,7 +105,7 @@ class Cost:
 
 
 def is_earlier(item: Mapping[str, str]) -> bool:
-    """Whether an earlier charge paid for the item of a part."""
+    """Whether the part of this item was paid by an earlier charge."""
     return item.get("mechanism") == _EARLIER
 
 
@@ -124,7 +127,7 @@ def cost_of(
 ) -> Cost:
     """The cost of a question whose ``parts`` are released through ``events``.
 
-    ``paid`` maps the index of each reused part to the charge that paid for it.
+    ``paid`` maps the index of each reused part to the id of the charge that paid for it.
     """
     items = []
     for place, (part, event) in enumerate(zip(parts, events, strict=True)):
@@ -136,7 +139,7 @@ def cost_of(
 
 
 def cost_of_steps(charge: Charge, title: str, event: Event) -> Cost:
-    """The cost of an event with one item for each distinct step; ``title`` names the release."""
+    """The cost of an event, with one item for each distinct step; ``title`` names the release."""
     times_of: dict[Event, int] = {}
     for step, times in _steps(plan_of(event), 1):
         times_of[step] = times_of.get(step, 0) + times
@@ -158,7 +161,7 @@ def _cost(charge: Charge, items: Iterable[dict[str, str]]) -> Cost:
 
 
 def _steps(event: Event, times: int) -> Iterator[tuple[Event, int]]:
-    """The steps of an event that are not compositions, each with its number of repetitions."""
+    """Yields the basic steps of an event (not compositions), each with its number of repetitions."""
     if isinstance(event, Composed):
         for inner in event.events:
             yield from _steps(inner, times)
@@ -195,7 +198,7 @@ def _paid_item(part: Part, charge: str) -> dict[str, str]:
 
 
 def _item(release: str, step: Event, charged: Event) -> dict[str, str]:
-    """The item of a release through ``step``, whose cost is that of the event ``charged``."""
+    """The item of a release through ``step``; its cost is that of the event ``charged``."""
     name, parameter, distance = _described(step)
     return {
         "release": release,
@@ -207,7 +210,7 @@ def _item(release: str, step: Event, charged: Event) -> dict[str, str]:
 
 
 def _described(event: Event) -> tuple[str, str, Distance]:
-    """The mechanism of an event and its parameter in words, and the distance that it hides."""
+    """The mechanism of an event in words, its parameter in words, and its sensitivity."""
     match event:
         case AdditiveNoise(noise, distance):
             law, parameter = _law(noise)

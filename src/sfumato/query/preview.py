@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Previews the cost and the error of a question from declarations alone (RULES 22)."""
+"""Previews the cost and the error of a question from declarations alone (RULES 22).
+
+``Session.preview`` returns a ``Preview``; ``advise`` and ``publication`` compare several.
+"""
 
 import html
 import math
@@ -36,7 +39,7 @@ _GROUP_SIZES = (100, 1_000, 10_000, 100_000)
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The cost and expected error of a question, computed from declarations alone; free of charge.
+    """The cost and the expected error of a question, from declarations alone; free of charge.
 
     Attributes:
         statement: the bounded SQL that would be run.
@@ -49,7 +52,7 @@ class Preview:
 
     @property
     def left(self) -> list[str]:
-        """What the accounts that pay have left now and would have left, at both gates."""
+        """Lines on what the paying accounts have left now, and would have left after the question."""
         return left_now(self.balances, self.cost.charge)
 
     @property
@@ -61,10 +64,10 @@ class Preview:
         """The expected half-width of each column, and of each grouping set.
 
         For counts and sums it is exact, and the same in every cell. For means and variances it
-        depends on the number of rows in the group, so there are several lines. For quantiles it is
-        the error of the rank, in rows; with ``interval``, ``end_rank_error`` is that of the ends of
-        the interval. Multiples, sums and differences of the others have an error too; for any other
-        expression it is None.
+        depends on the number of rows in the group, so there is a line for each of several sizes.
+        For quantiles it is the error of the rank, in rows; with ``interval``, ``end_rank_error`` is
+        that of the ends of the interval. Multiples, sums and differences of these have an error
+        too; for any other expression it is None.
         """
         fraction = to_fraction("confidence", confidence)
         level = positive("confidence", fraction, at_most=1 - Fraction(1, 10**12))
@@ -86,14 +89,14 @@ class Preview:
         level: Fraction,
         sizes: Sequence[int],
     ) -> list[dict[str, Json]]:
-        """The expected error of one estimate, with a line for each group size if it matters.
+        """The expected error of one estimate, with a line for each group size if that matters.
 
-        Of grouping sets it is that of the first.
+        With grouping sets it is the error in the first set.
         """
         return self._expected(level, sizes).of_estimate(name, estimate)
 
     def _expected(self, level: Fraction, sizes: Sequence[int], place: int = 0) -> "_Expected":
-        """The expected errors of the grouping set at a position, or of the whole question."""
+        """The expected errors of the grouping set at a position, or of a question without sets."""
         return _Expected(self.planned.measured(place), level, sizes)
 
     def _sizes(self) -> list[int]:
@@ -110,7 +113,7 @@ class Preview:
 
     @property
     def errors_in_words(self) -> list[list[str]]:
-        """For each column, and each group size that matters: its name, the size, the error."""
+        """The expected errors as rows of text: column, group size (if it matters), error."""
         found = []
         for line in self.error():
             rows = "any" if line["rows"] is None else f"{line['rows']:,}"
@@ -151,7 +154,7 @@ class _Expected:
         return lines
 
     def _of_expression(self, item: Item) -> list[dict[str, Json]]:
-        """The expected error of an expression, if it is linear in estimates that have one."""
+        """The expected error of an expression, if it is linear in estimates with known errors."""
         expression = simplified(item.expression)
         form = linear_form(expression)
         read = {leaf for leaf in leaves(expression) if isinstance(leaf, Estimate)}
@@ -191,7 +194,7 @@ class _Expected:
         return bounded.parts[estimate.index].aggregate.reading(bounded.refinement)
 
     def _half_widths(self, estimate: Estimate) -> list[tuple[int | None, Fraction]]:
-        """The expected half-width of an estimate by group size; None: in every group."""
+        """The expected half-width of an estimate by group size; the size None means every group."""
         mechanism = self.measured.mechanisms[estimate.index]
         assert not isinstance(mechanism, GridQuantiles), "a quantile has an error of its rank"
         if isinstance(mechanism, ThresholdMechanism):
@@ -229,7 +232,7 @@ def _of_size(
     far: int,
     size: int,
 ) -> Fraction:
-    """The largest half-width of a mean or a spread over ``size`` rows, at most the range itself.
+    """The largest half-width of a mean or a spread over ``size`` rows, at most its range.
 
     ``far`` is the largest error of each noisy integer.
     """
