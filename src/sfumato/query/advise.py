@@ -171,10 +171,10 @@ def advice(asked: Asked) -> Advice:
     """
     question = asked.lowered(asked.dataset, None)
     options = [asked.option("as asked", "the table's own values", question)]
-    options += _clips(asked, question)
-    options += _costs(asked, question)
-    options += _groupings(asked, question)
-    column = _shown(question)
+    options += _clip_options(asked, question)
+    options += _cost_options(asked, question)
+    options += _grouping_options(asked, question)
+    column = _compared_column(question)
     notes = [f"the error is that of {column}, in a group with so many rows"]
     if any(option.about == "clip" for option in options):
         notes.append(
@@ -184,10 +184,10 @@ def advice(asked: Asked) -> Advice:
     return Advice(tuple(options), tuple(notes))
 
 
-def _clips(asked: Asked, question: Question) -> Iterator[Option]:
+def _clip_options(asked: Asked, question: Question) -> Iterator[Option]:
     """Yields variants that clip one summed column each, to several sizes."""
     occasion = Occasion(question.raw.relation, question.raw.keys, len(question.raw.aggregates))
-    for column in _added(question):
+    for column in _summed_columns(question):
         origin = origin_of(column, occasion, asked.dataset)
         kind = column.type
         if origin is None or not isinstance(kind, Integer | Real):
@@ -198,7 +198,7 @@ def _clips(asked: Asked, question: Question) -> Iterator[Option]:
             low, high = ends_of(kind, sizes_of(kind)[place])
             ends = decimal_text(low * kind.step), decimal_text(high * kind.step)
             dataset = _with_clip(asked.dataset, table, name, (low, high))
-            beyond = "" if counts is None else _beyond(counts, place)
+            beyond = "" if counts is None else _units_beyond_text(counts, place)
             yield asked.option(
                 "clip",
                 f"{name} in [{ends[0]}, {ends[1]}]",
@@ -208,7 +208,7 @@ def _clips(asked: Asked, question: Question) -> Iterator[Option]:
             )
 
 
-def _costs(asked: Asked, question: Question) -> Iterator[Option]:
+def _cost_options(asked: Asked, question: Question) -> Iterator[Option]:
     """Yields variants at several multiples of the cost."""
     name = "epsilon" if asked.price.epsilon is not None else "rho"
     for factor in _COSTS:
@@ -218,7 +218,7 @@ def _costs(asked: Asked, question: Question) -> Iterator[Option]:
         yield asked.option("cost", f"{name} = {decimal_text(amount)}", question, price=price)
 
 
-def _groupings(asked: Asked, question: Question) -> Iterator[Option]:
+def _grouping_options(asked: Asked, question: Question) -> Iterator[Option]:
     """Yields variants without one of the keys; their groups have more rows by the size of that key."""
     keys = question.raw.keys
     rows = asked.group_rows(question)
@@ -232,7 +232,7 @@ def _groupings(asked: Asked, question: Question) -> Iterator[Option]:
         yield asked.option("grouping", what, coarser, rows=rows * key.size)
 
 
-def _added(question: Question) -> list[Column]:
+def _summed_columns(question: Question) -> list[Column]:
     """The numeric columns that sums, means and variances of a question read."""
     columns: dict[Column, None] = {}
     for aggregate in question.raw.aggregates:
@@ -259,12 +259,12 @@ def _with_clip(dataset: Dataset, table: str, name: str, codes: tuple[int, int]) 
     return replace(dataset, tables={**dataset.tables, table: replace(declared, columns=columns)})
 
 
-def _beyond(answer: Answer, place: int) -> str:
+def _units_beyond_text(answer: Answer, size_index: int) -> str:
     """The approximate number of units above a size, with its 95% half-width, as text."""
     lines = answer.error(1 - Fraction(1, 20 * (STEPS + 1)))
     count = half = 0.0
     for line in lines:
-        if int(str(line["size"])) > place:
+        if int(str(line["size"])) > size_index:
             cell = cast(Mapping[str, float], line["units"])
             count += (cell["low"] + cell["high"]) / 2
             half += cell["half_width"]
@@ -276,7 +276,7 @@ def _half_width(planned: Planned, dataset: Dataset, rows: int) -> float | None:
     sized = replace(dataset.tables[planned.question.table], size=rows)
     tables = {**dataset.tables, planned.question.table: sized}
     preview = Preview(planned, replace(dataset, tables=tables), "")
-    column = _shown(planned.question)
+    column = _compared_column(planned.question)
     for line in preview.error():
         if line["column"] == column and line["rows"] in (None, rows):
             half = line["half_width"]
@@ -284,7 +284,7 @@ def _half_width(planned: Planned, dataset: Dataset, rows: int) -> float | None:
     return None
 
 
-def _shown(question: Question) -> str:
+def _compared_column(question: Question) -> str:
     """The column whose errors are compared: the first sum, mean or variance, else the first count."""
     aggregates = question.raw.aggregates
     first = ""

@@ -321,7 +321,11 @@ class Answer:
         """
         errors = cast(list[list[Json]], self.form["errors"])
         names = [str(declared["name"]) for declared in self.columns]
-        keys = [place for place, declared in enumerate(self.columns) if not declared["released"]]
+        keys = [
+            column_index
+            for column_index, declared in enumerate(self.columns)
+            if not declared["released"]
+        ]
         released = self._numbers()
         chosen = column or (released[0] if released else "")
         if chosen not in released:
@@ -334,8 +338,8 @@ class Answer:
             drawn = {"the table's own": drawn[""], "clipped": names.index(f"{chosen}_clipped")}
         bars = []
         for row, line in zip(self._with_totals(self.rows), errors, strict=True):
-            for more, place in drawn.items():
-                bar = self._bar(row, line, place, keys)
+            for more, column_index in drawn.items():
+                bar = self._bar(row, line, column_index, keys)
                 bars.append(replace(bar, series=", ".join(filter(None, (bar.series, more)))))
         title = chosen if len(names) > 1 else self.statement[:90]
         return bar_chart(title, chosen, bars)
@@ -352,12 +356,12 @@ class Answer:
         self,
         row: Sequence[Json],
         line: Sequence[Json],
-        place: int,
+        column_index: int,
         keys: Sequence[int],
     ) -> Bar:
         """The bar of one row: its value, its interval, and the labels from its keys."""
-        error = cast(dict[str, float | None], line[place])
-        value = row[place]
+        error = cast(dict[str, float | None], line[column_index])
+        value = row[column_index]
         label = key(row[keys[0]]) if keys else "all"
         series = ", ".join(key(row[at]) for at in keys[1:])
         low = error["low"]

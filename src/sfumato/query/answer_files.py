@@ -69,7 +69,7 @@ def filled(
     ``n_low`` and ``n_high``. A quantile also gets ``n_rank_error`` and, on a grid, the ends of its
     leaf. If a cell or its interval is unknown, a last column, ``marks``, names it.
     """
-    taken = {str(column["name"]) for column in columns}
+    used_names = {str(column["name"]) for column in columns}
     filled_columns = []
     for place, column in enumerate(columns):
         name = str(column["name"])
@@ -80,19 +80,19 @@ def filled(
             own = kind if kind in _OWN_ENDS else "real"
             for end, type_of_end in zip(_ENDS, (own, own, "real", own, own), strict=True):
                 if end in ("low", "high") or any(end in cell for cell in cells):
-                    free = _free(f"{name}_{end}", taken)
+                    free = _unused_name(f"{name}_{end}", used_names)
                     filled_columns.append(Filled(free, type_of_end, [cell[end] for cell in cells]))
     marks = [_marks(columns, line) for line in errors or ()]
     if any(marks):
-        filled_columns.append(Filled(_free(MARKS, taken), "text", marks))
+        filled_columns.append(Filled(_unused_name(MARKS, used_names), "text", marks))
     return filled_columns
 
 
-def _free(name: str, taken: set[str]) -> str:
+def _unused_name(name: str, used_names: set[str]) -> str:
     """A name that no other column has."""
-    while name in taken:
+    while name in used_names:
         name += "_"
-    taken.add(name)
+    used_names.add(name)
     return name
 
 
@@ -157,13 +157,13 @@ def excel_bytes(columns: Sequence[Filled], about: Sequence[str]) -> bytes:
     with xlsxwriter.Workbook(file, options) as book:
         sheet = book.add_worksheet("answer")
         bold = book.add_format({"bold": True})
-        for place, column in enumerate(columns):
+        for column_index, column in enumerate(columns):
             written = _EXCEL_FORMATS.get(column.type.replace("local time", "timestamp"))
             style = book.add_format({"num_format": written}) if written else None
-            sheet.write(0, place, column.name, bold)
+            sheet.write(0, column_index, column.name, bold)
             for row, value in enumerate(column.typed, 1):
-                sheet.write(row, place, _excel_value(value), style)
-            sheet.set_column(place, place, 18)
+                sheet.write(row, column_index, _excel_value(value), style)
+            sheet.set_column(column_index, column_index, 18)
         notes = book.add_worksheet("about")
         for row, line in enumerate(about):
             notes.write(row, 0, line)

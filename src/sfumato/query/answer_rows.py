@@ -42,14 +42,17 @@ def by_level(
     count = len(parts) // levels
     ends = list(accumulate(parts[level * count].count for level in range(levels)))
     places: list[tuple[int, int]] = []
-    own: list[list[list[int]]] = [[] for _ in range(levels)]
+    members_by_level: list[list[list[int]]] = [[] for _ in range(levels)]
     for groups in members:
         level = bisect_right(ends, groups[0])
         start = ends[level - 1] if level else 0
-        places.append((level, len(own[level])))
-        own[level].append([group - start for group in groups])
+        places.append((level, len(members_by_level[level])))
+        members_by_level[level].append([group - start for group in groups])
     for place in range(count):
-        summed = [_summed(parts[level * count + place], own[level]) for level in range(levels)]
+        summed = [
+            _summed(parts[level * count + place], members_by_level[level])
+            for level in range(levels)
+        ]
         yield ByLevel(tuple(summed), tuple(places))
 
 
@@ -89,12 +92,12 @@ def stacked(
     starts = list(accumulate(map(len, groups), initial=0))
     width = len(set(chain.from_iterable(output.sets)))
     rows: list[tuple[Group, list[int]]] = []
-    for place, kept in enumerate(output.sets):
+    for place, set_keys in enumerate(output.sets):
         (number,) = [number for number, level in enumerate(levels) if place in level.sets]
         classes: dict[Group, list[int]] = {}
         for group, codes in enumerate(groups[number], starts[number]):
             by_key = dict(zip(levels[number].keys, codes, strict=True))
-            shown = tuple(by_key[key] if key in kept else TOTAL for key in range(width))
+            shown = tuple(by_key[key] if key in set_keys else TOTAL for key in range(width))
             classes.setdefault(shown, []).append(group)
         rows += classes.items()
     members = tuple(tuple(added) for _, added in rows)

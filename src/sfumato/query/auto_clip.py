@@ -103,12 +103,12 @@ def chosen_clip(
     counts = _counts(answer)
     raw = Raw(occasion.relation, occasion.keys, ())
     groups = declared_groups(raw) or 1
-    each = price.scaled(Fraction(1, max(occasion.aggregates, 1)))
+    price_of_sum = price.scaled(Fraction(1, max(occasion.aggregates, 1)))
     errors = []
     for place, size in enumerate(sizes):
         low, high = ends_of(kind, size)
-        lost = _excess(counts, sizes, place) / groups
-        errors.append((math.hypot(_noise(high - low, each), lost), low, high))
+        lost = _total_excess(counts, sizes, place) / groups
+        errors.append((math.hypot(_noise(high - low, price_of_sum), lost), low, high))
     _, low, high = min(errors)
     return low, high
 
@@ -158,21 +158,21 @@ def _counts(answer: Answer) -> list[float]:
     """The number of units of each size; 0 where the noise may explain it."""
     counts = [0.0] * (STEPS + 1)
     for line in answer.error():
-        place = int(str(line["size"]))
+        size_index = int(str(line["size"]))
         cell = line["units"]
         assert isinstance(cell, dict), "a released column"
         middle = (float(str(cell["low"])) + float(str(cell["high"]))) / 2
         if middle > float(str(cell["half_width"])):
-            counts[place] = middle
+            counts[size_index] = middle
     return counts
 
 
-def _excess(counts: Sequence[float], sizes: Sequence[int], place: int) -> float:
-    """The sum of what the values above the candidate at ``place`` exceed it by."""
+def _total_excess(counts: Sequence[float], sizes: Sequence[int], size_index: int) -> float:
+    """The sum of what the values above the candidate at ``size_index`` exceed it by."""
     excess = 0.0
-    for above in range(place + 1, len(sizes)):
+    for above in range(size_index + 1, len(sizes)):
         middle = math.sqrt(sizes[above - 1] * sizes[above])
-        excess += counts[above] * max(middle - sizes[place], 0.0)
+        excess += counts[above] * max(middle - sizes[size_index], 0.0)
     return excess
 
 

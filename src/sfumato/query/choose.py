@@ -222,20 +222,20 @@ def plan_for_price(
         MissingDeclaration: there is no delta, but the groups are not public.
     """
     norm = Norm.L1 if price.epsilon is not None else Norm.L2
-    raw = _counted(question.raw)
+    raw = _with_unit_count(question.raw)
     raw = with_leaves(raw, ends=price.interval, collects_codes=collects_codes)
     _require_delta(raw, price)
     bounded = compile_plan(raw, dataset, norm, layouts)
     total = price.epsilon if price.epsilon is not None else price.rho
     assert total is not None, "a price without a target has an epsilon or a rho"
-    shares = _shares(bounded, total, dict(question.twins))
+    shares = _split_cost(bounded, total, dict(question.twins))
     pairs = zip(bounded.parts, shares, strict=True)
     mechanisms = tuple(_mechanism(part, bounded, share, price.delta) for part, share in pairs)
     notes = (*question.notes, *layout_notes(bounded, dataset, layouts))
     return Planned(question, bounded, mechanisms, notes)
 
 
-def _counted(raw: Raw) -> Raw:
+def _with_unit_count(raw: Raw) -> Raw:
     """Adds the number of units to an open plan, since it decides which groups are shown."""
     if not raw.is_open or CountUnits() in raw.aggregates:
         return raw
@@ -260,7 +260,7 @@ def _require_delta(raw: Raw, price: Price) -> None:
         )
 
 
-def _shares(bounded: Bounded, total: Fraction, twins: Mapping[int, int]) -> list[Fraction]:
+def _split_cost(bounded: Bounded, total: Fraction, twins: Mapping[int, int]) -> list[Fraction]:
     """Splits a cost among the parts; returns the share of each.
 
     ``twins`` maps the part of a clipped column to the part of the same column without the clip. The
@@ -377,13 +377,13 @@ def plans_for_target(
     for grouping in candidates:
         levels = grouping.cheapest(wanted, price.most)
         if levels is not None:
-            plans.append(_planned(grouping, levels, wanted, layouts))
+            plans.append(_plan_levels(grouping, levels, wanted, layouts))
     if not plans:
-        raise _unreachable(candidates, wanted, price)
+        raise _unreachable_error(candidates, wanted, price)
     return plans
 
 
-def _planned(
+def _plan_levels(
     grouping: Grouping,
     levels: Sequence[LevelCost],
     wanted: Wanted,
@@ -391,22 +391,24 @@ def _planned(
 ) -> Planned:
     """The plan that measures these levels, each part at its cost."""
     mechanisms = []
-    for each in levels:
-        bounded = each.level.bounded
-        pairs = zip(bounded.parts, each.costs, strict=True)
+    for level_cost in levels:
+        bounded = level_cost.level.bounded
+        pairs = zip(bounded.parts, level_cost.costs, strict=True)
         mechanisms += [_mechanism(part, bounded, cost, None) for part, cost in pairs]
     question, every = grouping.question, grouping.every
     finest = grouping.bounded(every)
     notes = (*question.notes, *wanted.notes, *layout_notes(finest, grouping.dataset, layouts))
-    if [each.level.keys for each in levels] == [every]:
+    if [level_cost.level.keys for level_cost in levels] == [every]:
         return Planned(question, finest, tuple(mechanisms), notes)
-    names = "; ".join(level_name(question, each.level.keys) for each in levels)
+    names = "; ".join(level_name(question, level_cost.level.keys) for level_cost in levels)
     apart = f"Measured apart, each with noise of its own: {names}. So parts need not add up."
-    own = tuple(each.level for each in levels)
+    own = tuple(level_cost.level for level_cost in levels)
     return Planned(question, finest, tuple(mechanisms), (*notes, apart), levels=own)
 
 
-def _unreachable(candidates: Sequence[Grouping], wanted: Wanted, price: Price) -> TargetUnreachable:
+def _unreachable_error(
+    candidates: Sequence[Grouping], wanted: Wanted, price: Price
+) -> TargetUnreachable:
     """The error for a target that is too expensive, with the least error that can be had."""
     most = price.most
     target = price.target

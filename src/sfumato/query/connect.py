@@ -106,16 +106,18 @@ def connect(
     require_names(analyst=analyst, purpose=purpose)
     _require_kinds(tables, budget, prepared, ledger, ledger_key)
     sinks = _sinks(ledger_heads)
-    declared = _apart(Dataset(dataset, tables, relation, version))
+    declared = _require_public_apart(Dataset(dataset, tables, relation, version))
     # before the data is opened, so that nothing is held meanwhile
     _wait(ledger, wait)
     with ExitStack() as failed:
         opened_engine, layouts = _engine(declared, engine, prepared)
         failed.callback(opened_engine.close)
-        opened, let_go = _opened(ledger, ledger_key, wait)
+        opened, let_go = _open_ledger(ledger, ledger_key, wait)
         failed.callback(let_go, opened)
-        with _published(opened, dataset, sinks, without_heads):
-            limit = _adopt(opened, declared, budget, closed=closed, other_people=other_people)
+        with _publishing_heads(opened, dataset, sinks, without_heads):
+            limit = _open_account(
+                opened, declared, budget, closed=closed, other_people=other_people
+            )
         session = Session(
             declared,
             limit,
@@ -133,7 +135,7 @@ def connect(
     return session
 
 
-def _apart(declared: Dataset) -> Dataset:
+def _require_public_apart(declared: Dataset) -> Dataset:
     """Refuses a public table at the same source as a private one: it would show the private rows."""
     private = [table for table in declared.tables.values() if not table.public]
     for name, table in declared.tables.items():
@@ -171,12 +173,12 @@ def _limit(ledger: Ledger, dataset: str, budget: Budget | None) -> Budget:
     return limit
 
 
-def _opened(
+def _open_ledger(
     ledger: str | Path | Ledger, key: Key, wait: float
 ) -> tuple[Ledger, Callable[[Ledger], object]]:
     """The open ledger, and the function that closes it at the end of the session."""
     if isinstance(ledger, Ledger):
-        return ledger, _keep
+        return ledger, _leave_open
     return borrow(ledger, key, wait=wait), give_back
 
 
@@ -203,7 +205,7 @@ def _is_owners(analyst: str, ledger: str | Path | Ledger) -> bool:
     return Path(ledger).stat().st_uid == os.geteuid()
 
 
-def _adopt(
+def _open_account(
     ledger: Ledger,
     declared: Dataset,
     budget: Budget | None,
@@ -232,7 +234,7 @@ def _sinks(addresses: object) -> list[Sink]:
     return [sink_at(address) for address in addresses]
 
 
-def _compared(ledger: Ledger, sinks: Sequence[Sink], without: str) -> str:
+def _compare_heads(ledger: Ledger, sinks: Sequence[Sink], without: str) -> str:
     """Compares a ledger with its published heads.
 
     Returns why no head can be read, if the owner accepts that with a reason; else "".
@@ -248,19 +250,21 @@ def _compared(ledger: Ledger, sinks: Sequence[Sink], without: str) -> str:
 
 
 @contextmanager
-def _published(ledger: Ledger, dataset: str, sinks: Sequence[Sink], reason: str) -> Iterator[None]:
+def _publishing_heads(
+    ledger: Ledger, dataset: str, sinks: Sequence[Sink], reason: str
+) -> Iterator[None]:
     """Compares a ledger with its published heads; when the block ends, starts to publish.
 
     If no head could be read, the owner's reason is written to the journal.
     """
-    silence = _compared(ledger, sinks, reason)
+    silence = _compare_heads(ledger, sinks, reason)
     yield
     if silence:
         ledger.go_without_heads(dataset, silence=silence, reason=reason)
     ledger.heads.begin(sinks)
 
 
-def _keep(ledger: Ledger) -> None:
+def _leave_open(ledger: Ledger) -> None:
     """Does nothing: a ledger that the caller opened stays open."""
 
 

@@ -42,7 +42,7 @@ def consistent_rows(
     rows = [list(row) for row in cast(list[list[Json]], form["rows"])]
     for place, item in enumerate(output.items):
         if is_count(item.expression, parts):
-            whole = _whole(cast(Estimate, item.expression), parts, members)
+            whole = _whole_counts(cast(Estimate, item.expression), parts, members)
             for line, row in enumerate(order):
                 rows[line][place] = whole[row]
     return rows
@@ -72,7 +72,7 @@ def is_count(expression: Scalar, parts: Sequence[AnyReleased]) -> bool:
     return plain or expression.statistic is Statistic.COUNT
 
 
-def _whole(
+def _whole_counts(
     estimate: Estimate, parts: Sequence[AnyReleased], members: Sequence[Sequence[int]]
 ) -> list[int]:
     """The whole count of each row; a total is a sum if each of its groups is a row of the answer."""

@@ -199,7 +199,7 @@ def _paid_item(part: Part, charge: str) -> dict[str, str]:
 
 def _item(release: str, step: Event, charged: Event) -> dict[str, str]:
     """The item of a release through ``step``; its cost is that of the event ``charged``."""
-    name, parameter, distance = _described(step)
+    name, parameter, distance = _mechanism_texts(step)
     return {
         "release": release,
         "mechanism": name,
@@ -209,18 +209,18 @@ def _item(release: str, step: Event, charged: Event) -> dict[str, str]:
     }
 
 
-def _described(event: Event) -> tuple[str, str, Distance]:
+def _mechanism_texts(event: Event) -> tuple[str, str, Distance]:
     """The mechanism of an event in words, its parameter in words, and its sensitivity."""
     match event:
         case AdditiveNoise(noise, distance):
-            law, parameter = _law(noise)
+            law, parameter = _law_texts(noise)
             name = law if isinstance(noise, RoundedGaussian) else f"discrete {law}"
             return name, parameter, distance
         case Stream(AdditiveNoise() as noise, ticks):
-            name, parameter, distance = _described(noise)
+            name, parameter, distance = _mechanism_texts(noise)
             return name, f"{parameter}, in {ticks:,} ticks", distance
         case Thresholded(AdditiveNoise(noise, distance), threshold, keys):
-            law, parameter = _law(noise)
+            law, parameter = _law_texts(noise)
             shown = f"{parameter}, shown from {threshold} units on, at most {keys} groups a unit"
             return f"discrete {law} and a threshold", shown, distance
         case Composed((Repeated(Selection(_, _, distance), times), *_) as selections):
@@ -242,8 +242,8 @@ def _described(event: Event) -> tuple[str, str, Distance]:
 
 
 def _best_of(event: BestOf, runs: tuple[Event, ...]) -> tuple[str, str, Distance]:
-    """``_described`` for the best of several runs."""
-    steps = [_described(step) for run in runs for step, _ in _steps(run, 1)]
+    """``_mechanism_texts`` for the best of several runs."""
+    steps = [_mechanism_texts(step) for run in runs for step, _ in _steps(run, 1)]
     names = _distinct(name for name, _, _ in steps)
     _, _, first_distance = steps[0]
     expected = f"{float_up(event.law.mean.upper):.1f} runs on average, of {len(runs)} kinds"
@@ -251,12 +251,12 @@ def _best_of(event: BestOf, runs: tuple[Event, ...]) -> tuple[str, str, Distance
 
 
 def _on_a_sample(design: Design, inner: Event) -> tuple[str, str, Distance]:
-    """``_described`` for an event on a sample."""
-    steps = [_described(step) for step, _ in _steps(inner, 1)]
+    """``_mechanism_texts`` for an event on a sample."""
+    steps = [_mechanism_texts(step) for step, _ in _steps(inner, 1)]
     names = _distinct(name for name, _, _ in steps)
     parameters = _distinct(parameter for _, parameter, _ in steps)
     _, _, first_distance = steps[0]
-    shown = f"{parameters}, {_drawn(design)}"
+    shown = f"{parameters}, {_design_text(design)}"
     return f"{names}, on a sample of the units", shown, first_distance
 
 
@@ -265,14 +265,14 @@ def _distinct(words: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(words))
 
 
-def _drawn(design: Design) -> str:
+def _design_text(design: Design) -> str:
     """The rate or size of a sampling design, in words."""
     if isinstance(design, PoissonSample):
         return f"rate {design.rate}"
     return f"{design.size} of {design.population}"
 
 
-def _law(noise: Noise | Cut) -> tuple[str, str]:
+def _law_texts(noise: Noise | Cut) -> tuple[str, str]:
     """The name of a noise law, and its parameter in words."""
     match noise:
         case DiscreteLaplace(scale):
@@ -282,7 +282,7 @@ def _law(noise: Noise | Cut) -> tuple[str, str]:
         case DiscreteGaussian():
             return "Gaussian", f"sigma^2 {noise.sigma_squared}"
         case Truncated(law, _, upper):
-            name, parameter = _law(law)
+            name, parameter = _law_texts(law)
             return f"truncated {name}", f"{parameter}, at most {upper}"
         case _:
             raise TypeError(f"{type(noise).__name__} is nothing that a question is planned with")

@@ -117,12 +117,12 @@ class DataCheck:
         return {"notice": NOTICE, "private": False, "tables": tables, "faults": [*self.faults]}
 
     def __repr__(self) -> str:
-        parts = [f"{NOTICE}\n{LEGEND}"]
-        parts += [table.text() for table in self.tables]
+        paragraphs = [f"{NOTICE}\n{LEGEND}"]
+        paragraphs += [table.text() for table in self.tables]
         if self.faults:
             heading = "Columns that cannot be used as they are declared:"
-            parts.append("\n  ".join([heading, *self.faults]))
-        return "\n\n".join(parts)
+            paragraphs.append("\n  ".join([heading, *self.faults]))
+        return "\n\n".join(paragraphs)
 
     def __reduce__(self) -> NoReturn:
         raise WrongUse(
@@ -176,7 +176,7 @@ def check_data(engine: Engine, dataset: Dataset, report: Report | None = None) -
         if report is not None:
             report(f"{what} ({next(told)} of {len(steps)})")
 
-    tables = [_inspected(engine, dataset, name, tell) for name in dataset.tables]
+    tables = [_inspect_table(engine, dataset, name, tell) for name in dataset.tables]
     return DataCheck(tuple(tables))
 
 
@@ -191,7 +191,7 @@ def _steps(dataset: Dataset) -> list[str]:
     return steps
 
 
-def _inspected(
+def _inspect_table(
     engine: DuckDB, dataset: Dataset, name: str, tell: Callable[[str], None]
 ) -> TableFacts:
     """Reads one table; returns its facts."""

@@ -83,7 +83,7 @@ def checks(question: Question, bounded: Bounded) -> tuple[Check, ...]:
         relation = _contributions(raw, limits)
         exceeded = [limit.exceeded for limit in limits]
         checks.append(_check(question, "limits", relation, exceeded, units=True))
-    relation, values = _beyond(raw)
+    relation, values = _rows_out_of_bounds(raw)
     # a question that only counts units may have no limit of rows
     if values and (bounded.tracked.unit is None or bounded.tracked.limits.rows is not None):
         checks.append(_check(question, "bounds", relation, values, units=False))
@@ -180,21 +180,21 @@ def _limits(bounded: Bounded) -> Iterator[_Limit]:
     spread = not is_one_group(raw.relation, [key.value.expression for key in raw.keys])
     where = " in a group" if raw.keys else ""
     if linear and rows is not None:
-        yield _counted("rows", rows, f"more than {rows} rows{where}")
+        yield _row_limit("rows", rows, f"more than {rows} rows{where}")
     few = limits.in_groups
     if few is not None and spread and (raw.is_open or any(are_distinct)):
         yield _Limit("groups", None, Summary.COUNT, few, f"in more than {few} groups")
     most = limits.in_all if spread and not raw.is_open else limits.total
     if linear and most is not None and rows is not None:
-        yield from _weighed(bounded, rows, most)
+        yield from _weight_limits(bounded, rows, most)
     if rows is not None:
         distinct = [item for item in raw.aggregates if isinstance(item, CountDistinct)]
         for index, aggregate in enumerate(distinct):
             text = f"more than {rows} values of {aggregate.value.name}{where}"
-            yield _counted(f"values{index}", rows, text, aggregate.value)
+            yield _row_limit(f"values{index}", rows, text, aggregate.value)
 
 
-def _weighed(bounded: Bounded, rows: int, most: int) -> Iterator[_Limit]:
+def _weight_limits(bounded: Bounded, rows: int, most: int) -> Iterator[_Limit]:
     """Yields the limits beyond which the rows of a unit get a weight below 1.
 
     They bound its rows in all groups, or, under Gaussian noise, the sum of their squares by group.
@@ -218,7 +218,7 @@ def _weighed(bounded: Bounded, rows: int, most: int) -> Iterator[_Limit]:
         yield _Limit("squares", counted, Summary.SUM, rows * most, text, squared=True)
 
 
-def _counted(
+def _row_limit(
     name: str,
     most: int,
     text: str,
@@ -251,7 +251,7 @@ def _contributions(raw: Raw, limits: Sequence[_Limit]) -> Relation:
     return PerUnit(by_group, (), tuple(summed))
 
 
-def _beyond(raw: Raw) -> tuple[Relation, list[Value]]:
+def _rows_out_of_bounds(raw: Raw) -> tuple[Relation, list[Value]]:
     """The rows with wide columns, and the tests for values out of bounds and for rows in no group."""
     columns = dict(_bounded_columns(raw))
     inside = _in_group(raw.keys, columns)
@@ -278,7 +278,7 @@ def _out_of_bounds(column: Column, wider: Column, known: Scalar) -> Iterator[Val
         (Comparison.GT, kind.upper_code, "above"),
     )
     for op, code, side in ends:
-        text = f"{column.name} {side} the declared {_shown(kind, code)}"
+        text = f"{column.name} {side} the declared {_bound_text(kind, code)}"
         beyond = And((known, Compare(op, Field(wider), Constant(code))))
         branches = ((beyond, Constant(1)), (known, Constant(0)))
         yield Value(text, Boolean(), Case(branches, Constant(None)))
@@ -316,7 +316,7 @@ def _has_group(key: GroupKey, read: Scalar) -> Scalar:
     return known
 
 
-def _shown(kind: Integer | Real | Date | Timestamp, code: int) -> str:
+def _bound_text(kind: Integer | Real | Date | Timestamp, code: int) -> str:
     """A code as a number, or as an ISO 8601 date or timestamp."""
     if isinstance(kind, Date | Timestamp):
         return str(kind.decode(code))

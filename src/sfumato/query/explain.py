@@ -367,7 +367,7 @@ def explain(planned: Planned, dataset: Dataset) -> str:
     bounded = planned.bounded
     lines = [*protection(dataset, bounded.tracked.unit)]
     for part, item in zip(planned.parts, planned.cost.items, strict=True):
-        lines.append(_described(part, item))
+        lines.append(_part_text(part, item))
     bounds = [line for each in planned.questions for line in bounding(each)]
     distortions = [line for each in planned.questions for line in bias(each)]
     lines += [f"Bounded: {line}" for line in dict.fromkeys(bounds)]
@@ -382,7 +382,7 @@ def explain(planned: Planned, dataset: Dataset) -> str:
     return "\n".join(lines)
 
 
-def _described(part: Part, item: Mapping[str, str]) -> str:
+def _part_text(part: Part, item: Mapping[str, str]) -> str:
     """The noise, sensitivity and cost of one part."""
     if is_earlier(item):
         return f"{part.aggregate.title}: {item['mechanism']}, which {item['parameter']} paid for."

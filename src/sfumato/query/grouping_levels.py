@@ -63,7 +63,7 @@ class Grouping:
         question: Question,
         dataset: Dataset,
         norm: Norm,
-        kept: Mapping[str, int] = UNPREPARED,
+        layouts: Mapping[str, int] = UNPREPARED,
     ) -> None:
         self.question = question
         self.dataset = dataset
@@ -71,7 +71,7 @@ class Grouping:
         self.every = tuple(range(len(question.raw.keys)))
         self.sets = question.output.sets or (self.every,)
         self._sizes = [] if question.raw.is_open else [size_of(key) for key in question.raw.keys]
-        self._kept = kept
+        self._kept = layouts
         self._bounded: dict[tuple[int, ...], Bounded] = {}
 
     def bounded(self, keys: tuple[int, ...]) -> Bounded:
@@ -105,7 +105,7 @@ class Grouping:
                 name = index, bounded.refinement, copies, part.distance.value
                 if name not in least:
                     meets = wanted.test(index, part.aggregate, bounded.refinement, copies)
-                    least[name] = _least(part, bounded.norm, GRIDS[bounded.norm], most, meets)
+                    least[name] = _least_cost(part, bounded.norm, GRIDS[bounded.norm], most, meets)
                 costs.append(least[name])
             known = tuple(cost for cost in costs if cost is not None)
             if len(known) < len(costs):
@@ -148,7 +148,7 @@ class Grouping:
             name = index, bounded.refinement, copies
             if name not in scales:
                 meets = wanted.test(index, part.aggregate, bounded.refinement, copies)
-                scales[name] = _widest(self.norm, meets)
+                scales[name] = _widest_noise(self.norm, meets)
             scale = scales[name]
             yield part.distance.value / (scale if self.norm is Norm.L1 else 2 * scale)
 
@@ -169,13 +169,13 @@ class Grouping:
         cannot be read from any level.
         """
         served: dict[tuple[int, ...], dict[int, int]] = {}
-        for place, kept in enumerate(self.sets):
-            above = [level for level in sorted(levels) if set(kept) <= set(level)]
+        for set_index, set_keys in enumerate(self.sets):
+            above = [level for level in sorted(levels) if set(set_keys) <= set(level)]
             if not above:
                 return {}
-            copies = {level: copies_of(level, kept, self._sizes) for level in above}
+            copies = {level: copies_of(level, set_keys, self._sizes) for level in above}
             nearest = min(above, key=copies.__getitem__)
-            served.setdefault(nearest, {})[place] = copies[nearest]
+            served.setdefault(nearest, {})[set_index] = copies[nearest]
         return served
 
 
@@ -187,7 +187,7 @@ class LevelCost:
     costs: tuple[Fraction, ...]
 
 
-def _least(
+def _least_cost(
     part: Part,
     norm: Norm,
     grid: Fraction,
@@ -210,7 +210,7 @@ def _least(
     return grid * smallest(lambda steps: steps >= most / grid or enough(steps), below=1)
 
 
-def _widest(norm: Norm, meets: Callable[[Noise], bool]) -> Fraction:
+def _widest_noise(norm: Norm, meets: Callable[[Noise], bool]) -> Fraction:
     """About the largest scale (or variance) of a noise that meets a test; at most 2% too small."""
 
     def holds(steps: int) -> bool:

@@ -44,12 +44,12 @@ class Known:
             self._requests[name] = request
         return request
 
-    def keep(self, name: Hashable, asked: Asked) -> None:
+    def keep(self, name: Hashable, question: Asked) -> None:
         """Caches the request of an answered question, as planned before any part of it was stored."""
         if name is not None:
             if len(self._requests) >= _REMEMBERED:
                 self._requests.clear()
-            self._requests[name] = asked
+            self._requests[name] = question
 
 
 def name_of(

@@ -56,15 +56,15 @@ def least_worst(
         moved = {}
         for name in statements:
             asked = replace(price, delta=None).shared(shares[name])
-            found = relative_error(preview(name, asked), sizes[name])
+            worst_error = relative_error(preview(name, asked), sizes[name])
             # a question whose errors depend on its answers keeps an equal share
-            moved[name] = equal if found is None else shares[name] * found**power
-        whole = sum(moved.values())
+            moved[name] = equal if worst_error is None else shares[name] * worst_error**power
+        total = sum(moved.values())
         for name, share in moved.items():
-            exact = max(share / whole, _LEAST * equal)
+            exact = max(share / total, _LEAST * equal)
             shares[name] = max(round(exact / _UNIT), 1) * _UNIT
-        whole = sum(shares.values())
-        shares = {name: share / whole for name, share in shares.items()}
+        total = sum(shares.values())
+        shares = {name: share / total for name, share in shares.items()}
     return shares
 
 

@@ -53,18 +53,18 @@ def left_lines(balances: Sequence[Balance], charge: Charge) -> list[str]:
 def _left(balances: Sequence[Balance], charge: Charge) -> str:
     """What is left at each gate of accounts that all have to pay; delta too, if it is charged."""
     pure: list[int | None] = []
-    for each in balances:
-        taken = each.taken.epsilon
-        pure.append(None if taken is None else each.gates.epsilon - taken)
-    found = [_gate("epsilon", "pure gate", pure)]
-    if all(each.gates.rho is not None for each in balances):
-        rho = [(each.gates.rho or 0) - each.taken.rho for each in balances]
-        found.append(_gate("rho", "zCDP gate", rho))
+    for balance in balances:
+        taken = balance.taken.epsilon
+        pure.append(None if taken is None else balance.gates.epsilon - taken)
+    gate_texts = [_gate("epsilon", "pure gate", pure)]
+    if all(balance.gates.rho is not None for balance in balances):
+        rho = [(balance.gates.rho or 0) - balance.taken.rho for balance in balances]
+        gate_texts.append(_gate("rho", "zCDP gate", rho))
     if charge.delta:
         # both gates need it
-        delta = min(each.gates.delta_events - each.taken.delta for each in balances)
-        found.append("too little delta" if delta < 0 else f"delta {delta_text(delta)}")
-    return ", ".join(found)
+        delta = min(balance.gates.delta_events - balance.taken.delta for balance in balances)
+        gate_texts.append("too little delta" if delta < 0 else f"delta {delta_text(delta)}")
+    return ", ".join(gate_texts)
 
 
 def _gate(measure: str, gate: str, left: Sequence[int | None]) -> str:

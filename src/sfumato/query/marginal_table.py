@@ -187,12 +187,12 @@ class Marginals:
         import pyarrow
 
         marginal, *counts = self._columns
-        parts = []
+        tables = []
         for table in self:
             zeros = pyarrow.array(np.zeros(table.counts.size, np.int64))
             names = pyarrow.array([", ".join(table.clique)]).take(zeros)
-            parts.append(table.to_arrow().add_column(0, marginal, names))
-        whole = pyarrow.concat_tables(parts, promote_options="default")
+            tables.append(table.to_arrow().add_column(0, marginal, names))
+        whole = pyarrow.concat_tables(tables, promote_options="default")
         axes = [key.value.name for key in self.task.plan.cube.axes]
         return whole.select([marginal, *axes, *counts])
 

@@ -83,13 +83,15 @@ def least_of_left(
         if is_stored(task):
             return task, ()
     costs = [charge_for(account(task.event)) for task in tasks]
-    shares = [(share_of_left(cost, balances), place) for place, cost in enumerate(costs)]
-    payable = sorted((share, place) for share, place in shares if share is not None)
+    shares = [(share_of_left(cost, balances), task_index) for task_index, cost in enumerate(costs)]
+    payable = sorted((share, task_index) for share, task_index in shares if share is not None)
     if not payable:
         # the ledger refuses it, naming what is left
         return tasks[0], ()
     names = [name_of(task.allowance.norm) for task in tasks]
-    shown = ", ".join(f"{names[place]} would take {float(share):.2%}" for share, place in payable)
+    shown = ", ".join(
+        f"{names[task_index]} would take {float(share):.2%}" for share, task_index in payable
+    )
     best = payable[0][1]
     note = f"{names[best]} noise chosen as the cheaper: of what is left, {shown}."
     norm = tasks[best].allowance.norm

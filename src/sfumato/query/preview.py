@@ -114,12 +114,12 @@ class Preview:
     @property
     def errors_in_words(self) -> list[list[str]]:
         """The expected errors as rows of text: column, group size (if it matters), error."""
-        found = []
+        error_rows = []
         for line in self.error():
             rows = "any" if line["rows"] is None else f"{line['rows']:,}"
             column = ", ".join(str(line[name]) for name in ("column", "groups") if name in line)
-            found.append([column, rows, _in_words(line)])
-        return found
+            error_rows.append([column, rows, _error_text(line)])
+        return error_rows
 
     def _repr_html_(self) -> str:
         said = "<br>".join(map(html.escape, self._last))
@@ -181,10 +181,10 @@ class _Expected:
             aggregate = self.measured.bounded.parts[estimate.index].aggregate
             ranks = mechanism.error(self.level, aggregate.width)[estimate.place]
             unit = self._reading(estimate).unit
-            line = _line(name, None) | {"rank_error": _shown(ranks * unit)}
+            line = _line(name, None) | {"rank_error": _rounded_up(ranks * unit)}
             for shift in mechanism.shifts(aggregate.width)[estimate.place : estimate.place + 1]:
                 # an end is off its own rank by less than its distance from the level
-                line["end_rank_error"] = _shown(2 * shift * unit)
+                line["end_rank_error"] = _rounded_up(2 * shift * unit)
             return [line]
         return [_line(name, half, size) for size, half in self._half_widths(estimate)]
 
@@ -217,16 +217,16 @@ class _Expected:
         far = mechanism.error(1 - miss)
         if copies > 1:
             far = math.ceil(reach(mechanism.noise, miss, copies=copies))
-        return [(size, _of_size(reading, statistic, far, size)) for size in self.sizes]
+        return [(size, _half_width_at_size(reading, statistic, far, size)) for size in self.sizes]
 
 
 def _line(name: str, half_width: Fraction | None, rows: int | None = None) -> dict[str, Json]:
     """The expected error of a column, in groups with so many rows; None: in every group."""
-    shown = None if half_width is None else _shown(half_width)
+    shown = None if half_width is None else _rounded_up(half_width)
     return {"column": name, "rows": rows, "half_width": shown}
 
 
-def _of_size(
+def _half_width_at_size(
     reading: Reading,
     statistic: Statistic,
     far: int,
@@ -238,21 +238,21 @@ def _of_size(
     """
     if statistic in (Statistic.VALUE, Statistic.MEAN) and reading.kind is Kind.MEAN:
         return min(reading.span * (far + 1) * reading.unit / size, reading.span)
-    whole = int(size / reading.unit)
+    weight = int(size / reading.unit)
     if statistic is Statistic.MEAN:
         # a + b/2 has at most 3/2 of the error, a + b + c at most 3 times the error
-        left = whole - 3 * far
+        left = weight - 3 * far
         if left <= 0:
             return reading.span
         return reading.span * min(Fraction(9 * far, 2 * left), Fraction(1))
-    error = reading.span**2 * share_error(whole, far, bernstein.Statistic.VARIANCE)
+    error = reading.span**2 * share_error(weight, far, bernstein.Statistic.VARIANCE)
     if statistic in (Statistic.DEVIATION, Statistic.DEVIATION_OF_SAMPLE):
         # the error of a deviation is largest if the true one is 0
         return sqrt_up(error)
     return error
 
 
-def _shown(value: Fraction) -> float | int:
+def _rounded_up(value: Fraction) -> float | int:
     """A number as an integer, or as a float rounded up."""
     if value.denominator == 1:
         return int(value)
@@ -264,7 +264,7 @@ def _rows(count: Json) -> str:
     return f"{number(float(str(count)))} rows"
 
 
-def _in_words(line: dict[str, Json]) -> str:
+def _error_text(line: dict[str, Json]) -> str:
     """The error of a line as text."""
     if "rank_error" in line:
         ranks = f"rank +- {_rows(line['rank_error'])}"

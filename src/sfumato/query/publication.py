@@ -188,7 +188,7 @@ class Publication:
         answers = {}
         for done, name in enumerate(self.turns, start=1):
             line = self[name]
-            with _naming(name):
+            with _name_in_errors(name):
                 answers[name] = self.session.query(line.statement, **line.asked)
             if progress is not None:
                 progress(name, done, len(self.turns))
@@ -204,8 +204,8 @@ class Publication:
         if wanted.rho * _UNIT <= account.left_rho:
             return
         raise BudgetExceeded(
-            f"The publication costs {_words(wanted)}.",
-            allowed=_left(account),
+            f"The publication costs {_charge_text(wanted)}.",
+            allowed=_left_text(account),
             remedy="Plan it at a smaller cost, or with fewer questions. Nothing was charged.",
         )
 
@@ -224,8 +224,8 @@ class Publication:
     @property
     def _notes(self) -> list[str]:
         """Lines on the shared parts and on the cost of all questions."""
-        notes = [_shared(line) for line in self.lines if line.shared]
-        last = f"{len(self.lines)} questions cost {_words(self.cost)}; nothing was charged"
+        notes = [_shared_line(line) for line in self.lines if line.shared]
+        last = f"{len(self.lines)} questions cost {_charge_text(self.cost)}; nothing was charged"
         if self.left < len(self.lines):
             last = f"{last}; {len(self.lines) - self.left} of them are answered already, at no cost"
         if self.left:
@@ -256,7 +256,7 @@ def named(questions: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
 
 
 @contextmanager
-def _naming(name: str) -> Iterator[None]:
+def _name_in_errors(name: str) -> Iterator[None]:
     """Adds the name of the question to an error that the block raises."""
     try:
         yield
@@ -281,7 +281,7 @@ def planned_lines(
     if price.target is not None:
         if split.weights or split.sizes:
             raise WrongUse("weights= of questions with error=.", allowed="weights= with a cost")
-        return _paid({name: (text, price) for name, text in statements.items()}, draft)
+        return _line_up({name: (text, price) for name, text in statements.items()}, draft)
     deltas = _deltas(statements, price, draft)
     shares = _shares(statements, split, price, deltas, draft)
     factor = Fraction(1)
@@ -289,73 +289,73 @@ def planned_lines(
         prices = {}
         for name, text in statements.items():
             share = min(shares[name] * factor, Fraction(1))
-            with _naming(name):
+            with _name_in_errors(name):
                 prices[name] = text, replace(price, delta=deltas[name]).shared(share)
-        lines, turns = _paid(prices, draft)
-        spent = _amount(_sum([line.charge for line in lines]), price) * _UNIT
-        whole = price.epsilon or price.rho
-        assert whole is not None, "a price without a target has an epsilon or a rho"
-        if spent <= whole and (attempt or not any(line.shared for line in lines)):
+        lines, turns = _line_up(prices, draft)
+        spent = _priced_amount(_sum([line.charge for line in lines]), price) * _UNIT
+        cost = price.epsilon or price.rho
+        assert cost is not None, "a price without a target has an epsilon or a rho"
+        if spent <= cost and (attempt or not any(line.shared for line in lines)):
             return lines, turns
         # what is shared is paid once: all prices rise until the whole is spent
-        factor *= whole / spent if attempt == 0 else 1 - Fraction(1, 10**6)
+        factor *= cost / spent if attempt == 0 else 1 - Fraction(1, 10**6)
     raise WrongUse("Costs that do not add up.", remedy="Plan it at a larger cost.")
 
 
-def _paid(
+def _line_up(
     prices: Mapping[str, tuple[str, Price]], draft: Draft
 ) -> tuple[tuple[Line, ...], tuple[str, ...]]:
     """Computes what each question pays if those with the most expensive parts are asked first."""
     drafts = {}
     for name, (text, price) in prices.items():
-        with _naming(name):
+        with _name_in_errors(name):
             drafts[name] = draft(text, price)
-    turns = sorted(drafts, key=lambda name: _dearness(drafts[name]), reverse=True)
+    turns = sorted(drafts, key=lambda name: _mean_part_cost(drafts[name]), reverse=True)
     released: dict[str, Mechanism] = {}
     lines = {}
     for name in turns:
         (text, price), drafted = prices[name], drafts[name]
-        read = _read(drafted, released)
-        charge = _without(drafted.asked.planned, read) if read else drafted.most(price)
+        read = _reusable_parts(drafted, released)
+        charge = _charge_without(drafted.asked.planned, read) if read else drafted.most(price)
         parts = drafted.asked.planned.parts
         titles = tuple(parts[place].aggregate.title for place in read)
         lines[name] = Line(name, text, price, drafted.preview, charge, titles, drafted.stored)
-        released |= _released(drafted, read)
+        released |= _released_parts(drafted, read)
     return tuple(lines[name] for name in prices), tuple(turns)
 
 
-def _read(drafted: Drafted, released: Mapping[str, Mechanism]) -> list[int]:
+def _reusable_parts(drafted: Drafted, released: Mapping[str, Mechanism]) -> list[int]:
     """The indices of the parts that an earlier question releases with no more noise than wanted."""
     if not drafted.is_whole:
         return []
     asked = drafted.asked
-    found = []
+    readable = []
     for place, (key, wanted) in enumerate(zip(asked.parts, asked.planned.mechanisms, strict=True)):
         if key in released and is_no_noisier(released[key], wanted):
-            found.append(place)
-    return found
+            readable.append(place)
+    return readable
 
 
-def _released(drafted: Drafted, read: Sequence[int]) -> dict[str, Mechanism]:
+def _released_parts(drafted: Drafted, read: Sequence[int]) -> dict[str, Mechanism]:
     """The mechanisms of the parts that a question releases and others can reuse, by part key."""
     planned = drafted.asked.planned
     # rows of grouping sets are sums of parts, and a question of several charges may end early
     if not planned.stores_parts or not drafted.is_whole:
         return {}
-    found = {}
+    mechanisms = {}
     for place, key in enumerate(drafted.asked.parts):
         if key and place not in read:
-            found[key] = planned.mechanisms[place]
-    return found
+            mechanisms[key] = planned.mechanisms[place]
+    return mechanisms
 
 
-def _without(planned: Planned, read: Sequence[int]) -> Charge:
+def _charge_without(planned: Planned, read: Sequence[int]) -> Charge:
     """The charge of a question without the parts at the indices ``read``."""
     places = [place for place in range(len(planned.mechanisms)) if place not in read]
     return planned.only(places).charge if places else NOTHING
 
 
-def _dearness(drafted: Drafted) -> Fraction:
+def _mean_part_cost(drafted: Drafted) -> Fraction:
     """The average cost of a part of a question: questions with expensive parts are asked first."""
     charge = drafted.charge
     amount = charge.rho if charge.epsilon is None else charge.epsilon
@@ -376,7 +376,7 @@ def _shares(
             raise WrongUse("Both weights= and sizes=.", allowed="one of them")
 
         def foreseen(name: str, asked: Price) -> Preview:
-            with _naming(name):
+            with _name_in_errors(name):
                 return draft(statements[name], replace(asked, delta=deltas[name])).preview
 
         return least_worst(statements, split.sizes, price, foreseen)
@@ -397,7 +397,7 @@ def _deltas(
     without = replace(price, delta=None)
     needing = []
     for name, text in statements.items():
-        with _naming(name):
+        with _name_in_errors(name):
             needing += [name] * _needs_delta(text, without, draft)
     if price.delta is None or not needing:
         if price.delta is not None:
@@ -416,7 +416,7 @@ def _needs_delta(text: str, price: Price, draft: Draft) -> bool:
     return False
 
 
-def _amount(charge: Charge, price: Price) -> int:
+def _priced_amount(charge: Charge, price: Price) -> int:
     """The part of a charge that the price is stated in: its epsilon or its rho."""
     if price.epsilon is None:
         return charge.rho
@@ -436,23 +436,23 @@ def _rows(line: Line) -> list[list[str]]:
     """The table rows of a question, one for each column; the first has its name and its cost."""
     found: list[list[str]] = []
     for column, rows, error in line.preview.errors_in_words:
-        first = [line.name, "stored" if line.stored else _words(line.charge)]
+        first = [line.name, "stored" if line.stored else _charge_text(line.charge)]
         found.append([*(["", ""] if found else first), column, rows, error])
     return found
 
 
-def _shared(line: Line) -> str:
+def _shared_line(line: Line) -> str:
     """A line on the parts that a question reuses from others."""
     return f"{line.name}: {', '.join(line.shared)} read from a question before it, at no cost"
 
 
-def _left(account: Account) -> str:
+def _left_text(account: Account) -> str:
     """What an account has left, as text."""
     left = f"epsilon up to {decimal_text(account.left)}"
     return f"{left}, rho up to {decimal_text(account.left_rho)}" if account.left_rho else left
 
 
-def _words(charge: Charge) -> str:
+def _charge_text(charge: Charge) -> str:
     """A charge as text."""
     if charge == NOTHING:
         return "nothing"

@@ -31,12 +31,12 @@ def reckless(dataset: Dataset, budget: Budget | None = None) -> tuple[str, ...]:
     >>> print(*reckless(Dataset("survey", {"people": people}), Budget(1, "0.001")))
     delta = 0.001 is at least 1 / 1000, the rows of people: ...
     """
-    found: list[str] = []
+    warnings: list[str] = []
     if budget is not None:
-        found += _of_budget(dataset, budget)
+        warnings += _of_budget(dataset, budget)
     for name, table in dataset.tables.items():
-        found += _of_limits(name, table)
-    return tuple(found)
+        warnings += _of_limits(name, table)
+    return tuple(warnings)
 
 
 def _of_budget(dataset: Dataset, budget: Budget) -> Iterator[str]:

@@ -130,16 +130,16 @@ def is_no_noisier(one: Mechanism, other: Mechanism) -> bool:
     return False
 
 
-def _is_narrower(one: Noise, other: Noise) -> bool:
+def _is_narrower(noise: Noise, other: Noise) -> bool:
     """Whether a noise law is of the same family as another one and has no larger scale."""
-    for law in (one, other):
+    for law in (noise, other):
         if not isinstance(law, Noise):
             raise unknown(law)
-    match one, other:
+    match noise, other:
         case DiscreteLaplace(scale), DiscreteLaplace(wanted):
             return scale <= wanted
         case DiscreteGaussian(), DiscreteGaussian():
-            return one.sigma_squared <= other.sigma_squared
+            return noise.sigma_squared <= other.sigma_squared
         case _:
             return False
 

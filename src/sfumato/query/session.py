@@ -272,16 +272,18 @@ class Session:
         asked = cost_alone(epsilon=epsilon, rho=rho)
         step = Resolver(sql, parameters, asked, self.dataset, None).resolve(refused)
         norm = Norm.L1 if asked.epsilon is not None else Norm.L2
-        parts = checks(step.question, compile_plan(step.question.raw, step.dataset, norm))
-        share = asked.shared(Fraction(1, len(parts)))
+        diagnosis_checks = checks(
+            step.question, compile_plan(step.question.raw, step.dataset, norm)
+        )
+        share = asked.shared(Fraction(1, len(diagnosis_checks)))
         ready = []
-        for check in parts:
+        for check in diagnosis_checks:
             # without prepared layouts: they hold clipped codes, so nothing shows what was clipped
             planned = plan_for_price(check.question, step.dataset, share)
             ready.append(Asked.of(planned, self._asker))
         with self._door.inside():
             answers = persistently(lambda: self._statements.answer_together(ready, share), ENDLESS)
-            return diagnosis(parts, answers)
+            return diagnosis(diagnosis_checks, answers)
 
     def advise(
         self,

@@ -106,10 +106,10 @@ def _tell_kind(failure: Any) -> None:
     _OWNER.error("an error that nobody handles: %s", failure.exc_type.__name__)
 
 
-def _restore_factory(own: Callable[..., Any], before: Callable[..., Any]) -> None:
+def _restore_factory(replacement: Callable[..., Any], original: Callable[..., Any]) -> None:
     """Restores the factory of log records, unless other code has replaced it, too."""
-    if logging.getLogRecordFactory() is own:
-        logging.setLogRecordFactory(before)
+    if logging.getLogRecordFactory() is replacement:
+        logging.setLogRecordFactory(original)
 
 
 SILENCE = Silence()

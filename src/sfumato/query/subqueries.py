@@ -147,8 +147,8 @@ class Resolver:
         """The value of a sub-query, and a note for the reader of the answer."""
         answer = self._answer(step)
         if answer is not None:
-            value = _constant(answer)
-            shown = "NULL" if value is None else _only(answer)
+            value = _single_constant(answer)
+            shown = "NULL" if value is None else _single_value(answer)
             charge = answer.charge_id[:12]
             return value, f"{step.question.text} = {shown} was answered first (charge {charge})."
         self.guesses += 1
@@ -183,9 +183,9 @@ class Resolver:
         if answer is None:
             self.guesses += 1
             return 1, ""
-        limit = learnt_limit(to_fraction(step.limit, _only(answer)), groups)
+        limit = learnt_limit(to_fraction(step.limit, _single_value(answer)), groups)
         learnt = f"{step.limit} = {limit} was learnt privately (charge {answer.charge_id[:12]})"
-        return limit, f"{learnt}. {_scarce(step.price)}"
+        return limit, f"{learnt}. {_units_warning(step.price)}"
 
 
 # The most clips that one question learns: half of its cost.
@@ -267,12 +267,12 @@ class Rehearsal:
     def __init__(
         self,
         plan: Callable[[Step], Planned],
-        own: Policy = lambda step: None,
-        others: Policy = lambda step: None,
+        find_own: Policy = lambda step: None,
+        find_shared: Policy = lambda step: None,
     ) -> None:
         self._plan = plan
-        self._own = own
-        self._others = others
+        self._own = find_own
+        self._others = find_shared
         self.plans: list[tuple[Step, Planned]] = []
 
     def __call__(self, step: Step) -> Answer | None:
@@ -292,7 +292,7 @@ def previewed(step: Step) -> None:
     if step.limit and not step.at_any_price:
         raise MissingDeclaration(
             f"{step.limit} of table {step.question.table!r} is sf.AUTO: query learns it, "
-            f"preview is free and does not. {_scarce(step.price)}",
+            f"preview is free and does not. {_units_warning(step.price)}",
             remedy=f"Declare {step.limit}= with a number, or ask with query.",
         )
 
@@ -323,19 +323,19 @@ def _require_few(clips: int) -> None:
         )
 
 
-def _scarce(price: Price) -> str:
+def _units_warning(price: Price) -> str:
     """A warning about the number of units that learning a limit needs, from the price alone."""
     few = f"fewer than about {units_needed(price):,} units"
     return f"At this price it may be far too large where there are {few}."
 
 
-def _only(answer: Answer) -> str:
+def _single_value(answer: Answer) -> str:
     """The value of an answer with one cell, as a string."""
     ((value,),) = answer.rows
     return str(value)
 
 
-def _constant(answer: Answer) -> Scalar:
+def _single_constant(answer: Answer) -> Scalar:
     """The value of an answer with one cell, as a constant of another question."""
     ((value,),) = answer.rows
     if value is None:

@@ -184,7 +184,7 @@ def wanted(
     demands: list[list[Demand]] = [[] for _ in aggregates]
     notes: dict[str, None] = {}
     for form in forms:
-        amount, note = _amount(form, aggregates, target, size, stored)
+        amount, note = _noise_amount(form, aggregates, target, size, stored)
         notes[note] = None
         for estimate, weight in form.weights.items():
             # the estimates of a column share its error, and the probability to exceed it
@@ -194,7 +194,7 @@ def wanted(
     sizes = [Fraction(0)] * len(aggregates)
     for index, aggregate in enumerate(aggregates):
         if isinstance(aggregate, Mean) and any(one.statistic in _PLAIN for one in demands[index]):
-            sizes[index] = _size(aggregate, size, stored.get(index), average=target.average)
+            sizes[index] = _rows_of_mean(aggregate, size, stored.get(index), average=target.average)
             if index not in stored:
                 notes[_assumption(aggregate, size or 0, dataset, question.table)] = None
     if target.average:
@@ -272,11 +272,11 @@ def references(question: Question, answer: Answer | None) -> dict[int, Reference
     for item in question.output.items:
         shown |= {leaf.index for leaf in leaves(item.expression) if isinstance(leaf, Estimate)}
     released = cast(dict[str, Json], answer.form["released"])
-    found = {}
+    references_by_part = {}
     for index, part in enumerate(released_parts(released)):
         if index in shown and part.count and part.noise is not None:
-            found[index] = _reference(answer.charge_id[:12], part)
-    return found
+            references_by_part[index] = _reference(answer.charge_id[:12], part)
+    return references_by_part
 
 
 def _reference(charge: str, part: AnyReleased) -> Reference:
@@ -310,7 +310,7 @@ def _declared_size(question: Question, dataset: Dataset) -> int | None:
     return None
 
 
-def _amount(
+def _noise_amount(
     form: LinearForm,
     aggregates: Sequence[Aggregate],
     target: Target,
@@ -335,7 +335,7 @@ def _amount(
                 remedy="Ask with an absolute error=.",
             )
         reference = stored.get(estimate.index)
-        amount, note = _relative(aggregates[estimate.index], target, size, reference)
+        amount, note = _relative_amount(aggregates[estimate.index], target, size, reference)
         amount *= weight
     if amount <= form.slack:
         raise UnsupportedSql(
@@ -345,7 +345,7 @@ def _amount(
     return amount - form.slack, note
 
 
-def _relative(
+def _relative_amount(
     aggregate: Aggregate,
     target: Target,
     size: int | None,
@@ -368,7 +368,7 @@ def _relative(
     )
 
 
-def _size(
+def _rows_of_mean(
     aggregate: Aggregate,
     size: int | None,
     stored: Reference | None,

@@ -162,12 +162,16 @@ def wanted_charges(steps: Sequence[tuple[Step, Asked]], ledger: Ledger) -> dict[
         guessed |= step.guessed
         request = asked.request()
         if step.guessed:
-            requests[step.name] = _unknown(step, asked)
-        elif ledger.holds(request) or asked.planned.fresh is None or _holds(requests, request):
+            requests[step.name] = _largest_request(step, asked)
+        elif (
+            ledger.holds(request)
+            or asked.planned.fresh is None
+            or _has_same_question(requests, request)
+        ):
             # it is paid already, or listed already
             continue
         elif guessed and ledger.to_share(request) is None:
-            requests[step.name] = _nobodys(step, request)
+            requests[step.name] = _unawaited_request(step, request)
         else:
             requests[step.name] = request
     return requests
@@ -182,22 +186,22 @@ def require_key(
     """Raises KeyUsed, before any charge, if an idempotency key is bound to another question."""
     request = asked.request(key)
     # a caller that repeats the bound question has paid for its sub-queries, so it is not guessed
-    ledger.require_key(_nobodys(step, request) if step.guessed else request)
+    ledger.require_key(_unawaited_request(step, request) if step.guessed else request)
 
 
-def _holds(requests: Mapping[Name, Request], request: Request) -> bool:
+def _has_same_question(requests: Mapping[Name, Request], request: Request) -> bool:
     """Whether a request for the same question is among the requests."""
     return any(listed.question == request.question for listed in requests.values())
 
 
-def _unknown(step: Step, asked: Asked) -> Request:
+def _largest_request(step: Step, asked: Asked) -> Request:
     """The request for a step that depends on missing answers: for the most that it can cost."""
     bounded = asked.planned.bounded
     most = ceiling(step.price, bounded.norm, bounded.parts[0].distance.relation)
-    return replace(_nobodys(step, asked.request()), event=most)
+    return replace(_unawaited_request(step, asked.request()), event=most)
 
 
-def _nobodys(step: Step, request: Request) -> Request:
+def _unawaited_request(step: Step, request: Request) -> Request:
     """The request under another key, which only the same question of the same account has."""
     place = canonical_json([request.question, step.question.text])
     question = hashlib.sha256(place.encode()).hexdigest()

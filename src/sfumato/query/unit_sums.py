@@ -90,12 +90,12 @@ def _vectors(rows: UnitRows) -> Integers:
 
 def _clipped(vectors: Integers, bound: int, norm: Norm) -> Integers:
     """Scales each vector down to the bound if it is longer."""
-    kept = vectors.copy()
+    clipped = vectors.copy()
     # a vector within this box is within the bound in both norms
     small = bound // vectors.shape[1]
     for place in np.flatnonzero((np.abs(vectors) > small).any(axis=1)):
-        kept[place] = _shortened([int(each) for each in vectors[place]], bound, norm)
-    return kept
+        clipped[place] = _shortened([int(each) for each in vectors[place]], bound, norm)
+    return clipped
 
 
 def _shortened(vector: list[int], bound: int, norm: Norm) -> list[int]:
