@@ -24,10 +24,10 @@ SMALL = 2**10
 class Aggregate:
     """The base class of aggregates.
 
-    The members that the privacy proof needs have no default: where a class does not state one,
-    planning fails. (It is no ABC: ``isinstance`` of one is several times as slow, and plans ask it
-    often.) ``counts`` says what the aggregate counts ("rows", "units", "values"); it is empty if
-    the estimate is no count, and then a unit with many rows only has a smaller weight.
+    What the privacy proof needs has no default: where a class does not state it, planning fails.
+    (It is no ABC: ``isinstance`` of one is several times as slow, and plans ask it often.)
+    ``counts`` says what the aggregate counts ("rows", "units", "values"); it is empty if its
+    estimate is no count.
 
     >>> [isinstance(part, Aggregate) for part in (CountRows(), CountUnits())]
     [True, True]
@@ -438,11 +438,10 @@ class Quantiles(Aggregate):
 
 @dataclass(frozen=True, slots=True)
 class CodeQuantiles(Quantiles):
-    """Quantiles of a value of any number of codes.
+    """Quantiles of a value with any number of codes.
 
     A leaf has ``leaf`` codes; leaf j begins at the lower bound + j ``leaf``. ``leaf`` is 1, unless
-    too many codes could have rows to collect them all. With ``ends``, the ends of an interval are
-    selected for each level, too.
+    too many codes could have rows to collect them all. ``ends`` is as ``has_ends``.
 
     >>> from sfumato.metadata.column import Column, Integer
     >>> income = Value.of(Column("income", Integer(0, 4095)))
@@ -475,11 +474,9 @@ def quantiles(
     leaf: int = 1,
     ends: bool = False,
 ) -> Quantiles:
-    """Returns the aggregate of the quantiles of a value, of the class that names its stored
-    answers.
+    """Returns ``Quantiles`` of a value with at most ``SMALL`` codes and leaves of one code.
 
-    For up to ``SMALL`` codes and leaves of one code this is ``Quantiles``, under which earlier
-    versions stored answers; else ``CodeQuantiles``.
+    Answers to these are stored under that class; all others are ``CodeQuantiles``.
     """
     kind = value.type
     assert not isinstance(kind, Text), "lowering admits no text here"
