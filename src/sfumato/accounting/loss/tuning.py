@@ -129,9 +129,8 @@ def _own_step(pair: Pair, step: float, length: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """How to separate a loss into a near and a far part, each on its own lattice.
+    """Separates losses: those from ``low`` to ``high`` have the step ``near``, others ``far``.
 
-    Losses from ``low`` to ``high`` have the step ``near``, the rare ones beyond the step ``far``;
     ``times`` copies are added at once.
     """
 
