@@ -67,7 +67,9 @@ class Buffered:
 
     @property
     def slack(self) -> int:
-        """The effect of rounding, for two steps in each row (``Encoder.slack``)."""
+        """Four per row: rounding moves a row by less than two steps, which are squared and added
+        up.
+        """
         return 4 * self.steps
 
     @property

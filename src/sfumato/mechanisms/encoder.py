@@ -51,9 +51,9 @@ class Encoder(Protocol):
 
     @property
     def slack(self) -> int:
-        """A bound of the effect of rounding on the rows of one cell; 0 for a linear encoder.
+        """A bound of the change of one cell's rows by rounding, as a squared L2 norm.
 
-        It is the squared L2 norm of the change, doubled, rounded up to an integer.
+        An integer; 0 for a linear encoder.
         """
         ...
 

@@ -33,8 +33,8 @@ def rank_runs(
 
     ``values`` are the points that have a weight, ascending. With N the sum of the weights, the rank
     error of a point is the distance of q N + ``shift`` from its ranks: from the weight before it to
-    the weight up to it. Each value is a run of one point; all points between two values are one
-    run.
+    the weight up to it. Each value is a run of one point; the points of a gap before, between or
+    after values are one run.
 
     >>> starts, widths, errors = rank_runs(np.array([5]), np.array([2]), (0, 9), Fraction(1, 2))
     >>> [starts.tolist(), widths.tolist(), errors.tolist()]
