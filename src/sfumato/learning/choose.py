@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chooses among fitted models the one with many right predictions: one private selection."""
+"""``choose``: privately selects the fitted model with the most right predictions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -30,10 +30,10 @@ _BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The model that was chosen, and its ``place`` in the list.
+    """The result of ``choose``: the model, and ``place``, its index in the list of models.
 
-    ``short`` is a number of rows: with 95% probability the best of the models predicts no more of
-    the rows that were read rightly than this one does, and that many.
+    ``short`` bounds the loss: with 95% probability the best model predicts at most ``short`` rows
+    more rightly than the chosen one.
 
     >>> Chosen("a model", 2, 40, Cost("1", "0.125", "0", ()), "c0ffee")
     model 2 (within 40 rows of the best with 95%, cost: epsilon = 1)
@@ -58,12 +58,11 @@ def choose(
     label: str,
     epsilon: Number,
 ) -> Chosen:
-    """Chooses a model by the exponential mechanism, whose score is its number of right predictions.
+    """Selects a model by the exponential mechanism; the score is the number of right predictions.
 
-    The models are public: fitted under charges of their own, or elsewhere on other data. The
-    statement reads rows as in ``score``; models are best compared on rows that none of them was
-    fitted to. The cost is a pure epsilon, however many models there are; the same choice again is
-    free.
+    The models must be public: fitted under charges of their own, or on other data. The statement
+    reads rows as in ``score``; use rows that none of the models was fitted to. The cost is a pure
+    epsilon, whatever the number of models. The same selection again is free.
 
     Raises:
         WrongUse: no models, or models of a number, of other classes or other features.
@@ -108,7 +107,9 @@ def choose(
 
 @dataclass(frozen=True, slots=True)
 class Choosing:
-    """Selects a model once. ``fingerprints`` are hashes of all that predicts."""
+    """The task of ``choose``: one private selection. ``fingerprints`` are the hashes of the
+    models.
+    """
 
     counts: RightCounts = field(compare=False)
     fingerprints: tuple[str, ...]
@@ -147,5 +148,5 @@ class Choosing:
         return self.counts.plan
 
     def run(self, curator: Curator) -> bytes:
-        """The place of the chosen model."""
+        """Returns the index of the selected model as bytes."""
         return curator.select(self.counts, self.mechanism).to_bytes(_BYTES, "little")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the curves of a model as SVG: a panel for each feature, with bands that hold the noise."""
+"""Draws the curves of an additive model as SVG: one panel per feature, with noise bands."""
 
 import datetime
 import math
@@ -24,9 +24,9 @@ Span: TypeAlias = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The curve of one feature: a row of ``values`` for each line, half a band around each.
+    """One panel's data: ``values`` has one row per line; ``half`` is half the width of its band.
 
-    The last coordinate is that of missing values. ``half`` None: nothing is known of the noise.
+    The last column of ``values`` is for missing values. ``half`` is None if the noise is unknown.
     """
 
     feature: Feature
@@ -40,13 +40,15 @@ class Curve:
         return self.feature.name
 
     def ends(self, line: int) -> tuple[Floats, Floats]:
-        """The lower and the upper end of the band of a line."""
+        """Returns the lower and the upper end of the band of a line."""
         half = np.zeros_like(self.values[line]) if self.half is None else self.half
         return self.values[line] - half, self.values[line] + half
 
 
 def curves_chart(curves: Sequence[Curve], lines: Sequence[str], title: str, axis: str) -> Figure:
-    """The picture of some curves, all on one scale; ``lines`` names the lines of each panel."""
+    """Returns the figure of some curves on one common scale; ``lines`` names the lines of each
+    panel.
+    """
     ends = [curve.ends(line) for curve in curves for line in range(len(lines))]
     lowest = min(float(low.min()) for low, _ in ends)
     highest = max(float(high.max()) for _, high in ends)
@@ -146,7 +148,7 @@ class _Panel:
 
 
 def labels_of(curve: Curve) -> list[tuple[float, str]]:
-    """The labels below a curve, each with its share of the width.
+    """Returns the axis labels below a curve, each with its position as a share of the width.
 
     >>> age = FrameColumn("age", 0)
     >>> labels_of(Curve(Binned("age", (20, 30, 40)), age, np.zeros((1, 5)), None))
@@ -165,12 +167,12 @@ def labels_of(curve: Curve) -> list[tuple[float, str]]:
 
 
 def _each(count: int) -> int:
-    """Every how many labels are written."""
+    """Returns n, where every n-th label is written so that labels do not overlap."""
     return max(math.ceil(count / _MOST_LABELS), 1)
 
 
 def _value(column: FrameColumn, code: int) -> str:
-    """The value of a code."""
+    """Formats the value that a code stands for."""
     if column.is_date:
         return str(EPOCH + datetime.timedelta(days=code))
     return short(round(float(code * column.step), 6))
