@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws accuracy against epsilon as SVG, with the attacker's odds on a second axis."""
+"""Draws a frontier (accuracy against epsilon) as SVG, with the attacker's odds on a second axis."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,9 @@ Place: TypeAlias = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class _Axes:
-    """Where a value is drawn: epsilon on a logarithmic axis, shares on two linear ones."""
+    """The axes of the plot: epsilon is logarithmic, accuracy and the attacker's share are
+    linear.
+    """
 
     epsilons: tuple[float, float]
     shares: tuple[float, float]
@@ -47,9 +49,11 @@ def chart(
     lines: Mapping[str, float],
     band: str,
 ) -> Figure:
-    """The picture of a frontier: its band, its mean, and the attacker's share as a dashed line.
+    """Returns the figure: the mean accuracy with its band, and the attacker's share as a dashed
+    line.
 
-    ``lines`` are accuracies without an epsilon, by name; ``band`` says what the band is.
+    ``lines`` are accuracies that do not depend on epsilon, by name; ``band`` is the caption of the
+    band.
     """
     every = [*lines.values(), *chain.from_iterable(bands)]
     marks = ticks(min(every), max(max(every), min(every) + 0.01))
@@ -93,7 +97,7 @@ def _grid(axes: _Axes, marks: Sequence[float], epsilons: Sequence[float]) -> Ite
 
 
 def _rules(axes: _Axes, rules: Mapping[str, float]) -> Iterator[str]:
-    """Accuracies that hang on no epsilon."""
+    """Draws the accuracies that do not depend on epsilon as horizontal lines."""
     for name, share in rules.items():
         y = axes.y(share)
         line = f'x1="{_LEFT}" y1="{y:.1f}" x2="{_WIDTH - _RIGHT}" y2="{y:.1f}"'
