@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exact sum of the integers of one parameter, chunk after chunk. Proof: gradients.proof.md."""
+"""The exact sum of the integers of one parameter over all chunks. Proof: gradients.proof.md."""
 
 import numpy as np
 import torch
@@ -13,10 +13,10 @@ PIECE = 2**15
 
 
 class Total:
-    """The sum of chunks of integers, each below 2^45 fine steps; those in float32 below 2^24.
+    """The running sum of chunks of integers below 2^45 fine steps (below 2^24 if float32).
 
-    A chunk that is alone stays as it is. Several are added up in float64, in fine steps, and moved
-    to 64 bits before float64 could round.
+    A single chunk is used as it is. Several chunks are added up in float64 fine steps, and moved to
+    64-bit integers before float64 would round.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,9 @@ class Total:
         found: torch.Tensor,
         unit: float,
     ) -> None:
-        """Adds a chunk of integers that count ``unit`` fine steps; it is kept, and overwritten."""
+        """Adds a chunk of integers in units of ``unit`` fine steps; the chunk may be
+        overwritten.
+        """
         self._chunks += 1
         if self._held is None:
             self._held, self._unit = found, unit
@@ -47,7 +49,7 @@ class Total:
         out: Integers,
         steps: int,
     ) -> None:
-        """Overwrites ``out`` with the sum over ``steps``, a power of two, rounded half up."""
+        """Writes the sum divided by ``steps`` (a power of two), rounded half up, into ``out``."""
         held = self._held
         if held is None:
             held = torch.zeros(len(out), dtype=torch.float64)
@@ -71,7 +73,9 @@ def _fine(
     held: torch.Tensor,
     unit: float,
 ) -> torch.Tensor:
-    """In float64 and fine steps: exact, since units are powers of two or integers are few."""
+    """Converts integers to float64 fine steps; exact, since units are powers of two or integers are
+    few.
+    """
     if unit == 1:
         return held.double()
     return held.double() * unit
