@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The honest check: coarse marginals that no fit saw, beside those of rows. Released numbers alone.
+"""The honest check: coarse marginals that the fit never used, compared with synthetic rows.
 
-Distances, correlations and their noise follow from it.
+The report shows the resulting distances and correlations with their noise; released numbers only.
 """
 
 import math
@@ -24,7 +24,7 @@ _MEAN, _NORMAL = math.sqrt(2 / math.pi), 1.96
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Seen:
-    """A marginal of the check: what the rows have in its blocks, and the noisy counts."""
+    """A marginal of the check: its blocks' counts in the rows, and the noisy counts."""
 
     columns: Clique
     rows: Floats
@@ -33,10 +33,10 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """The mean total variation distance of the marginals of so many columns, and that of noise.
+    """The mean total variation distance of marginals of 1, 2 or 3 columns, and that of pure noise.
 
-    ``off`` is the typical error of a cell as a share of all rows, the noise taken out; 0 where the
-    noise, ``hidden`` in a cell, hides it.
+    ``off`` is the typical error of a cell as a share of all rows, with the noise taken out; it is 0
+    where the noise of a cell (``hidden``) is larger.
     """
 
     columns: int
@@ -49,9 +49,10 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """The correlation of two ordered columns, by the places of their blocks; missing values apart.
+    """The correlation of two ordered columns, by their block numbers, without missing values.
 
-    ``counted`` is that of the noisy counts; its 95% interval is ``error`` wide on either side.
+    ``counted`` is the correlation in the noisy counts; its 95% interval is ``error`` wide on either
+    side.
     """
 
     columns: tuple[str, str]
@@ -65,7 +66,7 @@ def seen_of(
     cells: Integers,
     weights: Floats | None = None,
 ) -> tuple[Seen, ...]:
-    """The marginals of the check, and those of rows given as cells."""
+    """Returns the marginals of the check beside those of rows, given as cells."""
     base, marginals = released.base, []
     for clique, noisy in released.checks:
         coarse = []
@@ -81,9 +82,10 @@ def ways_of(
     base: Base,
     seen: Sequence[Seen],
 ) -> tuple[Way, ...]:
-    """The mean distances of one, two and three columns.
+    """Returns the mean distances for marginals of one, two and three columns.
 
-    Those of one column are sums of the others: all that have a column, weighted by precision.
+    Single columns are not counted by the check: they are sums of its larger marginals, weighted by
+    precision.
     """
     sigma = base.sigma[2]
     distances_by_ways = []
@@ -101,7 +103,9 @@ def _single_columns(
     seen: Sequence[Seen],
     sigma: float,
 ) -> list[tuple[Floats, Floats, float]]:
-    """For each column: the rows and the counts in its blocks, and the noise of these counts."""
+    """Returns, for each column, its blocks in the rows, in the counts, and the noise of these
+    counts.
+    """
     single_columns = []
     columns: set[int] = set().union(*(marginal.columns for marginal in seen))
     for column in sorted(columns):
@@ -141,11 +145,10 @@ def correlations(
     base: Base,
     seen: Sequence[Seen],
 ) -> tuple[Correlation, ...]:
-    """The correlation of each two ordered columns that the check counted together, where neither
-    value is missing.
+    """Returns the correlation of each pair of ordered columns that the check counted together.
 
-    Blocks are numbered in the order of their values, and scaled as in the rows. So what is counted
-    is a sum of noisy counts, whose noise is known.
+    Rows with a missing value are left out. Blocks are numbered in order of their values and scaled
+    by the rows, so the counted correlation is a linear function of noisy counts with known noise.
     """
     by_pair: dict[Clique, Correlation] = {}
     ordered = set(_ordered_columns(base))
@@ -162,7 +165,7 @@ def correlations(
 
 
 def _ordered_columns(base: Base) -> list[int]:
-    """The columns whose values have an order, and were counted apart from missing ones."""
+    """Returns the ordered columns whose missing values were counted in a block of their own."""
     found = []
     for place, axis in enumerate(base.schema.axes):
         is_apart = base.missing_apart or not base.has_missing(place)
@@ -176,7 +179,7 @@ def _of_pair(
     seen: Seen,
     axes: tuple[int, ...],
 ) -> tuple[float, float, float] | None:
-    """The correlation of two axes of a marginal, where neither value is missing."""
+    """Returns the correlation of two axes of a marginal, without missing values."""
     others = tuple(at for at in range(seen.rows.ndim) if at not in axes)
     rows, counted = seen.rows.sum(axis=others), seen.counted.sum(axis=others)
     sigma = base.sigma[2] * math.sqrt(seen.rows.size / rows.size)
@@ -193,7 +196,10 @@ def _correlation(
     counted: Floats,
     noise: float,
 ) -> tuple[float, float, float] | None:
-    """In the rows, in the counted shares, and the error of the latter; ``noise`` is of a share."""
+    """Returns the correlation in the rows, in the counted shares, and the error of the latter.
+
+    ``noise`` is that of a share.
+    """
     shares = rows / max(rows.sum(), 1.0)
     products = np.outer(_block_scores(shares.sum(axis=1)), _block_scores(shares.sum(axis=0)))
     if not products.any():
@@ -207,7 +213,9 @@ def _correlation(
 
 
 def _block_scores(shares: Floats) -> Floats:
-    """The places of blocks with mean 0 and variance 1; 0 if all rows are in one block."""
+    """Returns block numbers standardised to mean 0 and variance 1; 0 if all rows are in one
+    block.
+    """
     places = np.arange(len(shares), dtype=np.float64)
     far = places - float((places * shares).sum())
     variance = float((np.square(far) * shares).sum())
