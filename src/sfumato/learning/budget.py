@@ -107,16 +107,16 @@ def budgeted(
     Raises:
         WrongUse: not exactly one of epsilon and rho; an epsilon without a delta.
     """
-    asked = cost_alone(epsilon=epsilon, rho=rho, delta=delta)
-    if asked.rho is not None and asked.delta is not None:
+    price = cost_alone(epsilon=epsilon, rho=rho, delta=delta)
+    if price.rho is not None and price.delta is not None:
         raise InvalidNumber("A rho with a delta.", allowed="rho= alone, or epsilon= with delta=")
-    if asked.epsilon is not None and asked.delta is None:
+    if price.epsilon is not None and price.delta is None:
         raise WrongUse(
             "A training for a pure epsilon: its noise is Gaussian, which spends a delta.",
             allowed='epsilon=1, delta="1e-7"; or rho="0.02"',
             remedy="State delta= too. NaiveBayes and DecisionTree take a pure epsilon.",
         )
-    return Budgeted(asked.rho, asked.epsilon, asked.delta)
+    return Budgeted(price.rho, price.epsilon, price.delta)
 
 
 def _plan(

@@ -83,26 +83,28 @@ def choose(
     2
     >>> folder.cleanup()
     """
-    given = tuple(models) if isinstance(models, list | tuple) else ()
-    known = all(isinstance(model, Scorable) for model in given)
-    if not 1 <= len(given) <= _MOST_MODELS or not known:
+    listed_models = tuple(models) if isinstance(models, list | tuple) else ()
+    known = all(isinstance(model, Scorable) for model in listed_models)
+    if not 1 <= len(listed_models) <= _MOST_MODELS or not known:
         raise WrongUse(
             f"models={shown(models)}.", allowed="a list of 1 to 10,000 models that ln.fit returned"
         )
     examples = Examples.of(session.dataset, statement, label)
-    for model in given:
+    for model in listed_models:
         require_same(model, examples)
     kind = RightCounts
     if examples.plan.neighbours is Relation.ADD_REMOVE:
         kind = AddedRightCounts
-    counts = kind(tuple(model.outcomes(examples) for model in given))
-    task = Choosing(counts, tuple(model.fingerprint for model in given), allowance(epsilon=epsilon))
+    counts = kind(tuple(model.outcomes(examples) for model in listed_models))
+    task = Choosing(
+        counts, tuple(model.fingerprint for model in listed_models), allowance(epsilon=epsilon)
+    )
     cost = session.price(task)
     stored = session.ask(DescribedTask(task, examples.about))
     place = int.from_bytes(stored.body, "little")
     # counts are whole: less than so many rows apart
-    short = int(task.mechanism.error("0.95", len(given)))
-    return Chosen(given[place], place, short, cost, stored.charge)
+    short = int(task.mechanism.error("0.95", len(listed_models)))
+    return Chosen(listed_models[place], place, short, cost, stored.charge)
 
 
 @dataclass(frozen=True, slots=True)

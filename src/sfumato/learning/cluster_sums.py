@@ -79,23 +79,23 @@ class ClusterSums(UnitVectors[Points]):
         """
         chosen = self._nearest(rows)
         first = chosen * (1 + self.box.width)
-        known = rows.known.astype(np.float64)
-        yield first, STEPS * known
+        has_numbers = rows.known.astype(np.float64)
+        yield first, STEPS * has_numbers
         reach = self.reach[chosen]
         for number in range(self.box.width):
             apart = rows.matrix[:, number].astype(np.int64) - self.centers[chosen, number]
             # rounded to the nearest
             offset = (2 * STEPS * apart + reach) // (2 * reach)
-            yield first + 1 + number, np.clip(offset, -STEPS, STEPS) * known
+            yield first + 1 + number, np.clip(offset, -STEPS, STEPS) * has_numbers
 
     def _nearest(self, rows: Points) -> Integers:
         """Returns the index of the nearest center of each row."""
         centers = self.centers.astype(np.float64)
         squares = (centers * centers).sum(axis=1)
-        found = np.zeros(rows.count, np.int64)
+        nearest = np.zeros(rows.count, np.int64)
         step = max(_AT_ONCE // len(centers), 1)
         for first in range(0, rows.count, step):
             matrix = rows.matrix[first : first + step].astype(np.float64)
             # integers below 2^53: exact in every order of summation
-            found[first : first + step] = (squares - 2 * matrix @ centers.T).argmin(axis=1)
-        return found
+            nearest[first : first + step] = (squares - 2 * matrix @ centers.T).argmin(axis=1)
+        return nearest

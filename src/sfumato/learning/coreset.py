@@ -126,10 +126,10 @@ def squares(
 
 def _primes(count: int) -> list[int]:
     """The first primes."""
-    found: list[int] = []
+    primes: list[int] = []
     number = 2
-    while len(found) < count:
-        if all(number % prime for prime in found if prime * prime <= number):
-            found.append(number)
+    while len(primes) < count:
+        if all(number % prime for prime in primes if prime * prime <= number):
+            primes.append(number)
         number += 1
-    return found
+    return primes

@@ -145,7 +145,9 @@ class Declared:
         Ensembles of scikit-learn pass such indices. Whole numbers count as indices if no class is
         written as a whole number.
         """
-        return family_of(labels) == "whole" and not can_hold_word(_known(self.label), "whole")
+        return family_of(labels) == "whole" and not can_hold_word(
+            _values_by_text(self.label), "whole"
+        )
 
     @property
     def _ids(self) -> tuple[str, ...]:
@@ -154,7 +156,7 @@ class Declared:
     def frame(self, rows: Any) -> dict[str, list[Any]]:
         """Returns the features of rows as columns, as a fitted model reads them."""
         read = self._columns(rows)
-        return {name: _shown(self.columns[name], values) for name, values in read.items()}
+        return {name: _model_values(self.columns[name], values) for name, values in read.items()}
 
     def owners(self, rows: Any) -> dict[str, list[str | None]]:
         """Returns the id columns of the units as strings; empty if each row is a unit."""
@@ -213,14 +215,16 @@ class Declared:
         columns = {}
         is_frame = hasattr(rows, "columns") or hasattr(rows, "column_names")
         if isinstance(rows, Mapping) or is_frame:
-            found = {name: column_of(rows, name) for name in self.names}
+            values_by_name = {name: column_of(rows, name) for name in self.names}
             columns = {name: rows[name] for name in self.names}
         else:
-            found = columns = self._of_array(rows)
+            values_by_name = columns = self._of_array(rows)
         for name, kind in self.columns.items():
             if isinstance(kind, Category | Boolean):
-                require_word(name, _known(kind), columns[name])
-        return {name: read_column(self.columns[name], values) for name, values in found.items()}
+                require_word(name, _values_by_text(kind), columns[name])
+        return {
+            name: read_column(self.columns[name], values) for name, values in values_by_name.items()
+        }
 
     def _labels(self, labels: Any, *, as_places: bool) -> list[Any]:
         """Returns the labels as declared values; None for an undeclared one."""
@@ -229,9 +233,9 @@ class Declared:
         values = _one_column(labels)
         if not isinstance(kind, Category | Boolean):
             return read_column(kind, values)
-        are_places = as_places or not can_hold_word(_known(kind), "whole")
+        are_places = as_places or not can_hold_word(_values_by_text(kind), "whole")
         if not (as_places or self.is_integer or self.reads_places(labels)):
-            require_word("y", _known(kind), labels)
+            require_word("y", _values_by_text(kind), labels)
         classes = sorted(self.classes)
         read = _reader(kind)
 
@@ -278,7 +282,7 @@ def read_column(kind: ColumnType, values: Any) -> list[Any]:
 def _reader(kind: ColumnType) -> Read:
     """Returns the function that converts a value to a column type."""
     if isinstance(kind, Category | Boolean):
-        known = _known(kind)
+        known = _values_by_text(kind)
         return lambda value: look_up(known, value, None)
     if isinstance(kind, Date):
         return lambda value: _day(value, kind.format)
@@ -287,7 +291,7 @@ def _reader(kind: ColumnType) -> Read:
     return _number
 
 
-def _known(kind: ColumnType | None) -> dict[str, Any]:
+def _values_by_text(kind: ColumnType | None) -> dict[str, Any]:
     """Maps each string of the data, and each declared label, to its declared value."""
     assert isinstance(kind, Category | Boolean), "a kind of declared words"
     words = {word: kind.decode(code) for word, code in kind.texts()}
@@ -355,7 +359,7 @@ def _arrow(kind: ColumnType, values: list[Any]) -> pa.Array:
     return pa.array(values, pa.int64() if isinstance(kind, Integer) else pa.float64())
 
 
-def _shown(kind: ColumnType, values: list[Any]) -> list[Any]:
+def _model_values(kind: ColumnType, values: list[Any]) -> list[Any]:
     """Returns values as a model compares them: categories and booleans as strings.
 
     Returns values as a model compares them: categories and booleans as strings.

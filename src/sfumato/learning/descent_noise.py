@@ -36,13 +36,13 @@ class DescentNoise:
         """
         variance = self.of_weights(state, features)
         sizes = np.maximum(state.counts, 0).reshape(2, -1).sum(axis=0)
-        found = np.zeros_like(variance)
+        curve_variance = np.zeros_like(variance)
         for first, part in zip(features.starts, features.parts, strict=True):
             own = slice(first, first + part.width)
             portion = portions(sizes[own])
             shared = float(np.sum(portion**2 * variance[own]))
-            found[own] = (1 - 2 * portion) * variance[own] + shared
-        deviations: Floats = np.sqrt(np.maximum(found, 0))
+            curve_variance[own] = (1 - 2 * portion) * variance[own] + shared
+        deviations: Floats = np.sqrt(np.maximum(curve_variance, 0))
         return deviations
 
     def middles(self, state: State, features: Features) -> Floats:
@@ -113,13 +113,13 @@ def _responses(pull: Floats, steps: int, *, pushed: bool) -> Floats:
     """
     weight = np.zeros_like(pull) if pushed else np.ones_like(pull)
     speed = np.zeros_like(pull)
-    found = np.zeros((steps, len(pull)))
+    responses = np.zeros((steps, len(pull)))
     for step in range(steps):
         push = 1.0 if pushed and step == 0 else 0.0
         speed = MOMENTUM * speed + pull * weight + push
         weight = weight - speed
-        found[step] = weight
-    return found
+        responses[step] = weight
+    return responses
 
 
 def slopes(weights: Floats, sizes: Floats, features: Features) -> Floats:

@@ -69,7 +69,7 @@ class Encoded:
     ) -> "Encoded":
         """Returns the rows from ``first`` up to, but not including, ``last``."""
         rows = slice(first, last)
-        features = tuple((at[rows], _some(weight, rows)) for at, weight in self.features)
+        features = tuple((at[rows], _select_weights(weight, rows)) for at, weight in self.features)
         return Encoded(features, self.label[rows], self.known[rows], self.groups)
 
     def shares(self, scale: int) -> Iterator[Share]:
@@ -90,14 +90,14 @@ class Encoded:
             yield places + (next_one > 0), next_one
 
 
-def _some(weight: Weights | None, rows: slice) -> Weights | None:
+def _select_weights(weight: Weights | None, rows: slice) -> Weights | None:
     """Selects the weights of some rows."""
     if weight is None:
         return None
     return weight[rows]
 
 
-def _times(amount: Floats, weight: Integers | int) -> Floats:
+def _multiply(amount: Floats, weight: Integers | int) -> Floats:
     """Multiplies amounts by weights; a weight of 1 costs nothing."""
     if isinstance(weight, int) and weight == 1:
         return amount
@@ -150,7 +150,7 @@ class Classes(Reading):
         block = np.where(rows.known, rows.label - label.lower, 0) * features.width
         amount = steps * rows.known.astype(np.float64)
         for places, weight in rows.shares(features.scale):
-            yield block + places, _times(amount, weight)
+            yield block + places, _multiply(amount, weight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,9 +172,9 @@ class Targets(Reading):
         target = _target(rows, label, steps).astype(np.float64)
         rest = np.where(rows.known, steps - target, 0.0)
         for places, weight in rows.shares(features.scale):
-            yield places, _times(rest, weight)
+            yield places, _multiply(rest, weight)
             # a narrow type may end before the second block
-            yield places.astype(np.int64) + features.width, _times(target, weight)
+            yield places.astype(np.int64) + features.width, _multiply(target, weight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,7 @@ class Residuals(Reading):
             score += read
         amount = self._residual(rows, score // features.scale, label, steps)
         for places, weight in rows.shares(features.scale):
-            yield places, _times(amount, weight)
+            yield places, _multiply(amount, weight)
 
     def summed(
         self,

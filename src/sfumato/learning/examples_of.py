@@ -108,15 +108,15 @@ class Examples:
     def coded(self) -> tuple[Coded, ...]:
         """The features in order: name, type and index of the code in a row."""
         rows = self.plan.rows
-        found: list[Coded] = []
+        features: list[Coded] = []
         for place, (value, start) in enumerate(zip(rows.values, rows.starts, strict=True)):
             if place == self.place:
                 continue
             if isinstance(value.type, Array):
-                found += _numbers(value.name, value.type, start)
+                features += _numbers(value.name, value.type, start)
             else:
-                found.append(Coded(value.name, value.type, start))
-        return tuple(found)
+                features.append(Coded(value.name, value.type, start))
+        return tuple(features)
 
     @property
     def places(self) -> tuple[int, ...]:

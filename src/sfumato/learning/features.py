@@ -230,26 +230,26 @@ class Features:
 
         The weights are None if the whole weight is on one coordinate.
         """
-        found: list[tuple[Places, Weights | None]] = []
+        encoded_features: list[tuple[Places, Weights | None]] = []
         for start, part, column in zip(self.starts, self.parts, codes, strict=True):
             at, weight = part.places(column, self.scale)
             divided = None
             if weight is not None:
                 divided = weight.astype(np.uint8)
-            found.append(((at + start).astype(self.narrow), divided))
-        return found
+            encoded_features.append(((at + start).astype(self.narrow), divided))
+        return encoded_features
 
     @property
     def groups(self) -> tuple[Group, ...]:
         """The features in groups that are encoded together; all weights must be whole."""
-        found: list[Group] = []
+        groups: list[Group] = []
         for start, part in zip(self.starts, self.parts, strict=True):
-            if found and found[-1].size * part.width <= _CELLS:
-                last = found.pop()
-                found.append(Group(last.first, (*last.widths, part.width)))
+            if groups and groups[-1].size * part.width <= _CELLS:
+                last = groups.pop()
+                groups.append(Group(last.first, (*last.widths, part.width)))
             else:
-                found.append(Group(start, (part.width,)))
-        return tuple(found)
+                groups.append(Group(start, (part.width,)))
+        return tuple(groups)
 
     def grouped(self, codes: Sequence[Integers]) -> list[Places]:
         """Returns, per group, the cells of its codes."""

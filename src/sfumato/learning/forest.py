@@ -66,13 +66,15 @@ class Forest(Recipe[Trees]):
         Raises:
             WrongUse: as ``DecisionTree``.
         """
-        whole = DecisionTree(self.edges, self.bins, self.depth).task(examples, allowed).sorting
+        all_features = (
+            DecisionTree(self.edges, self.bins, self.depth).task(examples, allowed).sorting
+        )
         share = replace(allowed, amount=allowed.amount / self.trees)
         growths = []
         for tree in range(self.trees):
-            kept = kept_features(len(whole.places), tree)
-            growths.append(Growth(_of(whole, kept), self.depth, share))
-        return ForestGrowth(whole, tuple(growths))
+            kept = kept_features(len(all_features.places), tree)
+            growths.append(Growth(_with_features(all_features, kept), self.depth, share))
+        return ForestGrowth(all_features, tuple(growths))
 
     def planned(
         self,
@@ -104,11 +106,11 @@ def kept_features(count: int, tree: int) -> tuple[int, ...]:
     return tuple(place for place in range(count) if (place - tree) % _LEFT_OUT)
 
 
-def _of(whole: Sorting, kept: tuple[int, ...]) -> Sorting:
+def _with_features(sorting: Sorting, feature_places: tuple[int, ...]) -> Sorting:
     """Returns the sorting restricted to some of the features."""
-    features = Features(tuple(whole.features.parts[place] for place in kept))
-    places = tuple(whole.places[place] for place in kept)
-    return Sorting(whole.plan, features, places, whole.label)
+    features = Features(tuple(sorting.features.parts[place] for place in feature_places))
+    places = tuple(sorting.places[place] for place in feature_places)
+    return Sorting(sorting.plan, features, places, sorting.label)
 
 
 @dataclass(frozen=True, slots=True)

@@ -304,13 +304,13 @@ def column_of(frame: Any, name: str) -> list[object]:
     return list(column)
 
 
-def look_up(known: Mapping[str, Any], value: Any, absent: Any) -> Any:
-    """Looks up the string form of a value in ``known``; a boolean may also be written as in
+def look_up(values_by_text: Mapping[str, Any], value: Any, absent: Any) -> Any:
+    """Looks up the string form of a value in ``values_by_text``; a boolean may also be written as in
     Python.
     """
-    found = known.get(text_of(value) or "", absent)
+    found = values_by_text.get(text_of(value) or "", absent)
     if found is absent and isinstance(value, bool | np.bool_):
-        return known.get(str(bool(value)), absent)
+        return values_by_text.get(str(bool(value)), absent)
     return found
 
 

@@ -187,25 +187,25 @@ def frontier(
     >>> found.without, found.largest_class, found.points[1].mean > 0.9
     (1.0, 0.5..., True)
     """
-    asked = ascending(epsilons)
+    epsilon_list = ascending(epsilons)
     if type(folds) is not int or not 2 <= folds <= _MOST_FOLDS:
         raise WrongUse(f"folds={shown(folds)}.", allowed=f"a whole number from 2 to {_MOST_FOLDS}")
     tried = _Tried(recipe, {table: columns}, statement, label)
     costs: list[dict[str, Any]] = []
-    for each in asked:
+    for each in epsilon_list:
         costs.append({"epsilon": each, "delta": delta})
     costs.append(_without_noise(delta))
-    rows, done = _arrow(public), count(1)
+    rows, done = _read_public(public), count(1)
     measured: list[list[float]] = []
     for fold in range(folds):
-        train, test = _held_out(rows, fold, folds)
+        train, test = _split_fold(rows, fold, folds)
         models = []
         for cost in costs:
             models.append(tried.model(train, cost))
             if progress is not None:
                 progress(next(done), folds * len(costs))
         measured.append(tried.accuracies(test, models))
-    return _frontier(asked, delta, measured)
+    return _frontier(epsilon_list, delta, measured)
 
 
 def _without_noise(delta: Number | None) -> dict[str, Any]:
@@ -247,14 +247,14 @@ class _Tried:
     def model(self, rows: pa.Table, cost: Mapping[str, Any]) -> Scorable:
         """Fits the recipe to some rows, in a ledger of its own."""
         with tempfile.TemporaryDirectory() as folder, self._session(rows, folder) as session:
-            found: Scorable = fit(
+            fitted_model: Scorable = fit(
                 session,
                 self.recipe,
                 self.statement,
                 label=self.label,
                 **cost,
             )
-            return found
+            return fitted_model
 
     def accuracies(self, rows: pa.Table, models: Sequence[Scorable]) -> list[float]:
         """Returns the share of right predictions of each model, then of always predicting each
@@ -262,15 +262,15 @@ class _Tried:
 
         The scores have noise of a millionth of a row, so they are exact.
         """
-        found = []
+        accuracies = []
         with tempfile.TemporaryDirectory() as folder, self._session(rows, folder) as session:
             examples = Examples.of(session.dataset, self.statement, self.label)
             for model in (*models, *_constants(examples)):
                 counted = score(
                     session, model, self.statement, label=self.label, epsilon=_WITHOUT_NOISE
                 )
-                found.append(counted.accuracy)
-        return found
+                accuracies.append(counted.accuracy)
+        return accuracies
 
     def _session(self, rows: pa.Table, folder: str) -> Session:
         """Opens a session over some rows, with the largest possible budget."""
@@ -279,7 +279,7 @@ class _Tried:
         return connect(tables, dataset="frontier", budget=budget, ledger=Path(folder) / "ledger.db")
 
 
-def _arrow(public: Any) -> pa.Table:
+def _read_public(public: Any) -> pa.Table:
     """Converts the public rows to an Arrow table."""
     if isinstance(public, pa.Table):
         return public
@@ -295,7 +295,7 @@ def _arrow(public: Any) -> pa.Table:
         raise WrongUse("Public rows that Arrow cannot read.", allowed="a table") from unread
 
 
-def _held_out(rows: pa.Table, fold: int, folds: int) -> tuple[pa.Table, pa.Table]:
+def _split_fold(rows: pa.Table, fold: int, folds: int) -> tuple[pa.Table, pa.Table]:
     """Splits rows into the training rows and the test rows of a fold."""
     places = np.arange(rows.num_rows, dtype=np.uint64) * np.uint64(_SPREAD)
     held = (places % np.uint64(2**32) >> np.uint64(16)) % np.uint64(folds) == fold
@@ -306,14 +306,14 @@ def _constants(examples: Examples) -> list[Model]:
     """Returns one model per class that always predicts this class."""
     features, classes = examples.features(linear), examples.classes
     none = Cost("0", "0", "0", ())
-    found = []
+    models = []
     for place, name in enumerate(classes):
         scores = np.zeros((len(classes), features.width))
         scores[place] = 1
         recipe, bounds = f"always {name}", (0.0, 0.0)
         columns = examples.columns
-        found.append(Model(recipe, features, columns, scores, classes, bounds, none, ""))
-    return found
+        models.append(Model(recipe, features, columns, scores, classes, bounds, none, ""))
+    return models
 
 
 def ascending(epsilons: Sequence[Number]) -> list[Number]:
@@ -343,10 +343,12 @@ def attacker(epsilon: Number, delta: Number | None) -> float:
     return Attacker(promise).accuracy("0.5")
 
 
-def _point(epsilon: Number, delta: Number | None, found: Sequence[float]) -> Point:
+def _point(epsilon: Number, delta: Number | None, accuracies: Sequence[float]) -> Point:
     """Returns the point of the frontier for one epsilon."""
     stated = decimal_text(positive("epsilons", epsilon))
-    return Point(stated, fmean(found), min(found), max(found), attacker(epsilon, delta))
+    return Point(
+        stated, fmean(accuracies), min(accuracies), max(accuracies), attacker(epsilon, delta)
+    )
 
 
 def _texts(point: Point) -> tuple[str, ...]:

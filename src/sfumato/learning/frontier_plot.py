@@ -58,14 +58,14 @@ def chart(
     every = [*lines.values(), *chain.from_iterable(bands)]
     marks = ticks(min(every), max(max(every), min(every) + 0.01))
     axes = _Axes((epsilons[0] / 1.15, epsilons[-1] * 1.15), (marks[0], marks[-1]))
-    parts = [f'<text x="{_LEFT}" y="20" class="t">{xml_text(_TITLE)}</text>']
-    parts += _grid(axes, marks, epsilons)
-    parts += _rules(axes, lines)
-    parts += _band(axes, epsilons, bands)
+    elements = [f'<text x="{_LEFT}" y="20" class="t">{xml_text(_TITLE)}</text>']
+    elements += _grid(axes, marks, epsilons)
+    elements += _rules(axes, lines)
+    elements += _band(axes, epsilons, bands)
     odds = [(axes.x(at), axes.right(share)) for at, share in zip(epsilons, attacker, strict=True)]
-    parts.append(_line(odds, ORANGE, dashed=True))
-    parts += _captions(band)
-    return Figure(svg_document(_TOP + _HEIGHT + 56, _TITLE, "".join(parts)))
+    elements.append(_line(odds, ORANGE, dashed=True))
+    elements += _captions(band)
+    return Figure(svg_document(_TOP + _HEIGHT + 56, _TITLE, "".join(elements)))
 
 
 def _places(axes: _Axes, epsilons: Sequence[float], shares: Sequence[float]) -> list[Place]:
@@ -113,11 +113,13 @@ def _line(places: Sequence[Place], colour: str, *, dashed: bool = False) -> str:
     return f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>'
 
 
-def _dot(place: Place, band: Band) -> str:
+def _dot(position: Place, band: Band) -> str:
     """A mean with its tooltip."""
     low, mean, high = (f"{100 * share:.1f}%" for share in band)
     tip = f"<title>{mean}, from {low} to {high}</title>"
-    return f'<circle cx="{place[0]:.1f}" cy="{place[1]:.1f}" r="4" fill="{BLUE}">{tip}</circle>'
+    return (
+        f'<circle cx="{position[0]:.1f}" cy="{position[1]:.1f}" r="4" fill="{BLUE}">{tip}</circle>'
+    )
 
 
 def _captions(band: str) -> Iterator[str]:

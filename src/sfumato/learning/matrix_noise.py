@@ -61,14 +61,14 @@ class Decoder:
 
     def next(self, row: Floats | Integers) -> Floats:
         """Returns the noisy sum of the step whose row was released."""
-        found: Floats = row.astype(np.float64)
+        step_sum: Floats = row.astype(np.float64)
         weights = self._weights[len(self._weights) - len(self._sums) :]
         for weight, earlier in zip(weights, self._sums, strict=True):
-            found = found - weight * earlier
-        self._sums.append(found)
+            step_sum = step_sum - weight * earlier
+        self._sums.append(step_sum)
         if len(self._sums) > len(self._weights):
             del self._sums[0]
-        return found
+        return step_sum
 
 
 def turned(

@@ -99,17 +99,17 @@ class Model(Scorable):
         """Returns the scores of each row."""
         codes = codes_of(frame, self.columns)
         scale = self.features.scale
-        found = np.zeros((len(codes[0]), len(self.scores)))
+        scores = np.zeros((len(codes[0]), len(self.scores)))
         padded = np.pad(self.scores, ((0, 0), (0, 1)))
         for at, weight in self.features.encoded(codes):
             places = at.astype(np.int64)
             if weight is None:
-                found += padded[:, places].T
+                scores += padded[:, places].T
                 continue
             share = (weight / scale)[:, np.newaxis]
-            found += padded[:, places].T * (1 - share)
-            found += padded[:, places + 1].T * share
-        return found
+            scores += padded[:, places].T * (1 - share)
+            scores += padded[:, places + 1].T * share
+        return scores
 
     def curve(self, name: str) -> Floats:
         """Returns the weights of one feature: its bins or values, then missing values last."""
@@ -146,18 +146,20 @@ class Model(Scorable):
     @property
     def _axis(self) -> str:
         """The caption of the vertical axis."""
-        drawn = "units of the label"
+        quantity = "units of the label"
         if self.classes:
-            drawn = "log probability" if len(self.scores) > 2 else f"log odds of {self.classes[1]}"
+            quantity = (
+                "log probability" if len(self.scores) > 2 else f"log odds of {self.classes[1]}"
+            )
         band = "no bands: their noise is not known"
         if self.deviations is not None:
             band = "bands: the noise, 2.5 standard deviations"
-        return f"{drawn}, around the mean of each curve; {band}"
+        return f"{quantity}, around the mean of each curve; {band}"
 
-    def _drawn(self, place: int) -> Curve:
+    def _drawn(self, feature_index: int) -> Curve:
         """Returns the curve of the feature at this index, centred and in units of the label."""
-        part = self.features.parts[place]
-        first = self.features.starts[place]
+        part = self.features.parts[feature_index]
+        first = self.features.starts[feature_index]
         own = slice(first, first + part.width)
         values = self.scores
         if len(values) == 2:

@@ -170,7 +170,7 @@ class ClassCounts:
         counts = np.maximum(noisy.astype(np.float64), 0) / self.counted.steps
         damped = max(self.noise, _LEAST)
         sizes = np.zeros(len(counts))
-        found = np.zeros_like(counts)
+        scores = np.zeros_like(counts)
         for first, part in zip(features.starts, features.parts, strict=True):
             block = counts[:, first : first + part.width]
             of_class = block.sum(axis=1, keepdims=True)
@@ -178,7 +178,7 @@ class ClassCounts:
             # towards the bin's share in all classes
             pooled = (block.sum(axis=0) + _LEAST) / (block.sum() + _LEAST * part.width)
             rate = (block + damped * pooled) / (of_class + damped)
-            found[:, first : first + part.width] = np.log(rate)
+            scores[:, first : first + part.width] = np.log(rate)
         prior = (sizes + _LEAST) / (sizes.sum() + _LEAST * len(sizes))
-        shares: Floats = found + np.log(prior)[:, np.newaxis] / len(features.parts)
+        shares: Floats = scores + np.log(prior)[:, np.newaxis] / len(features.parts)
         return shares

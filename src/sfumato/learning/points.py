@@ -86,8 +86,8 @@ class Box:
     def points(self, codes: Sequence[Integers]) -> Points:
         """Returns the points of columns of codes."""
         matrix = np.zeros((len(codes[0]), self.width), np.int16)
-        known = np.ones(len(matrix), np.bool)
-        for place, (column, lower, upper) in enumerate(
+        is_known = np.ones(len(matrix), np.bool)
+        for dimension, (column, lower, upper) in enumerate(
             zip(codes, self.lower, self.upper, strict=True)
         ):
             # ranges of up to 2^53 codes: the product fits 64 bits
@@ -96,10 +96,10 @@ class Box:
             offset = (np.clip(column, lower, upper) - lower) >> shift
             # rounded to the nearest
             share = (4 * STEPS * offset + size) // (2 * size)
-            matrix[:, place] = share - STEPS
-            known &= column != MISSING
-        matrix[~known] = 0
-        return Points(matrix, known)
+            matrix[:, dimension] = share - STEPS
+            is_known &= column != MISSING
+        matrix[~is_known] = 0
+        return Points(matrix, is_known)
 
 
 def bounds(name: str, kind: ColumnType) -> tuple[int, int]:

@@ -135,10 +135,12 @@ def private_frontier(
     (True, '1.9')
     >>> session.close(); folder.cleanup()
     """
-    asked = ascending(epsilons)
+    epsilon_list = ascending(epsilons)
     positive("score_epsilon", score_epsilon)
-    for epsilon in asked:
+    for epsilon in epsilon_list:
         preview(session, recipe, train, label=label, epsilon=epsilon, delta=delta)
     if not Examples.of(session.dataset, test, label).classes:
         raise WrongUse("A frontier of a number.", allowed="a label that has classes")
-    return PrivateFrontier(tuple(asked), delta, score_epsilon, label, train, test, recipe, session)
+    return PrivateFrontier(
+        tuple(epsilon_list), delta, score_epsilon, label, train, test, recipe, session
+    )

@@ -44,13 +44,13 @@ class RowVersions:
                     f"version={shown(stated)} of other rows than before.",
                     remedy="A version names one set of rows. Leave it out in a cross-validation.",
                 )
-        found = stated or uuid.uuid4().hex
+        new_version = stated or uuid.uuid4().hex
         try:
-            self.pairs.append((_Watched(rows, labels), found))
+            self.pairs.append((_Watched(rows, labels), new_version))
         except TypeError:
             # a list cannot be watched: it is another one each time
-            return found
-        return found
+            return new_version
+        return new_version
 
 
 class _Watched:

@@ -99,7 +99,7 @@ class RunShares:
         """Returns about the largest cost for which ``fits`` is true, in multiples of 1e-12."""
         low, high = most / 2, most
         for _ in range(_HALVINGS):
-            if fits(_whole(low)):
+            if fits(_round_down(low)):
                 break
             low, high = low / 2, low
         else:
@@ -111,11 +111,11 @@ class RunShares:
             )
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2
-            if fits(_whole(middle)):
+            if fits(_round_down(middle)):
                 low = middle
             else:
                 high = middle
-        return _whole(low)
+        return _round_down(low)
 
     @property
     def _mean(self) -> int:
@@ -123,6 +123,6 @@ class RunShares:
         return round(self.law.mean.upper)
 
 
-def _whole(cost: Fraction) -> Fraction:
+def _round_down(cost: Fraction) -> Fraction:
     """Rounds a cost down to the ledger's multiples."""
     return Fraction(math.floor(cost * INCREMENTS), INCREMENTS)

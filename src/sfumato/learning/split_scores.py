@@ -126,7 +126,7 @@ class SplitScores(GroupedScores):
         rows = sorting.read(opened)
         reached = sorting.reached(rows, self.levels)
         nodes, classes = 1 << len(self.levels), sorting.classes
-        whole = _sizes(reached, rows.weights, nodes * classes).reshape(nodes, classes, 1)
+        node_sizes = _sizes(reached, rows.weights, nodes * classes).reshape(nodes, classes, 1)
         scores = []
         candidates = Candidates(sorting.features)
         for place, listed in enumerate(candidates.listed):
@@ -136,7 +136,7 @@ class SplitScores(GroupedScores):
             passed = sizes.reshape(nodes, classes, width)
             if not listed:
                 passed = passed[:, :, ::-1].cumsum(axis=2)[:, :, ::-1]
-            scores.append(_purity(passed) + _purity(whole - passed))
+            scores.append(_purity(passed) + _purity(node_sizes - passed))
         return list(np.concatenate(scores, axis=1))
 
 

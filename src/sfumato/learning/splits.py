@@ -46,14 +46,14 @@ class Candidates:
         """
         reached = np.zeros(len(coordinates[0]), np.int64)
         starts = np.array(self.features.starts, np.int64)
-        listed = np.array(self.listed)
+        is_listed = np.array(self.listed)
         matrix = np.stack(coordinates, axis=1)
         row = np.arange(len(reached))
         for level in levels:
             test = level[reached]
             feature = np.searchsorted(starts, test, side="right") - 1
             own = matrix[row, feature]
-            passed = np.where(listed[feature], own == test, own >= test)
+            passed = np.where(is_listed[feature], own == test, own >= test)
             reached = 2 * reached + passed
         return reached
 

@@ -100,12 +100,12 @@ def numbers(
     >>> numbers([[1, 2.5]], None, 2).tolist()
     [[1.0, 2.5]]
     """
-    found = np.array(values)
-    if found.dtype.kind not in "if" or not (np.abs(found) < _LARGEST).all():
+    array = np.array(values)
+    if array.dtype.kind not in "if" or not (np.abs(array) < _LARGEST).all():
         raise ValueError("not finite numbers")
-    if found.ndim != len(shape):
+    if array.ndim != len(shape):
         raise ValueError("an array of other dimensions")
-    for length, wanted in zip(found.shape, shape, strict=True):
+    for length, wanted in zip(array.shape, shape, strict=True):
         if wanted is not None and length != wanted:
             raise ValueError("an array of another shape")
-    return found.astype(np.float64)
+    return array.astype(np.float64)

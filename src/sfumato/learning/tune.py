@@ -116,22 +116,22 @@ def tune(
     (True, '2', ['True', 'False'])
     >>> folder.cleanup()
     """
-    listed = _listed(recipes)
-    examples = _classified(session, statement, label)
+    recipe_list = _require_recipes(recipes)
+    examples = _read_classified(session, statement, label)
     shares = RunShares(Asked(epsilon, rho, delta), law_of(runs), session.renyi_orders)
-    task = Tuning.of(listed, examples, shares)
+    task = Tuning.of(recipe_list, examples, shares)
     cost = session.price(task)
     stored = session.ask(DescribedTask(task, examples.about))
-    place, right, wrong = _HEAD.unpack_from(stored.body)
-    if place < 0:
+    best_place, right, wrong = _HEAD.unpack_from(stored.body)
+    if best_place < 0:
         raise WrongUse(
             f"A tuning that made no model: charge {stored.charge}.",
             allowed="recipes whose training can go on from what it has released",
             remedy="It is paid for. Fit each recipe alone to see why; then tune another list.",
         )
-    planned = task.candidates[place].planned
+    planned = task.candidates[best_place].planned
     model = planned.made(stored.body[_HEAD.size :], cost, stored.charge)
-    return Tuned(model, listed[place], place, right, wrong, cost, stored.charge)
+    return Tuned(model, recipe_list[best_place], best_place, right, wrong, cost, stored.charge)
 
 
 def preview_tune(
@@ -167,8 +167,8 @@ def preview_tune(
     nothing was charged
     >>> folder.cleanup()
     """
-    listed = _listed(recipes)
-    examples = _classified(session, statement, label)
+    listed = _require_recipes(recipes)
+    examples = _read_classified(session, statement, label)
     shares = RunShares(Asked(epsilon, rho, delta), law_of(runs), session.renyi_orders)
     task = Tuning.of(listed, examples, shares)
     noises = tuple(each.planned.noise for each in task.candidates)
@@ -176,7 +176,7 @@ def preview_tune(
     return TunePreview(session.price(task), shares.law, noises, score, session.balances)
 
 
-def _classified(session: Session, statement: str, label: str) -> Examples:
+def _read_classified(session: Session, statement: str, label: str) -> Examples:
     """Returns the examples; raises WrongUse unless the label has classes."""
     examples = Examples.of(session.dataset, statement, label)
     if not examples.classes:
@@ -184,7 +184,7 @@ def _classified(session: Session, statement: str, label: str) -> Examples:
     return examples
 
 
-def _listed(recipes: object) -> tuple[Recipe[Any], ...]:
+def _require_recipes(recipes: object) -> tuple[Recipe[Any], ...]:
     """Returns the recipes as a tuple; raises WrongUse unless there is at least one."""
     given = tuple(recipes) if isinstance(recipes, list | tuple) else ()
     if not given or not all(isinstance(each, Recipe) for each in given):
@@ -263,7 +263,7 @@ class Tuning:
         prepared = [recipe.prepared(examples) for recipe in recipes]
 
         def planned(asked: Asked) -> tuple[Candidate, ...]:
-            fit, score = _divided(asked)
+            fit, score = _divide_cost(asked)
             plans = [each(fit, shares.orders) for each in prepared]
             return _candidates(recipes, plans, examples, score)
 
@@ -341,20 +341,20 @@ def _candidates(
 ) -> tuple[Candidate, ...]:
     """Returns the planned recipes, each with the noise of its score."""
     scoring = score.allowance
-    moved = outcome_distance(examples.plan, scoring.norm)
-    mechanism = scoring.noise(moved, scoring.amount)
+    outcome_moves = outcome_distance(examples.plan, scoring.norm)
+    mechanism = scoring.noise(outcome_moves, scoring.amount)
     found = []
     for recipe, planned in zip(recipes, plans, strict=True):
         if not isinstance(planned, OneRelease | Run):
             raise WrongUse(f"{shown(recipe)} has a plan of its own kind, which is not tuned.")
-        found.append(Candidate(planned, mechanism, moved))
+        found.append(Candidate(planned, mechanism, outcome_moves))
     return tuple(found)
 
 
-def _divided(asked: Asked) -> tuple[Asked, Asked]:
+def _divide_cost(run_cost: Asked) -> tuple[Asked, Asked]:
     """Divides the cost of a run into the cost of its fit and of its score."""
-    whole = asked.allowance.amount
+    whole = run_cost.allowance.amount
     part = whole / _PARTS
-    if asked.rho is None:
+    if run_cost.rho is None:
         return Asked(epsilon=whole - part), Asked(epsilon=part)
     return Asked(rho=whole - part), Asked(rho=part)

@@ -92,15 +92,17 @@ class AdaptivePiece(NetworkPiece):
         curator: Curator,
     ) -> bytes:
         """Returns the weights and the clip at the checkpoint, as bytes."""
-        training, state, moved = self.run_of, self.state, self.moved
+        training, state, clip_factor = self.run_of, self.state, self.moved
         for _ in range(self.steps):
             sample = drawn(training.order, curator)
-            sums = training.sums.to(moved).at(state.weights)
+            sums = training.sums.to(clip_factor).at(state.weights)
             released = curator.measure(sums, training.mechanism, of=sample)
             # the step is that of gradients at the present clip
-            state = training.optimizer.after(state, released[:-1], training.example / moved)
-            moved = training.sums.clipping.after(moved, float(released[-1]) / training.everyone)
-        return state.to_bytes() + np.array([moved], "<f8").tobytes()
+            state = training.optimizer.after(state, released[:-1], training.example / clip_factor)
+            clip_factor = training.sums.clipping.after(
+                clip_factor, float(released[-1]) / training.everyone
+            )
+        return state.to_bytes() + np.array([clip_factor], "<f8").tobytes()
 
 
 def parts_of(sums: GradientSums) -> tuple[dict[str, str], ...]:

@@ -238,20 +238,20 @@ def _are_single(*values: torch.Tensor) -> bool:
 
 def _squares(values: torch.Tensor) -> Floats:
     """Returns an upper bound of the squared norm of each row, in float64."""
-    found: Floats
+    squares: Floats
     flat = values.flatten(1)
     width = flat.shape[1]
     if width > _WIDE:
-        found = np.zeros(len(flat))
+        squares = np.zeros(len(flat))
         for part in flat.split(_WIDE, 1):
-            found += _squares(part)
-        return found
+            squares += _squares(part)
+        return squares
     unit = _UNIT if flat.dtype is torch.float64 else 2.0**-24
-    found = torch.linalg.vector_norm(flat, dim=1).cpu().numpy().astype(np.float64)
-    found *= 1 + (width + 8) * unit
-    np.square(found, out=found)
-    found += _VANISHED
-    return found
+    squares = torch.linalg.vector_norm(flat, dim=1).cpu().numpy().astype(np.float64)
+    squares *= 1 + (width + 8) * unit
+    np.square(squares, out=squares)
+    squares += _VANISHED
+    return squares
 
 
 def _product_squares(

@@ -84,13 +84,13 @@ def _near(
     y: torch.Tensor,
 ) -> bool:
     """Whether the blocks of the rows agree with the gradients of ordinary backward passes."""
-    wanted = [part.double() for part in network.one_by_one(x, y)]
+    expected = [part.double() for part in network.one_by_one(x, y)]
     blocks = network.bookkeeping(network.begun(x), y)
-    lengths = torch.stack([part.square().sum(1) for part in wanted]).sum(0).sqrt()
+    lengths = torch.stack([part.square().sum(1) for part in expected]).sum(0).sqrt()
     for row in range(0, _ROWS, 5):
         factor = _SCALE / max(float(lengths[row]), 1e-30)
         factors = np.where(np.arange(_ROWS) == row, factor, 0.0)
-        for part, block in zip(wanted, blocks, strict=True):
+        for part, block in zip(expected, blocks, strict=True):
             found = block.total(block.integers(factors)).double() * (block.unit / factor)
             off = float((found - part[row]).square().sum().sqrt())
             share = _SHARE_SINGLE if block.rounding and block.unit > 1 else _SHARE

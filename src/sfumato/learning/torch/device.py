@@ -34,17 +34,17 @@ def device_of(module: nn.Module) -> torch.device:
             may differ from time to time, or be of shorter numbers.
     """
     tensors = [*module.parameters(), *module.buffers()]
-    found = {value.device for value in tensors} or {CPU}
-    kinds = {device.type for device in found}
-    if len(found) > 1 or not kinds <= set(_KINDS):
+    devices = {value.device for value in tensors} or {CPU}
+    kinds = {device.type for device in devices}
+    if len(devices) > 1 or not kinds <= set(_KINDS):
         raise WrongUse(
-            f"A module on {', '.join(sorted(map(str, found)))}.",
+            f"A module on {', '.join(sorted(map(str, devices)))}.",
             allowed="the CPU, or one GPU of CUDA",
             remedy="module.to(device) moves all of it.",
         )
     if kinds == {"cuda"}:
         _require_environment()
-    return found.pop()
+    return devices.pop()
 
 
 def _require_environment() -> None:

@@ -178,7 +178,7 @@ def _code_or_object(
         # what it remembers changes when it is used
         yield f"logger {value.name}"
     elif isinstance(value, CellType):
-        yield from _all(_held(value), walk)
+        yield from _all(_closure_values(value), walk)
     else:
         yield from _object(value, walk)
 
@@ -272,7 +272,7 @@ def _slots(value: object) -> dict[str, Any]:
     return {name: getattr(value, name) for name in names if hasattr(value, name)}
 
 
-def _held(cell: CellType) -> list[Any]:
+def _closure_values(cell: CellType) -> list[Any]:
     """Returns the value of a closure cell as a list; empty before it is set."""
     try:
         return [cell.cell_contents]

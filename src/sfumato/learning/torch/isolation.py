@@ -321,15 +321,15 @@ def _require_losses_alone(
 def _require_layers(
     network: Recorded,
     inputs: tuple[torch.Tensor, torch.Tensor],
-    kept: torch.Tensor,
+    staying_rows: torch.Tensor,
 ) -> None:
     """Refuses, by name, the first layer in which replaced rows change rows that stay."""
     first, second = (_passed(network, x) for x in inputs)
     for (name, given, output), (_, given_too, output_too) in zip(first, second, strict=True):
-        if len(given) != len(kept) or len(output) != len(kept):
+        if len(given) != len(staying_rows) or len(output) != len(staying_rows):
             continue
-        same = _same(given[kept], given_too[kept])
-        if same and not _same(output[kept], output_too[kept]):
+        same = _same(given[staying_rows], given_too[staying_rows])
+        if same and not _same(output[staying_rows], output_too[staying_rows]):
             raise _mixed(name)
 
 
@@ -343,10 +343,10 @@ def _passed(
 
     With labels, also the result of the loss.
     """
-    seen: Passed = []
+    calls: Passed = []
     hooks = [
         layer.register_forward_hook(
-            _noted(f"{name or 'the module'} ({type(layer).__name__})", seen)
+            _noted(f"{name or 'the module'} ({type(layer).__name__})", calls)
         )
         for name, layer in network.module.named_modules()
     ]
@@ -354,16 +354,16 @@ def _passed(
         with torch.set_grad_enabled(y is not None), repeatable(network.device):
             outputs = network.module(x)
             if y is not None:
-                seen.append(("the loss", y, network.loss(outputs, y).detach()))
+                calls.append(("the loss", y, network.loss(outputs, y).detach()))
     finally:
         for hook in hooks:
             hook.remove()
-    return seen
+    return calls
 
 
 def _noted(
     name: str,
-    seen: Passed,
+    calls: Passed,
 ) -> Callable[..., None]:
     """Returns a hook that records the input and output tensors of a module.
 
@@ -378,7 +378,7 @@ def _noted(
         if isinstance(output, tuple) and output:
             output = output[0]
         if inputs and isinstance(inputs[0], torch.Tensor) and isinstance(output, torch.Tensor):
-            seen.append((name, inputs[0].detach().clone(), output.detach().clone()))
+            calls.append((name, inputs[0].detach().clone(), output.detach().clone()))
 
     return hook
 
@@ -399,13 +399,13 @@ def _arrays(
 
 
 def _same(
-    one: torch.Tensor,
+    first: torch.Tensor,
     two: torch.Tensor,
 ) -> bool:
     """Whether two tensors have the same shape and values; NaN equals NaN."""
-    if one.shape != two.shape:
+    if first.shape != two.shape:
         return False
-    return bool(torch.allclose(one, two, rtol=0.0, atol=0.0, equal_nan=True))
+    return bool(torch.allclose(first, two, rtol=0.0, atol=0.0, equal_nan=True))
 
 
 def _mixed(name: str) -> WrongUse:

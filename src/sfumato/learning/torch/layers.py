@@ -156,14 +156,14 @@ def _windows_of_volumes(
 ) -> torch.Tensor:
     """Returns the windows of a convolution in three dimensions."""
     padding = [each for each in reversed(layer.padding) for _ in range(2)]
-    found = functional.pad(inputs, padding)
+    windows = functional.pad(inputs, padding)
     for axis in range(3):
         step = layer.dilation[axis]
         length = step * (layer.kernel_size[axis] - 1) + 1
-        found = found.unfold(axis + 2, length, layer.stride[axis])[..., ::step]
+        windows = windows.unfold(axis + 2, length, layer.stride[axis])[..., ::step]
     # rows, channels, three places and three offsets
-    rows, width = found.shape[0], layer.weight[0].numel()
-    return found.permute(0, 2, 3, 4, 1, 5, 6, 7).reshape(rows, -1, width)
+    rows, width = windows.shape[0], layer.weight[0].numel()
+    return windows.permute(0, 2, 3, 4, 1, 5, 6, 7).reshape(rows, -1, width)
 
 
 def _embedding(

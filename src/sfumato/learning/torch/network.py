@@ -214,7 +214,9 @@ class Network(Recipe[NetworkModel]):
 
         Its lattice is replaced later (``_for_noise``); nothing that is tried depends on it.
         """
-        allowed = f"one that takes all inputs within the declared bounds: {_given(examples)}"
+        allowed = (
+            f"one that takes all inputs within the declared bounds: {_describe_inputs(examples)}"
+        )
         # as silent as the run: an anomaly of torch is no fault of the module there
         with SILENCE, trying(self.module, self.loss, allowed):
             return self._checked(examples)
@@ -356,7 +358,7 @@ def _settings(clip: AdaptiveClip) -> str:
     return f"{clip.start} {clip.quantile} {clip.rate} {clip.share}"
 
 
-def _given(examples: Examples) -> str:
+def _describe_inputs(examples: Examples) -> str:
     """Describes in words what a module and its loss receive."""
     labels = f"classes 0 to {len(examples.classes) - 1} (int64)"
     if not examples.classes:
@@ -377,13 +379,13 @@ def inputs_of(examples: Examples) -> tuple[Input, ...]:
     Raises:
         WrongUse: a column with one value, or of a type that no model reads.
     """
-    found = []
-    for each in examples.coded:
-        feature = linear(each.name, each.type)
+    inputs = []
+    for coded in examples.coded:
+        feature = linear(coded.name, coded.type)
         if isinstance(feature, Listed):
             last = feature.lower + feature.count - 1
-            found.append(Input(each.place, feature.lower, last, is_class=True))
+            inputs.append(Input(coded.place, feature.lower, last, is_class=True))
         else:
             assert isinstance(feature, Line), "a column is listed, or a line"
-            found.append(Input(each.place, feature.lower, feature.upper, is_class=False))
-    return tuple(found)
+            inputs.append(Input(coded.place, feature.lower, feature.upper, is_class=False))
+    return tuple(inputs)

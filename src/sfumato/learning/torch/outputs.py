@@ -48,14 +48,14 @@ class Outputs:
         """Returns the points of columns of codes."""
         count = len(codes[0])
         matrix = np.zeros((count, self.width), np.int16)
-        known = np.ones(count, np.bool)
+        is_known = np.ones(count, np.bool)
         for first in range(0, count, MOST_ROWS):
             part = slice(first, first + MOST_ROWS)
             found = self._outputs(np.stack([column[part] for column in codes], axis=1))
-            known[part] = np.isfinite(found).all(axis=1)
+            is_known[part] = np.isfinite(found).all(axis=1)
             matrix[part] = np.rint(np.clip(np.nan_to_num(found) / self.reach, -1, 1) * STEPS)
-        matrix[~known] = 0
-        return Points(matrix, known)
+        matrix[~is_known] = 0
+        return Points(matrix, is_known)
 
     def _outputs(
         self,

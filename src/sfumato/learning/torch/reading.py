@@ -167,11 +167,11 @@ def _floats(
     within = np.clip(values, ends.lower, ends.upper, out=None if has_class else values)
     is_within = values == within if has_class else None
     within -= ends.lower
-    found: NDArray[np.float32] = within.astype(np.float32, copy=False)
+    floats: NDArray[np.float32] = within.astype(np.float32, copy=False)
     span = np.maximum(ends.upper - ends.lower, 1).astype(np.float32)
     if is_within is None:
-        found /= span
-        return found
-    classes = np.where(is_within, found, (ends.upper - ends.lower + 1))
-    mixed: NDArray[np.float32] = np.where(ends.is_class, classes, found / span).astype(np.float32)
+        floats /= span
+        return floats
+    classes = np.where(is_within, floats, (ends.upper - ends.lower + 1))
+    mixed: NDArray[np.float32] = np.where(ends.is_class, classes, floats / span).astype(np.float32)
     return mixed

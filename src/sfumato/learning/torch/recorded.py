@@ -143,24 +143,24 @@ class Recorded:
 
         ``x`` is the output of the stem.
         """
-        seen, gradients = self._observed(x, y)
+        calls, gradients = self._observed(x, y)
         slots = {id(value): name for name, value in self.named.items()}
-        left = Counter(slot for each in seen for slot in _slots(each.layer, slots).values())
-        parts: dict[str, list[Part]] = {slot: [] for slot in left}
-        found: dict[str, Block] = {}
-        while seen:
+        calls_left = Counter(slot for call in calls for slot in _slots(call.layer, slots).values())
+        slot_parts: dict[str, list[Part]] = {slot: [] for slot in calls_left}
+        blocks: dict[str, Block] = {}
+        while calls:
             # what a layer saw is dropped as soon as its blocks are there
-            each, gradient = seen.pop(), gradients.pop()
-            mine = _slots(each.layer, slots)
-            out = torch.zeros(each.shape, device=self.device) if gradient is None else gradient
-            for name, part in parts_of(each.layer, each.inputs.detach(), out):
+            call, gradient = calls.pop(), gradients.pop()
+            mine = _slots(call.layer, slots)
+            out = torch.zeros(call.shape, device=self.device) if gradient is None else gradient
+            for name, part in parts_of(call.layer, call.inputs.detach(), out):
                 if name in mine:
-                    parts[mine[name]].append(part())
+                    slot_parts[mine[name]].append(part())
             for slot in mine.values():
-                left[slot] -= 1
-                if not left[slot]:
-                    found[slot] = block_of(parts.pop(slot))
-        return [found[slot] for slot in self.named]
+                calls_left[slot] -= 1
+                if not calls_left[slot]:
+                    blocks[slot] = block_of(slot_parts.pop(slot))
+        return [blocks[slot] for slot in self.named]
 
     def _observed(
         self,
@@ -201,7 +201,7 @@ class Recorded:
         y: torch.Tensor,
     ) -> Sequence[torch.Tensor]:
         """Returns the gradients of each row, slot by slot, flattened."""
-        rest = {
+        layers = {
             name: value.detach()
             for name, value in (*self.module.named_parameters(), *self.module.named_buffers())
             if name not in self.named
@@ -214,7 +214,7 @@ class Recorded:
             label: torch.Tensor,
         ) -> torch.Tensor:
             output = torch.func.functional_call(
-                self.module, ({**rest, **values},), (one.unsqueeze(0),)
+                self.module, ({**layers, **values},), (one.unsqueeze(0),)
             )
             return self.loss(output, label.unsqueeze(0)).sum()
 

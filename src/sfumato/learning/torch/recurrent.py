@@ -54,7 +54,7 @@ def recurrent(
     if not layer.batch_first:
         x = x.transpose(0, 1)
     hidden, cell = (torch.stack(each) for each in zip(*lasts, strict=True))
-    return x, _told(layer, hidden, cell)
+    return x, _state_of_layer(layer, hidden, cell)
 
 
 def one_step(
@@ -77,7 +77,7 @@ def one_step(
     now = (parts[0], parts[1])
     given = tape.line(layer.weight_ih, layer.bias_ih, x)
     again = tape.line(layer.weight_hh, layer.bias_hh, now[0])
-    return _told(layer, *_step(layer)(given, again, now))
+    return _state_of_layer(layer, *_step(layer)(given, again, now))
 
 
 def _refuse_packed(x: object) -> None:
@@ -122,7 +122,7 @@ def _parts(
     return given
 
 
-def _told(
+def _state_of_layer(
     layer: Any,
     hidden: torch.Tensor,
     cell: torch.Tensor,
@@ -146,14 +146,14 @@ def _one_way(
     kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
     into, back, bias, bias_back, shorter = (getattr(layer, f"{kind}{name}", None) for kind in kinds)
     step = _step(layer)
-    given = tape.line(into, bias, x)
+    from_inputs = tape.line(into, bias, x)
     positions = list(range(x.shape[1]))
     if name.endswith("reverse"):
         positions.reverse()
     outputs = {}
     for position in positions:
         again = tape.line(back, bias_back, now[0])
-        now = step(given[:, position], again, now)
+        now = step(from_inputs[:, position], again, now)
         if shorter is not None:
             now = (tape.line(shorter, None, now[0]), now[1])
         outputs[position] = now[0]
@@ -170,24 +170,24 @@ def _step(layer: Any) -> _Step:
 
 
 def _lstm(
-    given: torch.Tensor,
-    again: torch.Tensor,
+    from_input: torch.Tensor,
+    from_state: torch.Tensor,
     now: State,
 ) -> State:
     """The LSTM step of Hochreiter and Schmidhuber (1997), as in torch."""
-    into, forget, fresh, out = _gates(given + again, 4)
+    into, forget, fresh, out = _gates(from_input + from_state, 4)
     cell = torch.sigmoid(forget) * now[1] + torch.sigmoid(into) * torch.tanh(fresh)
     return torch.sigmoid(out) * torch.tanh(cell), cell
 
 
 def _gru(
-    given: torch.Tensor,
-    again: torch.Tensor,
+    from_input: torch.Tensor,
+    from_state: torch.Tensor,
     now: State,
 ) -> State:
     """The GRU step of Cho et al. (2014), as in torch."""
-    reset, keep, fresh = _gates(given, 3)
-    reset_too, keep_too, fresh_too = _gates(again, 3)
+    reset, keep, fresh = _gates(from_input, 3)
+    reset_too, keep_too, fresh_too = _gates(from_state, 3)
     kept = torch.sigmoid(keep + keep_too)
     made = torch.tanh(fresh + torch.sigmoid(reset + reset_too) * fresh_too)
     hidden = (1 - kept) * made + kept * now[0]
@@ -196,12 +196,12 @@ def _gru(
 
 def _plain(
     bend: Callable[[torch.Tensor], torch.Tensor],
-    given: torch.Tensor,
-    again: torch.Tensor,
+    from_input: torch.Tensor,
+    from_state: torch.Tensor,
     _: State,
 ) -> State:
     """The plain recurrent step of Elman (1990), as in torch."""
-    (total,) = _gates(given + again, 1)
+    (total,) = _gates(from_input + from_state, 1)
     hidden = bend(total)
     return hidden, hidden
 

@@ -27,7 +27,7 @@ class Total:
 
     def add(
         self,
-        found: torch.Tensor,
+        chunk: torch.Tensor,
         unit: float,
     ) -> None:
         """Adds a chunk of integers in units of ``unit`` fine steps; the chunk may be
@@ -35,9 +35,9 @@ class Total:
         """
         self._chunks += 1
         if self._held is None:
-            self._held, self._unit = found, unit
+            self._held, self._unit = chunk, unit
             return
-        self._held = _fine(self._held, self._unit).add_(found, alpha=unit)
+        self._held = _fine(self._held, self._unit).add_(chunk, alpha=unit)
         self._unit = 1.0
         if self._chunks % _AT_ONCE == 0:
             whole = self._held.to(torch.int64).cpu().numpy()
@@ -50,15 +50,15 @@ class Total:
         steps: int,
     ) -> None:
         """Writes the sum divided by ``steps`` (a power of two), rounded half up, into ``out``."""
-        held = self._held
-        if held is None:
-            held = torch.zeros(len(out), dtype=torch.float64)
+        total = self._held
+        if total is None:
+            total = torch.zeros(len(out), dtype=torch.float64)
         kind: type[np.signedinteger] = np.int32
-        if held.dtype is torch.float32 and self._moved is None and steps % self._unit == 0:
+        if total.dtype is torch.float32 and self._moved is None and steps % self._unit == 0:
             steps //= int(self._unit)
         else:
-            held, kind = _fine(held, self._unit), np.int64
-        numbers = held.cpu().numpy()
+            total, kind = _fine(total, self._unit), np.int64
+        numbers = total.cpu().numpy()
         for first in range(0, len(out), PIECE):
             part = slice(first, first + PIECE)
             sums = numbers[part].astype(kind)
@@ -70,12 +70,12 @@ class Total:
 
 
 def _fine(
-    held: torch.Tensor,
+    chunk: torch.Tensor,
     unit: float,
 ) -> torch.Tensor:
     """Converts integers to float64 fine steps; exact, since units are powers of two or integers are
     few.
     """
     if unit == 1:
-        return held.double()
-    return held.double() * unit
+        return chunk.double()
+    return chunk.double() * unit

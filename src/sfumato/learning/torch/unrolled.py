@@ -75,15 +75,15 @@ def padded(
     Without padding, BLAS may compute a row differently at another position.
     """
     count = layer.out_features
-    more = -count % _COLUMNS
-    wider = -layer.in_features % _COLUMNS if x.requires_grad else 0
-    if not (more or wider):
+    extra_outputs = -count % _COLUMNS
+    extra_inputs = -layer.in_features % _COLUMNS if x.requires_grad else 0
+    if not (extra_outputs or extra_inputs):
         return functional.linear(x, layer.weight, layer.bias)
-    weight = functional.pad(layer.weight, (0, wider, 0, more))
+    weight = functional.pad(layer.weight, (0, extra_inputs, 0, extra_outputs))
     bias = layer.bias
     if bias is not None:
-        bias = functional.pad(bias, (0, more))
-    return functional.linear(functional.pad(x, (0, wider)), weight, bias)[..., :count]
+        bias = functional.pad(bias, (0, extra_outputs))
+    return functional.linear(functional.pad(x, (0, extra_inputs)), weight, bias)[..., :count]
 
 
 def attention(
@@ -118,12 +118,12 @@ def attention(
 
 def _is_known(
     mask: torch.Tensor | None,
-    others: Mapping[str, Any],
+    options: Mapping[str, Any],
 ) -> bool:
     """Whether the call is supported: no attention weights, and at most one mask for all rows."""
-    if others.get("need_weights", True) or others.get("key_padding_mask") is not None:
+    if options.get("need_weights", True) or options.get("key_padding_mask") is not None:
         return False
     if mask is None:
         # a causal mask is given as a mask too
-        return not others.get("is_causal", False)
+        return not options.get("is_causal", False)
     return bool(mask.dim() == 2)
