@@ -56,10 +56,7 @@ class Budgeted:
         return self.epsilon, self.delta
 
     def whole(self, plan: Event) -> Event:
-        """Returns the event to charge for a plan: the plan itself, or a ``Block`` around it.
-
-        Returns the event to charge for a plan: the plan itself, or a ``Block`` around it.
-        """
+        """Returns the event to charge for a plan: the plan itself, or a ``Block`` around it."""
         block = self.block
         if block is None:
             return plan
@@ -72,12 +69,6 @@ class Budgeted:
         orders: Collection[Fraction],
     ) -> Fraction:
         """Returns the noise multiplier: the standard deviation of a release over its L2
-        sensitivity.
-
-        ``order`` says which units each release reads; ``orders`` are the Renyi orders of the
-        accounts.
-
-        Returns the noise multiplier: the standard deviation of a release over its L2
         sensitivity.
 
         ``order`` says which units each release reads; ``orders`` are the Renyi orders of the

@@ -43,11 +43,6 @@ def grouped(
     The first center is one of the heaviest points; each further one is the point that lowers the
     cost most.
 
-    Returns the centers of at most ``count`` clusters of weighted points: deterministic k-means.
-
-    The first center is one of the heaviest points; each further one is the point that lowers the
-    cost most.
-
     >>> grouped(np.array([[0.0], [0.2], [1.0]]), np.array([3.0, 1.0, 2.0]), 2).ravel().tolist()
     [0.05, 1.0]
     """

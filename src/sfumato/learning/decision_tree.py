@@ -228,11 +228,6 @@ def shares_of(sizes: Floats, noise: float) -> Floats:
     ``sizes`` has one row of noisy class counts per leaf; ``noise`` is the standard deviation of
     each.
 
-    Returns the class shares of each leaf, smoothed: each node is drawn towards its parent.
-
-    ``sizes`` has one row of noisy class counts per leaf; ``noise`` is the standard deviation of
-    each.
-
     >>> shares_of(np.array([[9.0, 1.0], [0.0, 90.0]]), 0.0).round(2).tolist()
     [[0.83, 0.17], [0.0, 1.0]]
     """

@@ -208,10 +208,7 @@ class Declared:
             time.sleep(_PAUSE)
 
     def _columns(self, rows: Any) -> dict[str, list[Any]]:
-        """Returns the values of each feature: by name from a frame, by position from an array.
-
-        Returns the values of each feature: by name from a frame, by position from an array.
-        """
+        """Returns the values of each feature: by name from a frame, by position from an array."""
         columns = {}
         is_frame = hasattr(rows, "columns") or hasattr(rows, "column_names")
         if isinstance(rows, Mapping) or is_frame:

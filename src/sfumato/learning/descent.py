@@ -121,9 +121,6 @@ class Descent:
     ) -> State:
         """Returns the starting weights from the noisy counts: each feature alone, damped by the
         noise.
-
-        Returns the starting weights from the noisy counts: each feature alone, damped by the
-        noise.
         """
         base, rate = self.rates(counts)
         middle = self._score(np.array([base]))

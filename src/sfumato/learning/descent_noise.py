@@ -107,9 +107,6 @@ def gains(pull: Floats, released: int, descent: Descent) -> tuple[Floats, Floats
 def _responses(pull: Floats, steps: int, *, pushed: bool) -> Floats:
     """Returns the weights after each step: after a unit push in the first step, or from a start at
     one.
-
-    Returns the weights after each step: after a unit push in the first step, or from a start at
-    one.
     """
     weight = np.zeros_like(pull) if pushed else np.ones_like(pull)
     speed = np.zeros_like(pull)

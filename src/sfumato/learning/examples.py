@@ -379,8 +379,5 @@ def steps_for(
 
 
 def places_of(count: int, label: int) -> Sequence[int]:
-    """Returns the indices of the features: all columns except the label.
-
-    Returns the indices of the features: all columns except the label.
-    """
+    """Returns the indices of the features: all columns except the label."""
     return tuple(place for place in range(count) if place != label)

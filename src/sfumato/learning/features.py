@@ -284,8 +284,6 @@ def binned(
 ) -> Feature:
     """Returns a column as a feature of bins: its declared ``edges``, or ``bins`` equal ones.
 
-    Returns a column as a feature of bins: its declared ``edges``, or ``bins`` equal ones.
-
     >>> binned("age", Integer(0, 99), {"age": [18, 65]}, 16)
     Binned(name='age', edges=(18, 65))
     """
@@ -324,10 +322,7 @@ def _listed(name: str, kind: Category | Boolean) -> Listed:
 
 
 def _numeric(name: str, kind: ColumnType) -> tuple[int, int]:
-    """Returns the lowest and highest code of a numeric column: its clip, or its bounds.
-
-    Returns the lowest and highest code of a numeric column: its clip, or its bounds.
-    """
+    """Returns the lowest and highest code of a numeric column: its clip, or its bounds."""
     if not isinstance(kind, Integer | Real | Date):
         raise WrongUse(
             f"{name} is a {type(kind).__name__}, which no model reads.",

@@ -96,8 +96,6 @@ class Forest(Recipe[Trees]):
 def kept_features(count: int, tree: int) -> tuple[int, ...]:
     """Returns the indices of the features of a tree: all but a third if there are at least three.
 
-    Returns the indices of the features of a tree: all but a third if there are at least three.
-
     >>> kept_features(6, 0), kept_features(6, 1), kept_features(2, 5)
     ((1, 2, 4, 5), (0, 2, 3, 5), (0, 1))
     """

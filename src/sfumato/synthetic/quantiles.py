@@ -96,9 +96,6 @@ class QuantileTree:
     ) -> Integers:
         """Returns the block of each finest cell, and of missing: parts of the divided cells, then
         all others.
-
-        Returns the block of each finest cell, and of missing: parts of the divided cells, then
-        all others.
         """
         blocks = np.full(self.leaves + 1, -1)
         number = 0

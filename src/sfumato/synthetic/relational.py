@@ -357,12 +357,6 @@ def rows_of(
 
     Columns of other tables are missing in a row. The rows of a unit are in the order of a keyed
     hash.
-
-    Returns all tables as one list of rows: the index of the table, then the columns of every
-    table.
-
-    Columns of other tables are missing in a row. The rows of a unit are in the order of a keyed
-    hash.
     """
     listed = [_place_of_table(family)]
     for name, axes in zip(family.tables, family.own, strict=True):
@@ -390,9 +384,7 @@ def read_by(
 
 
 def _values_read(family: Family) -> tuple[Value, ...]:
-    """Returns what is read of a row: its table, then each column; of a text the index of its key.
-
-    Returns what is read of a row: its table, then each column; of a text the index of its
+    """Returns what is read of a row: its table, then each column; of a text the index of its
     key.
     """
     values = [Value.of(_place_of_table(family))]

@@ -94,10 +94,7 @@ class FamilySampler:
         owners: dict[str, Integers],
         dice: Dice,
     ) -> dict[str, pa.Array]:
-        """Returns the key columns of child rows: to a row of the table above, and to the parent.
-
-        Returns the key columns of child rows: to a row of the table above, and to the parent.
-        """
+        """Returns the key columns of child rows: to a row of the table above, and to the parent."""
         links = {}
         if child.above:
             above = owners[child.above]
@@ -212,9 +209,6 @@ class RelationalModel(Model):
 
     def report(self) -> Report:
         """Returns the report: fit to the measurements, honest check, and what is not preserved;
-        free.
-
-        Returns the report: fit to the measurements, honest check, and what is not preserved;
         free.
         """
         whole, dice = self.sampler, Dice()

@@ -138,9 +138,7 @@ def sampled(
 
 
 def _needed_cliques(tree: JunctionTree, wanted: Collection[int]) -> set[int]:
-    """Returns the cliques needed for some columns: their own, and those between them and the root.
-
-    Returns the cliques needed for some columns: their own, and those between them and the
+    """Returns the cliques needed for some columns: their own, and those between them and the
     root.
     """
     columns, places = set(wanted), set()

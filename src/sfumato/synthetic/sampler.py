@@ -132,9 +132,6 @@ def columns_of(
 ) -> dict[str, pa.Array]:
     """Returns the values of rows, given the cells of their first columns: all columns, or those
     wanted.
-
-    Returns the values of rows, given the cells of their first columns: all columns, or those
-    wanted.
     """
     columns = {}
     for place in range(cells.shape[1]) if wanted is None else wanted:

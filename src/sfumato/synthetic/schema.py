@@ -63,8 +63,7 @@ _STEPS = 16
 
 @dataclass(frozen=True, slots=True)
 class Quantiles:
-    """A setting for bins at quantiles: about ``bins`` bins with similar numbers of rows, found
-    privately.
+    """About ``bins`` bins with similar numbers of rows, found privately (at quantiles).
 
     A frequent value gets a bin of its own, and so do the values beyond all others.
 
@@ -251,9 +250,7 @@ def _arrow_type(kind: Declared) -> pa.DataType:
 
 
 def _bin_of(column: Column, starts: Sequence[int]) -> Scalar:
-    """Returns the expression for the bin number of a column; missing where the column is
-    missing.
-    """
+    """Returns the expression for the bin number of a column."""
     field = Field(column)
     widths = set(np.diff(starts).tolist())
     last = declared(column).upper_code + 1 - starts[-1]
@@ -270,8 +267,7 @@ def _bin_of(column: Column, starts: Sequence[int]) -> Scalar:
 class TextAxis(Axis):
     """A text column as cells: one per released string, one for all others, one for missing.
 
-    The column becomes a ``Category`` of the released strings in ascending order, then a placeholder
-    for all others.
+    It is a ``Category`` of the released strings, ascending, then a placeholder for all others.
 
     Guarantees:
         every string is in one cell
@@ -358,8 +354,8 @@ def schema_of(
 ) -> Schema:
     """Returns the columns of a declared table as axes; reads declarations only.
 
-    Without ``columns``, takes every column whose values are declared; leaves out a ``Text`` without
-    a placeholder in ``texts``, and the columns that identify a unit.
+    By default takes every column whose values are declared, except id columns of a unit, and a
+    ``Text`` only if ``texts`` has a placeholder for it.
 
     Raises:
         UnknownName: no such table or column.

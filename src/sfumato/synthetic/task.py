@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The task of a fit of one table: single columns, honest check, then rounds of selecting and
-measuring.
+"""The task of a fit of one table: single columns, honest check, rounds of selecting and measuring.
 
 Its answer is a line of JSON with the choices, then all noisy counts as little-endian int64.
 """
@@ -53,9 +52,8 @@ _TRIED = 64
 class FitTask:
     """The task that fits a model to one table and releases its measurements and choices.
 
-    ``asked`` is canonical JSON of the arguments from which the task can be built again. ``weights``
-    lists the pairs of columns whose weight is not 1. ``opening`` first chooses the cells of some
-    columns privately; until then these columns have few cells.
+    ``asked`` is canonical JSON of the arguments that build the task again. ``weights`` lists the
+    pairs of columns whose weight is not 1. ``opening`` first chooses the cells of some columns.
 
     Guarantees:
         fits that differ in anything have different forms
@@ -294,8 +292,7 @@ class Noisy:
 def unless_stopped(compute: Callable[[], T]) -> T | None:
     """Returns the result of a computation between measurements; None if Ctrl-C ends it.
 
-    It must not contain a measurement: an interrupted measurement has failed and forfeits its
-    charge.
+    It must contain no measurement: an interrupted one fails, and its charge is forfeited.
     """
     try:
         return compute()
@@ -322,10 +319,7 @@ def stored(
     facts: Mapping[str, Any],
     counts: Sequence[Integers],
 ) -> bytes:
-    """Returns the answer of a fit as bytes: a line of JSON, then the counts.
-
-    Returns the answer of a fit as bytes: a line of JSON, then the counts.
-    """
+    """Returns the answer of a fit as bytes: a line of JSON, then the counts."""
     cells = [each.astype("<i8").tobytes() for each in counts]
     return b"".join([json.dumps(facts, sort_keys=True).encode() + b"\n", *cells])
 
@@ -353,9 +347,7 @@ def _checked_marginals(
     base: Base,
     dice: Dice,
 ) -> list[Clique]:
-    """Returns random marginals for the honest check: a third with three columns, the others pairs.
-
-    Returns random marginals for the honest check: a third with three columns, the others
+    """Returns random marginals for the honest check: a third with three columns, the others
     pairs.
     """
     schedule = base.schedule
@@ -383,10 +375,6 @@ def check_blocks(
     column: int,
 ) -> tuple[int, ...]:
     """Returns the block of each cell of a column: up to four blocks with similar numbers of rows.
-
-    Where values are missing, missing ones are the last block.
-
-    Returns the block of each cell of a column: up to four blocks with similar numbers of rows.
 
     Where values are missing, missing ones are the last block.
     """

@@ -179,10 +179,7 @@ class JunctionTree:
         return tuple(self.sizes[each] for each in self.cliques[place])
 
     def summed(self, parts: Iterable[Part]) -> Tables:
-        """Returns a table per clique: the sum of the parts whose home it is, or zeros.
-
-        Returns a table per clique: the sum of the parts whose home it is, or zeros.
-        """
+        """Returns a table per clique: the sum of the parts whose home it is, or zeros."""
         tables = [np.zeros(self.shape(place)) for place in range(len(self.cliques))]
         for columns, table in parts:
             home = self.home(columns)

@@ -46,10 +46,7 @@ class AdaptiveTraining(NetworkTraining):
         place: int,
         earlier: Mapping[int, bytes],
     ) -> "AdaptivePiece":
-        """Returns the piece at this place: the steps from the last checkpoint on, with its clip.
-
-        Returns the piece at this place: the steps from the last checkpoint on, with its clip.
-        """
+        """Returns the piece at this place: the steps from the last checkpoint on, with its clip."""
         state, moved = self.start, 1.0
         if earlier:
             body = earlier[max(earlier)]

@@ -100,10 +100,7 @@ def _products(
     inputs: torch.Tensor,
     outputs: torch.Tensor,
 ) -> Block:
-    """Returns the block of a weight: factors, or the gradient of each row if that is smaller.
-
-    Returns the block of a weight: factors, or the gradient of each row if that is smaller.
-    """
+    """Returns the block of a weight: factors, or the gradient of each row if that is smaller."""
     positions, width, height = inputs.shape[1], inputs.shape[2], outputs.shape[2]
     if positions > 1 and width * height <= _WRITTEN * positions * (width + height):
         return Vectors(outputs.transpose(1, 2) @ inputs)
@@ -136,10 +133,7 @@ def _windows(
     layer: Any,
     inputs: torch.Tensor,
 ) -> torch.Tensor:
-    """Returns what a convolution multiplies at each position: (rows, positions, n).
-
-    Returns what a convolution multiplies at each position: (rows, positions, n).
-    """
+    """Returns what a convolution multiplies at each position: (rows, positions, n)."""
     if isinstance(layer, nn.Conv3d):
         return _windows_of_volumes(layer, inputs)
     sizes: tuple[Any, ...] = (layer.kernel_size, layer.dilation, layer.padding, layer.stride)

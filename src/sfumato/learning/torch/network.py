@@ -169,10 +169,7 @@ class Network(Recipe[NetworkModel]):
         budget: Budgeted,
         orders: Collection[Fraction],
     ) -> NetworkStream:
-        """Returns the run in cyclic order: all its rows together are one Gaussian release.
-
-        Returns the run in cyclic order: all its rows together are one Gaussian release.
-        """
+        """Returns the run in cyclic order: all its rows together are one Gaussian release."""
         multiplier = budget.multiplier(FullBatch(), 1, orders)
         bands = 1 if self.noise is None else self.noise.bands
         sums = _for_noise(tried(), multiplier)

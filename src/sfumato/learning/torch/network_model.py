@@ -78,9 +78,6 @@ class NetworkModel(Scorable):
         """Returns class probabilities: softmax of the outputs, or the logistic function of a single
         output.
 
-        Returns class probabilities: softmax of the outputs, or the logistic function of a single
-        output.
-
         Raises:
             WrongUse: the label is a number: see ``predict``.
             UnknownName: the frame lacks a feature.

@@ -71,10 +71,7 @@ class SGD:
         sums: Floats | Integers,
         example: float = 1.0,
     ) -> Weights:
-        """Returns the state after one more noisy gradient: ``sums`` divided by ``example``.
-
-        Returns the state after one more noisy gradient: ``sums`` divided by ``example``.
-        """
+        """Returns the state after one more noisy gradient: ``sums`` divided by ``example``."""
         weights, speeds = np.empty_like(state.weights), state.first
         if self.momentum:
             speeds = np.empty_like(state.first)
@@ -109,10 +106,7 @@ class Adam:
         sums: Floats | Integers,
         example: float = 1.0,
     ) -> Weights:
-        """Returns the state after one more noisy gradient: ``sums`` divided by ``example``.
-
-        Returns the state after one more noisy gradient: ``sums`` divided by ``example``.
-        """
+        """Returns the state after one more noisy gradient: ``sums`` divided by ``example``."""
         count = state.released + 1
         weights, first, second = (np.empty_like(state.weights) for _ in range(3))
         for part in _pieces(weights):

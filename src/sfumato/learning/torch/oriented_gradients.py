@@ -75,9 +75,7 @@ class OrientedGradients(nn.Module):  # type: ignore[misc] # torch is not read by
 
 
 def _edges() -> torch.Tensor:
-    """Returns the filters for horizontal and vertical brightness differences: (2, 1, size, size).
-
-    Returns the filters for horizontal and vertical brightness differences: (2, 1, size,
+    """Returns the filters for horizontal and vertical brightness differences: (2, 1, size,
     size).
     """
     reach = math.ceil(3 * _SMOOTH)

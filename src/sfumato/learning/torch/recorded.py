@@ -231,9 +231,6 @@ class Recorded:
     ) -> Sequence[torch.Tensor]:
         """Returns the gradients of each row by a separate ordinary backward pass: slow, the
         reference.
-
-        Returns the gradients of each row by a separate ordinary backward pass: slow, the
-        reference.
         """
         rows = []
         for row in range(len(x)):

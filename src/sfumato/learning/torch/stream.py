@@ -87,10 +87,7 @@ class NetworkStream:
         place: int,
         earlier: Mapping[int, bytes],
     ) -> "StreamPiece":
-        """Returns the piece at this place: the steps from the last checkpoint on, as one stream.
-
-        Returns the piece at this place: the steps from the last checkpoint on, as one stream.
-        """
+        """Returns the piece at this place: the steps from the last checkpoint on, as one stream."""
         state = Weights.start(self.sums.network.start)
         if earlier:
             state = Weights.from_bytes(earlier[max(earlier)])

@@ -95,10 +95,7 @@ class NetworkTraining:
         place: int,
         earlier: Mapping[int, bytes],
     ) -> "NetworkPiece":
-        """Returns the piece at this place: the steps from the last checkpoint on.
-
-        Returns the piece at this place: the steps from the last checkpoint on.
-        """
+        """Returns the piece at this place: the steps from the last checkpoint on."""
         state = self.start
         if earlier:
             state = Weights.from_bytes(earlier[max(earlier)])

@@ -160,9 +160,7 @@ def _layer(
     axes: Floats,
     variances: Floats,
 ) -> nn.Sequential:
-    """Returns the layer: offsets from the mean along the axes, each over the root of its variance.
-
-    Returns the layer: offsets from the mean along the axes, each over the root of its
+    """Returns the layer: offsets from the mean along the axes, each over the root of its
     variance.
     """
     divided = axes / np.sqrt(np.maximum(variances, _LEAST))[:, np.newaxis]
