@@ -4,14 +4,6 @@
 Source: Friedman and Schuster, "Data mining with differential privacy" (KDD 2010): the exponential
 mechanism selects a test by its Gini impurity. Here one selection covers all nodes of a level: a row
 is in one node only, so the level costs as much as a single node.
-
-Source: Friedman and Schuster, "Data mining with differential privacy" (KDD 2010): the exponential
-mechanism selects a test by its Gini impurity. Here one selection covers all nodes of a level: a row
-is in one node only, so the level costs as much as a single node.
-
-Source: Friedman and Schuster, "Data mining with differential privacy" (KDD 2010): a test is
-selected by the exponential mechanism on the Gini impurity. Here all nodes of a level are selected
-as one tuple, at the cost of a single one, since a row is in one node.
 """
 
 import math

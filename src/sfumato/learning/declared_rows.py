@@ -357,10 +357,7 @@ def _arrow(kind: ColumnType, values: list[Any]) -> pa.Array:
 
 
 def _model_values(kind: ColumnType, values: list[Any]) -> list[Any]:
-    """Returns values as a model compares them: categories and booleans as strings.
-
-    Returns values as a model compares them: categories and booleans as strings.
-    """
+    """Returns values as a model compares them: categories and booleans as strings."""
     if isinstance(kind, Category | Boolean):
         return [None if value is None else str(value) for value in values]
     return values

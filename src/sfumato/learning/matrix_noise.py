@@ -8,8 +8,6 @@ smaller than with independent noise. Privacy is proved in ``query/cycle.py``; th
 with released rows only.
 
 Source: Kairouz, McMahan, Song, Thakkar, Thakurta, Xu (2021); Choquette-Choo and others (2023).
-
-Source: Kairouz, McMahan, Song, Thakkar, Thakurta, Xu (2021); Choquette-Choo and others (2023).
 """
 
 from dataclasses import dataclass

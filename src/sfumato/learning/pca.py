@@ -6,10 +6,6 @@
 Source: Dwork, Talwar, Thakurta, Zhang, "Analyze Gauss" (STOC 2014), here around a released mean and
 with offsets clipped at a released radius. Squares are scaled down relative to products of two
 columns, which halves the variance of the noise of the products (scatter.proof.md).
-
-Source: Dwork, Talwar, Thakurta, Zhang, "Analyze Gauss" (STOC 2014), around a released mean, with
-offsets cut at a released radius. A square is scaled down against the products of two numbers,
-which halves the variance of the noise of these (scatter.proof.md).
 """
 
 import math

@@ -4,10 +4,6 @@
 Source: Wang, "Revisiting differentially private linear regression" (UAI 2018), AdaSSP: the penalty
 (ridge) grows with the noise until the noisy matrix is well conditioned. Here the least eigenvalue
 is read off the noisy matrix itself, at no cost.
-
-Source: Wang, "Revisiting differentially private linear regression" (UAI 2018), AdaSSP: the ridge
-makes the noisy matrix as well conditioned as its noise demands. Here the least eigenvalue is read
-from the noisy matrix itself, at no cost.
 """
 
 from collections.abc import Collection

@@ -2,8 +2,6 @@
 """The statistics of PCA: distances of rows from a center, and products of their offsets.
 
 Proof: scatter.proof.md.
-
-Proof: scatter.proof.md.
 """
 
 from collections.abc import Iterator

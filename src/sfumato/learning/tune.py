@@ -3,9 +3,6 @@
 
 Source: Papernot and Steinke, "Hyperparameter Tuning with Renyi Differential Privacy" (ICLR 2022).
 The number of runs, and every model except the best, are never released, logged or stored.
-
-Source: Papernot and Steinke, "Hyperparameter Tuning with Renyi Differential Privacy" (ICLR 2022).
-The number of runs and every model but the best one are never released, logged or stored.
 """
 
 import math

@@ -5,11 +5,6 @@ Source: McKenna, Sheldon and Miklau (2019), "Graphical-model based estimation an
 differential privacy". Their mirror descent is scaled here like iterative proportional fitting,
 which needs a tenth of the steps. It stops when the residual is as large as the noise explains
 (Morozov's discrepancy principle).
-
-Source: McKenna, Sheldon and Miklau (2019), "Graphical-model based estimation and inference for
-differential privacy". Its mirror descent is scaled here as iterative proportional fitting is, which
-takes a tenth of the steps. It stops when the residual is as large as the noise explains (Morozov's
-discrepancy principle).
 """
 
 from collections.abc import Sequence

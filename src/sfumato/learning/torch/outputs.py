@@ -3,10 +3,6 @@
 STEPS.
 
 Proof: ../points.proof.md.
-
-Proof: ../points.proof.md.
-
-Proof: ../points.proof.md.
 """
 
 from collections.abc import Sequence
