@@ -113,24 +113,24 @@ def compare(name: str, rows: pa.Table, public: Table) -> Comparison:
     """
     require_public({name: public})
     columns = {each: kind for each, kind in public.columns.items() if each in rows.column_names}
-    known = _read(name, public)
-    absent = [each for each in columns if each not in known.column_names]
+    public_table = _read(name, public)
+    absent = [each for each in columns if each not in public_table.column_names]
     if not columns or absent:
         raise UnknownName(
             f"No column of the rows is declared and in {shown(name)}.",
             allowed=", ".join(rows.column_names),
         )
-    if not len(known) or not len(rows):
-        raise WrongUse(f"{len(rows):,} rows beside {len(known):,} of {shown(name)}.")
-    codes, others = _encode_columns(rows, columns), _encode_columns(known, columns)
+    if not len(public_table) or not len(rows):
+        raise WrongUse(f"{len(rows):,} rows beside {len(public_table):,} of {shown(name)}.")
+    codes, public_codes = _encode_columns(rows, columns), _encode_columns(public_table, columns)
     numbers = [each for each, kind in columns.items() if not isinstance(kind, Category | Boolean)]
     return Comparison(
         name,
         len(rows),
-        len(known),
-        _marginal_distances(_cells_of_columns(codes, others)),
-        _correlations(numbers, codes, others),
-        _ranges({each: columns[each] for each in numbers}, codes, others),
+        len(public_table),
+        _marginal_distances(_cells_of_columns(codes, public_codes)),
+        _correlations(numbers, codes, public_codes),
+        _ranges({each: columns[each] for each in numbers}, codes, public_codes),
     )
 
 
@@ -237,12 +237,12 @@ def _number(step: float, value: Any) -> int | None:
 
 def _cells_of_columns(
     codes: Mapping[str, Integers],
-    others: Mapping[str, Integers],
+    codes_of_public: Mapping[str, Integers],
 ) -> dict[str, tuple[Integers, Integers]]:
     """Bins each column of both tables into a few cells."""
     cells_by_name = {}
     for name, own_codes in codes.items():
-        public_codes = others[name]
+        public_codes = codes_of_public[name]
         values = np.unique(np.concatenate([own_codes, public_codes]))
         if len(values) > MOST_VALUES:
             quantiles = np.quantile(
@@ -289,11 +289,11 @@ def _distance(columns: Sequence[tuple[Integers, Integers]]) -> float:
 def _correlations(
     names: Sequence[str],
     codes: Mapping[str, Integers],
-    others: Mapping[str, Integers],
+    public_codes: Mapping[str, Integers],
 ) -> tuple[ExactCorrelation, ...]:
     found = []
     for one, other in combinations(names, 2):
-        both = [_pearson(each[one], each[other]) for each in (codes, others)]
+        both = [_pearson(each[one], each[other]) for each in (codes, public_codes)]
         if not any(map(math.isnan, both)):
             found.append(ExactCorrelation((one, other), both[0], both[1]))
     return tuple(found)
@@ -311,14 +311,14 @@ def _pearson(left: Integers, right: Integers) -> float:
 def _ranges(
     numbers: Mapping[str, ColumnType],
     codes: Mapping[str, Integers],
-    others: Mapping[str, Integers],
+    public_codes: Mapping[str, Integers],
 ) -> tuple[ExactRange, ...]:
     """Returns the ranges of numeric columns; dates are left out."""
     ranges = []
     for name, kind in numbers.items():
         if not isinstance(kind, Integer | Real):
             continue
-        known = [each[name][each[name] != _MISSING] for each in (codes, others)]
+        known = [each[name][each[name] != _MISSING] for each in (codes, public_codes)]
         if len(known[0]) and len(known[1]):
             mine, public = (_three_quantiles(each * float(kind.step)) for each in known)
             ranges.append(ExactRange(name, mine, public))

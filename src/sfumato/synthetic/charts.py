@@ -23,7 +23,7 @@ _PLAIN = 100
 
 def column_chart(
     base: Base,
-    place: int,
+    column: int,
 ) -> str:
     """Returns a bar chart of the noisy counts of a column with their 95% intervals.
 
@@ -31,9 +31,9 @@ def column_chart(
     values with the most rows are shown. Counts are cut at 0. Missing values are shown if there are
     any.
     """
-    axis, counts = base.schema.axes[place], base.singles[place]
+    axis, counts = base.schema.axes[column], base.singles[column]
     bars = []
-    for label, cells in _groups(base, place):
+    for label, cells in _groups(base, column):
         count, far = float(counts[cells].sum()), _NORMAL * base.sigma[0] * math.sqrt(len(cells))
         value, low, high = (max(each, 0.0) for each in (count, count - far, count + far))
         bars.append(Bar(label, "noisy count", value, low, high))

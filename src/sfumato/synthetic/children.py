@@ -46,13 +46,13 @@ def child_base(
         numbers = len(family.axes)
         least = _ALIKE * parent.sigma[0]
         merges[len(singles) + numbers :] = [_few(one, least) for one in parent.singles[numbers:]]
-    listed = [*singles, *parent.singles]
+    all_counts = [*singles, *parent.singles]
     if child.order:
         merges += [_one_each(child.place.bins), *map(_with_none, alone.merges)]
-        listed += [np.ones(one.cells) for one in (child.place, *child.before)]
+        all_counts += [np.ones(one.cells) for one in (child.place, *child.before)]
     schema = Schema(child.table, family.widened(plan.table), plan)
     own = len(singles)
-    return Base(schema, schedule, tuple(listed), pinned=tuple(merges), counted=own)
+    return Base(schema, schedule, tuple(all_counts), pinned=tuple(merges), counted=own)
 
 
 def _few(
@@ -223,18 +223,18 @@ class ChildModel:
     ) -> Conditional:
         """Returns the column fitted to the marginals of which it is the last column."""
         given_columns = []
-        seen = [self.base.measured[column.column]]
+        measurements = [self.base.measured[column.column]]
         for each in self.pairs:
             if self.last(each.columns) == column.column:
                 given_columns.append(sum(each.columns) - column.column)
-                seen.append(_facing(each, column.column))
+                measurements.append(_facing(each, column.column))
         known = dict(zip(column.given, column.potentials[1:], strict=True))
         start = [column.potentials[0]]
-        for place, pair in zip(given_columns, seen[1:], strict=True):
+        for place, pair in zip(given_columns, measurements[1:], strict=True):
             start.append(known.get(place, np.zeros(pair.counts.shape)))
         firsts, combination = grouped(rows, tuple(given_columns), self.base.sizes)
         masses: Floats = np.bincount(combination, weights, len(firsts)).astype(np.float64)
-        target = _Expected(seen, rows[firsts][:, given_columns], masses)
+        target = _Expected(measurements, rows[firsts][:, given_columns], masses)
         potentials, _ = descended(target, start, _STEPS)
         return Conditional(column.column, tuple(given_columns), tuple(potentials))
 

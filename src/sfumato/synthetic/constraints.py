@@ -82,17 +82,17 @@ class Constraint:
         none.
         """
         parsed = sqlglot.parse_one(f"SELECT {self.test}", dialect="duckdb")
-        comparisons, seen = [], 0
+        comparisons, column_count = [], 0
         for predicate in parsed.find_all(exp.Predicate):
             if predicate.find_ancestor(exp.Predicate):
                 continue
             columns = [one.name for one in predicate.find_all(exp.Column)]
-            seen += len(columns)
+            column_count += len(columns)
             if len(set(columns)) > 1:
                 return []
             if columns and columns[0] == column:
                 comparisons.append(predicate.sql("duckdb"))
-        if seen < len(list(parsed.find_all(exp.Column))):
+        if column_count < len(list(parsed.find_all(exp.Column))):
             return []
         return comparisons
 

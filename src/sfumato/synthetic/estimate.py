@@ -169,16 +169,16 @@ def descended(
     return potentials, marginals
 
 
-def compared(model: Floats, seen: Measurement) -> tuple[float, Floats]:
+def compared(model: Floats, measurement: Measurement) -> tuple[float, Floats]:
     """Returns the misfit of one measurement, and the descent direction of its potential.
 
     A potential is the logarithm of a factor of the counts. So the direction is the residual divided
     by the count, which moves all counts at the same relative speed; counts far below the noise move
     slowly.
     """
-    residual = model - seen.counts
-    loss = 0.5 * float(np.square(residual / seen.sigma).sum())
-    return loss, residual / (model + _DAMPING * seen.sigma)
+    residual = model - measurement.counts
+    loss = 0.5 * float(np.square(residual / measurement.sigma).sum())
+    return loss, residual / (model + _DAMPING * measurement.sigma)
 
 
 @dataclass(frozen=True, eq=False)

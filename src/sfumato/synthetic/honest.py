@@ -80,7 +80,7 @@ def seen_of(
 
 def ways_of(
     base: Base,
-    seen: Sequence[Seen],
+    marginals: Sequence[Seen],
 ) -> tuple[Way, ...]:
     """Returns the mean distances for marginals of one, two and three columns.
 
@@ -89,11 +89,11 @@ def ways_of(
     """
     sigma = base.sigma[2]
     distances_by_ways = []
-    singles = _single_columns(seen, sigma)
+    singles = _single_columns(marginals, sigma)
     if singles:
         distances_by_ways.append(_mean_distance(base, 1, singles))
     for ways in (2, 3):
-        whole = [(each.rows, each.counted, sigma) for each in seen if each.rows.ndim == ways]
+        whole = [(each.rows, each.counted, sigma) for each in marginals if each.rows.ndim == ways]
         if whole:
             distances_by_ways.append(_mean_distance(base, ways, whole))
     return tuple(distances_by_ways)
@@ -143,7 +143,7 @@ def _mean_distance(
 
 def correlations(
     base: Base,
-    seen: Sequence[Seen],
+    marginals: Sequence[Seen],
 ) -> tuple[Correlation, ...]:
     """Returns the correlation of each pair of ordered columns that the check counted together.
 
@@ -152,12 +152,12 @@ def correlations(
     """
     by_pair: dict[Clique, Correlation] = {}
     ordered = set(_ordered_columns(base))
-    for marginal in seen:
+    for marginal in marginals:
         for axes in combinations(range(marginal.rows.ndim), 2):
             pair = tuple(marginal.columns[axis] for axis in axes)
             if pair in by_pair or not ordered.issuperset(pair):
                 continue
-            correlation = _of_pair(base, marginal, axes)
+            correlation = _correlate_axes(base, marginal, axes)
             if correlation is not None:
                 first, second = (base.schema.axes[column].name for column in pair)
                 by_pair[pair] = Correlation((first, second), *correlation)
@@ -174,16 +174,16 @@ def _ordered_columns(base: Base) -> list[int]:
     return found
 
 
-def _of_pair(
+def _correlate_axes(
     base: Base,
-    seen: Seen,
+    marginal: Seen,
     axes: tuple[int, ...],
 ) -> tuple[float, float, float] | None:
     """Returns the correlation of two axes of a marginal, without missing values."""
-    others = tuple(at for at in range(seen.rows.ndim) if at not in axes)
-    rows, counted = seen.rows.sum(axis=others), seen.counted.sum(axis=others)
-    sigma = base.sigma[2] * math.sqrt(seen.rows.size / rows.size)
-    ends = [-1 if base.has_missing(seen.columns[axis]) else None for axis in axes]
+    others = tuple(at for at in range(marginal.rows.ndim) if at not in axes)
+    rows, counted = marginal.rows.sum(axis=others), marginal.counted.sum(axis=others)
+    sigma = base.sigma[2] * math.sqrt(marginal.rows.size / rows.size)
+    ends = [-1 if base.has_missing(marginal.columns[axis]) else None for axis in axes]
     known = tuple(map(slice, ends))
     total = base.total * float(rows[known].sum()) / max(float(rows.sum()), 1.0)
     if not total:

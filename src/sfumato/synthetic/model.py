@@ -170,7 +170,7 @@ class Model(ABC):
         answers = answered(sql, self._drawn(columns, copies))
         table = next(answers)
         groups = list(by_key(table, keys))
-        others = [by_key(each, keys) for each in answers]
+        copy_results = [by_key(each, keys) for each in answers]
         names, values = [], []
         numbers = iter(range(table.num_columns - len(keys)))
         for at, name in enumerate(table.column_names):
@@ -179,7 +179,7 @@ class Model(ABC):
             if at in keys:
                 continue
             place = next(numbers)
-            spread = [_numbers(others, key, place) for key in groups]
+            spread = [_numbers(copy_results, key, place) for key in groups]
             ends = _intervals(table.column(at).to_pylist(), spread, confidence)
             names += [f"{name}_low", f"{name}_high"]
             values += [pa.array(ends[0], pa.float64()), pa.array(ends[1], pa.float64())]
@@ -406,13 +406,13 @@ def require_rows(rows: object) -> int:
 
 
 def _numbers(
-    others: Sequence[Results],
+    copy_results: Sequence[Results],
     key: tuple[object, ...],
     place: int,
 ) -> Floats:
     """Returns each copy's value of one number of a group; NaN if the copy has no such group."""
     found = []
-    for other in others:
+    for other in copy_results:
         value = other[key][place] if key in other else None
         found.append(math.nan if value is None or isinstance(value, str) else float(value))
     return np.array(found)

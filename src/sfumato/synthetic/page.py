@@ -55,18 +55,18 @@ def compared_html(comparison: Comparison) -> str:
         f"<p>{comparison.rows:,} rows beside {comparison.public_rows:,} public ones. The table is "
         "declared public, so these numbers are exact and cost nothing.</p>"
     )
-    parts = [
+    blocks = [
         intro,
         table(["columns together", "marginals", "mean distance", "the worst"], ways),
     ]
     if pairs:
-        parts.append(table(["correlation", "in the rows", "in the public table"], pairs))
+        blocks.append(table(["correlation", "in the rows", "in the public table"], pairs))
     if ranges:
         header = ["column", "least", "median", "greatest"]
-        parts.append(
+        blocks.append(
             table([*header, "least, public", "median, public", "greatest, public"], ranges)
         )
-    return "".join(parts)
+    return "".join(blocks)
 
 
 def _cell(cell: str) -> str:

@@ -259,19 +259,19 @@ def _resolve_marginal(
 ) -> PublicCells:
     places = [schema.place(name) for name in marginal.columns]
     axes = [schema.axes[place] for place in places]
-    known = [_cells(axis) for axis in axes]
+    cells_by_value = [_cells(axis) for axis in axes]
     order = sorted(range(len(places)), key=lambda at: places[at])
     shares = []
     for values, share in marginal.shares:
         cells = []
         for at in order:
             value = _text_of(values[at])
-            if value not in known[at]:
+            if value not in cells_by_value[at]:
                 raise WrongUse(
                     f"The public value {shown(values[at])} of {shown(axes[at].name)}.",
                     allowed="declared values, and None where missing= is declared",
                 )
-            cells.append(known[at][value])
+            cells.append(cells_by_value[at][value])
         shares.append((tuple(cells), share))
     if len({cells for cells, _ in shares}) < len(shares):
         raise WrongUse(

@@ -95,8 +95,10 @@ def quality(
     for each in released.pairs:
         rows = _count_cells(blocks[:, each.columns], each.counts.shape, weights)
         pairs.append(_fit(base, each.columns, rows, each.counts, base.sigma[1]))
-    seen = seen_of(released, cells, weights)
-    checks = [_fit(base, each.columns, each.rows, each.counted, base.sigma[2]) for each in seen]
+    check_marginals = seen_of(released, cells, weights)
+    checks = [
+        _fit(base, each.columns, each.rows, each.counted, base.sigma[2]) for each in check_marginals
+    ]
     return Quality(
         tuple(singles),
         tuple(pairs),
@@ -104,8 +106,8 @@ def quality(
         _missed_pairs(released),
         _merged_values(base),
         _associations(blocks, base.sizes),
-        ways_of(base, seen),
-        correlations(base, seen),
+        ways_of(base, check_marginals),
+        correlations(base, check_marginals),
         tuple(_ranges(base, cells)),
     )
 

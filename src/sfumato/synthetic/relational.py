@@ -183,7 +183,7 @@ def family_of(
     for name, own in zip(others, axes[1:], strict=True):
         ordering = _order_column(own, name, (order or {}).get(name))
         above = _table_above(dataset, name, tables)
-        children.append(Child(name, own, _limit(dataset, name), ordering, *above))
+        children.append(Child(name, own, _row_limit(dataset, name), ordering, *above))
     return Family(parent, key, axes[0], tuple(children))
 
 
@@ -288,7 +288,7 @@ def _order_column(
     return dated[0] if dated else ""
 
 
-def _limit(
+def _row_limit(
     dataset: Dataset,
     table: str,
 ) -> int:
@@ -340,11 +340,11 @@ def _without_bins(family: Family) -> Family:
     """Returns the family with one cell per declared value."""
     children = []
     for child in family.children:
-        children.append(replace(child, axes=_whole(child.axes)))
-    return replace(family, axes=_whole(family.axes), children=tuple(children))
+        children.append(replace(child, axes=_with_all_codes(child.axes)))
+    return replace(family, axes=_with_all_codes(family.axes), children=tuple(children))
 
 
-def _whole(axes: Sequence[Axis]) -> tuple[Axis, ...]:
+def _with_all_codes(axes: Sequence[Axis]) -> tuple[Axis, ...]:
     return tuple(replace(one, starts=None) for one in axes)
 
 

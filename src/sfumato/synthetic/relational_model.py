@@ -195,17 +195,17 @@ class RelationalModel(Model):
 
     def copied(self) -> FamilySampler:
         """Returns a sampler that was measured and fitted again with fresh noise."""
-        whole, first = self.sampler, self.released[0]
-        parent = copied(first.base, first.pairs, whole.fitted, self._estimator)
-        before = Parents.of(whole.base, whole.fitted, Dice())
+        sampler, first = self.sampler, self.released[0]
+        parent = copied(first.base, first.pairs, sampler.fitted, self._estimator)
+        before = Parents.of(sampler.base, sampler.fitted, Dice())
         after = Parents.of(parent.base, parent.fitted, Dice())
         children = []
-        for task, model in zip(self.opened.children, whole.children, strict=True):
+        for task, model in zip(self.opened.children, sampler.children, strict=True):
             base, pairs = _measured_again(model, task.seen(before), parent.base)
             seen = task.seen(after)
             begun = task.begin(base, seen)
             children.append(begun.fitted(pairs, seen.cells, Dice()))
-        return replace(whole, base=parent.base, fitted=parent.fitted, children=tuple(children))
+        return replace(sampler, base=parent.base, fitted=parent.fitted, children=tuple(children))
 
     def report(self) -> Report:
         """Returns the report: fit to the measurements, honest check, and what is not preserved;

@@ -70,7 +70,7 @@ def planned(
         part = replace(allowed, amount=share)
         found = Schedule.of(number, part, size=size, rounds=rounds, check=check)
         found = replace(found, neighbours=found.faint == 1, alike=ALIKE_TOGETHER)
-        schedules.append(_of_child(family, place, found, rounds) if place else found)
+        schedules.append(_plan_child(family, place, found, rounds) if place else found)
     stated = _Stated(constraints, workload, triples)
     return built(dataset, family, schedules, stated, openings)
 
@@ -145,7 +145,7 @@ class _Stated:
         return cls(constraints, arguments["workload"], arguments.get("triples", False))
 
 
-def _of_child(
+def _plan_child(
     family: Family,
     table: int,
     schedule: Schedule,

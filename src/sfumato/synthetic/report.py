@@ -67,7 +67,7 @@ class Report:
     def body(self) -> str:
         """Returns the part of the page about this table."""
         title = f"Synthetic {self.released.base.schema.table}"
-        parts = [
+        sections = [
             f"<header><h1>{text(title)}</h1><p>{text(self._summary)}</p></header>",
             self._tiles,
             section("The honest check", self._check),
@@ -82,7 +82,7 @@ class Report:
             section("Measured pairs", self._pairs),
             section("Who is protected", self._guarantee),
         ]
-        return "\n".join(parts)
+        return "\n".join(sections)
 
     def save(self, path: str | Path) -> None:
         """Writes the page to a file."""
@@ -292,23 +292,23 @@ class Report:
         names = base.schema.names
         measured = {each.columns for each in self.released.pairs}
         left, size = max(150, _LETTER * max(map(len, names))), _CELL * len(names)
-        parts = []
+        elements = []
         for row, name in enumerate(names):
             top = row * _CELL
-            parts.append(f'<text x="{left - 6}" y="{top + 15}" class="n">{text(name)}</text>')
+            elements.append(f'<text x="{left - 6}" y="{top + 15}" class="n">{text(name)}</text>')
             for column in range(row):
                 value = float(self.quality.associations[row, column])
                 frame = ' class="m"' if (column, row) in measured else ""
                 title = f"{names[column]} x {name}: {value:.2f}"
-                parts.append(
+                elements.append(
                     f'<rect x="{left + column * _CELL}" y="{top}" width="20" height="20" '
                     f'fill="{_shade(value)}"{frame}><title>{text(title)}</title></rect>'
                 )
             if row + 1 < len(names):
                 at = f"{left + top + 14} {size + 6}"
                 below = f'<text transform="translate({at}) rotate(-90)" class="n">'
-                parts.append(f"{below}{text(name)}</text>")
-        picture = "".join(parts)
+                elements.append(f"{below}{text(name)}</text>")
+        picture = "".join(elements)
         return (
             "<p>Association in the rows (Cramer's V): the darker, the more. A frame marks pairs "
             "that were measured.</p>"

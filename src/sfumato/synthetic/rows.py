@@ -152,16 +152,16 @@ def _needed_cliques(tree: JunctionTree, wanted: Collection[int]) -> set[int]:
 
 def _arrange_table(
     fitted: Fitted,
-    place: int,
+    clique_index: int,
     separator: Clique,
-    new: Clique,
+    own_columns: Clique,
 ) -> Floats:
     """Returns the table of a clique as a matrix with one row per cell of the separator."""
-    clique = fitted.tree.cliques[place]
-    axes = [clique.index(each) for each in (*separator, *new)]
-    table = fitted.marginals[place].transpose(axes)
-    given = int(np.prod(table.shape[: len(separator)]))
-    return table.reshape(given, -1)
+    clique = fitted.tree.cliques[clique_index]
+    axes = [clique.index(each) for each in (*separator, *own_columns)]
+    table = fitted.marginals[clique_index].transpose(axes)
+    separator_cells = int(np.prod(table.shape[: len(separator)]))
+    return table.reshape(separator_cells, -1)
 
 
 def grouped(

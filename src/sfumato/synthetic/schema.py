@@ -383,34 +383,34 @@ def axes_of(
     rests = dict(texts or {})
     if table not in dataset.tables:
         raise UnknownName(f"No table {shown(table)}.", allowed=", ".join(dataset.tables))
-    listed = dataset.tables[table].columns
-    wanted = _chosen_columns(dataset, table, columns, keys, rests)
+    types_by_name = dataset.tables[table].columns
+    chosen_names = _chosen_columns(dataset, table, columns, keys, rests)
     bins_by_column = dict(bins or {})
-    unknown = [name for name in bins_by_column if name not in wanted]
+    unknown = [name for name in bins_by_column if name not in chosen_names]
     if unknown:
-        raise UnknownName(f"Bins of {shown(unknown[0])}.", allowed=", ".join(wanted))
+        raise UnknownName(f"Bins of {shown(unknown[0])}.", allowed=", ".join(chosen_names))
     axes: list[Axis] = []
-    for name in wanted:
-        column = Column(name, listed[name])
+    for name in chosen_names:
+        column = Column(name, types_by_name[name])
         if name in rests:
             axes.append(_text_axis(column, rests.pop(name)))
         else:
             axes.append(Axis(column, _bin_starts(column, bins_by_column.get(name))))
     if rests:
-        raise UnknownName(f"texts= of {shown(next(iter(rests)))}.", allowed=", ".join(wanted))
+        raise UnknownName(f"texts= of {shown(next(iter(rests)))}.", allowed=", ".join(chosen_names))
     return tuple(axes)
 
 
-def _text_axis(column: Column, rest: object) -> TextAxis:
+def _text_axis(column: Column, placeholder: object) -> TextAxis:
     """Returns the axis of a text of which no string is released yet."""
     kind = column.type
-    if not isinstance(kind, Text) or not isinstance(rest, str) or not rest:
+    if not isinstance(kind, Text) or not isinstance(placeholder, str) or not placeholder:
         raise WrongUse(
-            f"texts={{{shown(column.name)}: {shown(rest)}}}.",
+            f"texts={{{shown(column.name)}: {shown(placeholder)}}}.",
             allowed="a column that is declared as sf.Text, and a placeholder for rare values",
             remedy='texts={"city": "(other)"}',
         )
-    return TextAxis(Column(column.name, Category(rest, missing=kind.missing)))
+    return TextAxis(Column(column.name, Category(placeholder, missing=kind.missing)))
 
 
 def _chosen_columns(
@@ -421,20 +421,20 @@ def _chosen_columns(
     texts: Texts,
 ) -> list[str]:
     """Returns the names of the columns to synthesise, in the order of their declarations."""
-    listed = dataset.tables[table].columns
+    types_by_name = dataset.tables[table].columns
     unit = dataset.tables[table].unit
     ids = keys | set(() if unit is None else unit.columns)
     if columns is None:
         names = []
-        for name, kind in listed.items():
+        for name, kind in types_by_name.items():
             is_open = isinstance(kind, Text) and name not in texts
             if not is_open and name not in ids:
                 names.append(name)
     else:
         names = list(columns)
     for name in names:
-        if name not in listed:
-            raise UnknownName(f"No column {shown(name)}.", allowed=", ".join(listed))
+        if name not in types_by_name:
+            raise UnknownName(f"No column {shown(name)}.", allowed=", ".join(types_by_name))
     if not 1 <= len(names) <= MOST_COLUMNS or len(set(names)) < len(names):
         more = ", ".join(names[MOST_COLUMNS : MOST_COLUMNS + 3])
         raise WrongUse(

@@ -48,17 +48,17 @@ def _triangulate(sizes: Sequence[int], cliques: Iterable[Clique]) -> list[Clique
         for one, other in combinations(clique, 2):
             near[one].add(other)
             near[other].add(one)
-    left = set(range(len(sizes)))
-    costs = {column: _elimination_cost(column, near, sizes) for column in left}
+    columns_left = set(range(len(sizes)))
+    costs = {column: _elimination_cost(column, near, sizes) for column in columns_left}
     maximal_cliques: list[frozenset[int]] = []
-    while left:
-        column = min(left, key=lambda each: (costs[each], each))
+    while columns_left:
+        column = min(columns_left, key=lambda each: (costs[each], each))
         eliminated = frozenset(near[column] | {column})
         if not any(eliminated <= other for other in maximal_cliques):
             maximal_cliques.append(eliminated)
         touched = _eliminate(column, near)
-        left.remove(column)
-        for each in touched & left:
+        columns_left.remove(column)
+        for each in touched & columns_left:
             costs[each] = _elimination_cost(each, near, sizes)
     return [tuple(sorted(each)) for each in maximal_cliques]
 
@@ -262,26 +262,28 @@ class JunctionTree:
         homes = [at for at, clique in enumerate(self.cliques) if wanted <= set(clique)]
         return min(homes, key=lambda at: math.prod(self.shape(at)), default=-1)
 
-    def others(self, place: int, columns: Clique) -> tuple[int, ...]:
+    def others(self, clique_index: int, columns: Clique) -> tuple[int, ...]:
         """Returns the axes of a clique's table that are not among these columns."""
-        return tuple(at for at, each in enumerate(self.cliques[place]) if each not in columns)
+        return tuple(
+            at for at, each in enumerate(self.cliques[clique_index]) if each not in columns
+        )
 
     def spread(
         self,
-        place: int,
+        clique_index: int,
         columns: Clique,
         table: npt.NDArray[Any],
     ) -> npt.NDArray[Any]:
         """Reshapes a table over some columns so that it broadcasts to the table of a clique."""
-        shape = [1] * len(self.cliques[place])
-        for at, each in enumerate(self.cliques[place]):
+        shape = [1] * len(self.cliques[clique_index])
+        for at, each in enumerate(self.cliques[clique_index]):
             if each in columns:
                 shape[at] = self.sizes[each]
         return table.reshape(shape)
 
-    def projected(self, place: int, columns: Clique, table: Floats) -> Floats:
+    def projected(self, clique_index: int, columns: Clique, table: Floats) -> Floats:
         """Sums a clique's table over all columns except these, which are in ascending order."""
-        return summed_over(table, self.cliques[place], columns)
+        return summed_over(table, self.cliques[clique_index], columns)
 
     def marginals(self, potentials: Tables, total: float) -> Tables:
         """Returns the clique marginals of the distribution whose logarithm is the sum of the
@@ -309,9 +311,11 @@ class JunctionTree:
             marginals.append(exponentials)
         return marginals
 
-    def _message_upward(self, place: int, table: Floats) -> tuple[Floats, Floats]:
+    def _message_upward(self, clique_index: int, table: Floats) -> tuple[Floats, Floats]:
         """Returns the exponentials of a table, scaled to at most 1, and their sums over the
         separator.
         """
         exponentials = np.exp(table - table.max())
-        return exponentials, self.projected(place, self.separators[place], exponentials)
+        return exponentials, self.projected(
+            clique_index, self.separators[clique_index], exponentials
+        )
