@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Private machine learning: models fitted to private rows, each under one charge.
 
-Users call ``fit``, ``preview``, ``score``, ``choose`` and ``tune``. Fitted models predict from
+Begin with ``fit`` (then ``score``, ``choose``, ``tune``). Fitted models predict from
 released numbers, free of charge.
 
 How a fit works: a ``Recipe`` (``recipe``) turns the rows of a SELECT (``examples_of``) into a task
