@@ -108,11 +108,11 @@ def _without(form: Mapping[str, Json], *names: str) -> dict[str, Json]:
 
 def _read(form: Mapping[str, Json], fields: Sequence[_Field]) -> dict[str, object]:
     """The fields of a value; the inverse of ``_written``."""
-    known = {field.name for field in fields}
+    field_names = {field.name for field in fields}
     if _DISTANCE_FIELD in fields:
-        known = known - {"distance"} | {"norm", "sensitivity", "relation"}
-    if set(form) - known:
-        raise KeyError(str(set(form) - known))
+        field_names = field_names - {"distance"} | {"norm", "sensitivity", "relation"}
+    if set(form) - field_names:
+        raise KeyError(str(set(form) - field_names))
     values: dict[str, object] = {}
     for field in fields:
         if field is _DISTANCE_FIELD:
