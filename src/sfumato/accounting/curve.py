@@ -355,9 +355,9 @@ class _Composed:
         return bracket
 
 
-def _both(one: Bracket, other: Bracket) -> Bracket:
+def _both(first: Bracket, second: Bracket) -> Bracket:
     """What two brackets of one number prove together."""
-    return Bracket(max(one.lower, other.lower), min(one.upper, other.upper))
+    return Bracket(max(first.lower, second.lower), min(first.upper, second.upper))
 
 
 def _sum(parts: Sequence[Part], goal: Aim, *, exchanged: bool) -> Lattice:

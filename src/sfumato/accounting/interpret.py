@@ -39,15 +39,15 @@ class Posterior:
     failure: Fraction
 
     def __str__(self) -> str:
-        rest = "whatever the answers are"
+        condition = "whatever the answers are"
         if self.failure:
-            rest = (
+            condition = (
                 f"except with probability up to {decimal_text(self.failure)}, when it may become "
                 "certainty"
             )
         return (
             f"a belief of {float(self.prior):.4g} stays from {self.lowest:.4g} to "
-            f"{self.highest:.4g}, {rest}"
+            f"{self.highest:.4g}, {condition}"
         )
 
 
