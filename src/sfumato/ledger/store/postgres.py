@@ -275,10 +275,10 @@ class Postgres:
         with heeding(connection, self.place):
             connection.execute(server.FLUSH, (self._durably,))
 
-    def _later(self, told: tuple[Any, ...] | None) -> int:
+    def _later(self, row: tuple[Any, ...] | None) -> int:
         """The time of the server, never earlier than a time returned before."""
         with self._telling:
-            self._latest = max(self._latest, told[0] if told else 0)
+            self._latest = max(self._latest, row[0] if row else 0)
             return self._latest
 
     def _prepared(self, *, create: bool, accept_loss: bool) -> str:
