@@ -251,7 +251,7 @@ def least_epsilon(
 def _measure(
     target: Target, curve: CurveOf
 ) -> tuple[Callable[[Event], tuple[Real, Real]], Fraction]:
-    """How a plan is compared with a target: bounds of its cost, and the largest allowed cost."""
+    """Returns how a plan's cost is computed for a target, and the largest cost that is allowed."""
     match target:
         case PureDP(epsilon):
             return lambda event: (-math.inf, _pure(event)), positive("epsilon", epsilon)

@@ -227,7 +227,7 @@ class _Composed:
         return bracket if self.plan.reached else Bounds(None, bracket.upper)
 
     def _implied(self, read: Callable[[Curve], Bounds]) -> float:
-        """What costs and Renyi divergences imply; infinite where they imply nothing."""
+        """Returns the bound that costs and Renyi divergences imply; infinite if they imply none."""
         if self.event is None:
             return math.inf
         try:
@@ -356,7 +356,7 @@ class _Composed:
 
 
 def _both(first: Bracket, second: Bracket) -> Bracket:
-    """What two brackets of one number prove together."""
+    """Returns the bracket that two brackets of one number prove together."""
     return Bracket(max(first.lower, second.lower), min(first.upper, second.upper))
 
 
@@ -488,6 +488,6 @@ def _lone_shift(event: Event) -> int | None:
 
 
 def _moved(event: AdditiveNoise) -> int:
-    """How far one integer can move; an L2 distance is squared."""
+    """Returns how far one integer can change; an L2 distance is squared."""
     value = math.floor(event.distance.value)
     return math.isqrt(value) if event.distance.norm is Norm.L2 else value

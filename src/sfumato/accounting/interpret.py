@@ -58,7 +58,7 @@ class Attacker:
     ``promise`` is a guarantee or the privacy curve of a plan: anything with ``delta`` and
     ``epsilon``. Each number bounds every attacker, of any knowledge and computing power, and is
     rounded in his favour. Against PureDP and ApproxDP it is attained by randomised response;
-    against the others it is what the guarantee allows, up to the search.
+    against other guarantees it is the least bound that the search finds.
 
     Guarantees:
         no attacker beats the stated trade off

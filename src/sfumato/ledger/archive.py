@@ -221,7 +221,7 @@ def _end(form: dict[str, Any], filled: _Filled) -> Head:
 
 
 def _strangers(filled: _Filled, heads: Sequence[Head], rows: Rows) -> Iterator[str]:
-    """The disagreements of the imported rows with the archive's own head and those kept
+    """Describes where the imported rows disagree with the archive's own head and those kept
     elsewhere.
     """
     own = filled.head

@@ -254,7 +254,7 @@ def _held_from_json(form: Mapping[str, Json]) -> Held:
 
 
 def _keep(cache: dict[str, T], text: str, value: T) -> T:
-    """Caches the value of a stored string, and returns it; what was written is soon read."""
+    """Adds the parsed value of a stored string to a cache, and returns the value."""
     if len(cache) >= _MOST_KEPT:
         cache.clear()
     cache[text] = value

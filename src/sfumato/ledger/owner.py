@@ -289,8 +289,7 @@ class Owner:
         leaves the dataset's limit unchanged.
 
         Raises:
-            WrongUse: more is spent than the limit in force allows; raise it to what was spent
-                first.
+            WrongUse: more is spent than the present limit; raise the limit to that first.
         """
         scope = Scope(dataset, purpose, analyst)
         require_reason(reason, needed=True)
@@ -476,7 +475,7 @@ def _limited(row: AccountRow, limit: Json, gates: Json) -> AccountRow:
 
 
 def _at_orders(own: AccountRow, limit: Json, gates: Json) -> Json:
-    """The gates of a new limit, at an order at which what the account has spent is priced."""
+    """Returns the caps of a new limit, converted at an order at which earlier spending has a price."""
     orders = charge_from_text(own.spent).orders
     if orders is None or not isinstance(limit, dict):
         return gates

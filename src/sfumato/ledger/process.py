@@ -94,7 +94,7 @@ def give_back(ledger: Ledger) -> None:
 
 
 def _named(key: Key) -> object:
-    """A key in comparable form: every name of a file is the same."""
+    """Returns a key in comparable form: all names of one file give the same."""
     return Path(key).absolute() if isinstance(key, str | Path) else key
 
 

@@ -168,9 +168,9 @@ class Ready:
 
 
 def _asked(account: str, keys: Keys) -> str:
-    """The hash of who asks for what. It leaves out the cost.
+    """Returns the hash of a question and its account, to which an idempotency key is bound.
 
-    When the same request is repeated, a part of it may have been paid for in the meantime.
+    The cost is left out of it.
     """
     form: dict[str, Json] = {
         "account": account,

@@ -395,7 +395,7 @@ class Ledger(Instalments):
         self._write(transaction)
 
     def abandon(self, charge_id: str, *, fence: int = 0) -> None:
-        """Ends the work on a charge, in whatever state it is.
+        """Ends the work on a charge in any state.
 
         A reserved charge is voided. An executing one is forfeited, or suspended if it has
         instalments and this is still its worker. Other states are left unchanged.

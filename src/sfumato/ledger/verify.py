@@ -121,7 +121,7 @@ def verify(
 
 
 def _damage(ledger: Ledger, *, pages: bool) -> tuple[str, ...]:
-    """The problems that the store finds in its own file."""
+    """Describes the damage that the store finds in its own file."""
     try:
         problems = list(ledger.store.damage(pages=pages))
     except LedgerCorrupt as error:
@@ -175,7 +175,7 @@ def _check(rows: Rows, replay: Replay, heads: Sequence[Head]) -> Report:
 
 
 def _head_digest(heads: dict[str, tuple[int, str]]) -> str:
-    """One hash for the heads of all chains; "" for an empty ledger."""
+    """Returns one hash for the heads of all chains; "" for an empty ledger."""
     if not heads:
         return ""
     form = canonical_json({chain: [seq, last] for chain, (seq, last) in heads.items()})

@@ -440,7 +440,11 @@ def _bounds(lower: Number, upper: Number) -> tuple[Fraction, Fraction]:
 
 
 def _derived_step(range_: Fraction, ends: Ends | Auto | None) -> Fraction:
-    """The step of a Real without ``step``: a power of two, at most a millionth of what is kept."""
+    """Returns the step of a Real without ``step``: a power of two, at most a millionth of its
+    range.
+
+    With a clip, it is a millionth of the clip.
+    """
     width = range_
     if isinstance(ends, tuple):
         width = ends[1] - ends[0]

@@ -155,7 +155,7 @@ class Dataset:
 
 
 def _spelled(kind: Boolean) -> str:
-    """How the values of a Boolean are written, and what is missing."""
+    """Describes how the values of a Boolean are written in the data, and which values are missing."""
     *trues, true = kind.true
     *falses, false = kind.false
     return (

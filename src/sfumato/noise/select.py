@@ -338,7 +338,7 @@ def _listed(scores: Sequence[int | float | Fraction], rate: Fraction) -> _Listed
 
 
 def _whole(weights: Weights, count: int) -> Weights:
-    """The weights, after a check that they are integers >= 1, one per candidate."""
+    """Returns the weights after a check that they are integers >= 1, one per candidate."""
     values = vector("weights", weights)
     if len(values) != count:
         raise _unfit(f"{len(values)} weights for {count} candidates")

@@ -251,7 +251,7 @@ class Mean(Linear):
     """AVG(value): the pair (sum of u, sum of w - u).
 
     u is the code less its lower bound, w the largest u. Each row adds exactly w to the L1 norm of
-    the pair, whatever its value (RULES 15).
+    the pair, for every value (RULES 15).
 
     >>> from sfumato.metadata.column import Column, Integer
     >>> age = Value.of(Column("age", Integer(20, 120)))

@@ -310,7 +310,7 @@ def aim(
 
 
 def _score(parts: Sequence[Part], least: float, earlier: Aim | None) -> float:
-    """How far the least bound is above the delta that is known, as a logarithm; 0 if unused."""
+    """Returns ln of the ratio of the least bound to the known delta; 0 if it is not used."""
     if earlier is None or not (earlier.far(parts) or isinstance(parts[0].pair, Capped)):
         return 0.0
     return least - math.log(earlier.delta)
@@ -419,7 +419,7 @@ def least_lost(parts: Sequence[Part]) -> float:
 
 
 def _looseness(times: int) -> float:
-    """How loose a Chernoff bound may be, as a logarithm."""
+    """Returns how loose a Chernoff bound may be, as a logarithm."""
     loose = math.log(_IN_ALL / (_EACH * times))
     return min(max(loose, 0.0), _LOOSEST)
 

@@ -236,7 +236,7 @@ class Postgres:
         self._checked.add(connection)
 
     def _lacking(self, connection: Connection) -> str:
-        """What a server lacks of all that was acknowledged to this process; "" if nothing."""
+        """Describes which entries acknowledged to this process a server lacks; "" if none."""
         ends = self._known.ends()
         values = (list(ends), [seq for seq, _ in ends.values()])
         return (
@@ -260,7 +260,10 @@ class Postgres:
         return result
 
     def _undo(self, connection: Connection, error: BaseException) -> None:
-        """Rolls back. Flushes first what the transaction had seen, which its error may reveal."""
+        """Rolls a failed transaction back, after a flush of the rows that it had seen.
+
+        Its error may reveal these rows, so a crash must not undo them.
+        """
         status = connection.info.transaction_status
         if status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
             connection.execute("ROLLBACK", prepare=False)

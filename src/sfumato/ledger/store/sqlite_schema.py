@@ -120,7 +120,7 @@ def _from_4(connection: apsw.Connection) -> None:
 
 
 def _fold_names(connection: apsw.Connection) -> None:
-    """Fills ``folded``, by which accounts are found whatever the spelling of their names."""
+    """Fills the column ``folded``, by which accounts are found regardless of how names are spelled."""
     connection.execute("ALTER TABLE account ADD COLUMN folded TEXT NOT NULL DEFAULT ''")
     for (account_id,) in list(connection.execute("SELECT id FROM account")):
         connection.execute(

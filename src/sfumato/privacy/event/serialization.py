@@ -44,7 +44,7 @@ Json: TypeAlias = "Mapping[str, Json] | Sequence[Json] | str | int | float | boo
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """How a field is written and read; the value ``absent`` is omitted."""
+    """The functions that write and read a field; a field with the value ``absent`` is omitted."""
 
     name: str
     write: Callable[[Any], Json]
@@ -216,13 +216,13 @@ _LAW_NAMES = {make: name for name, (make, _) in _LAWS.items()}
 
 
 def _fields(kind: type[Event | Design]) -> tuple[_Field, ...]:
-    """How the fields of a kind of event or sample are written and read, in their order."""
+    """Returns how each field of a kind of event or sample is written and read, in their order."""
     types = get_type_hints(kind)
     return tuple(_field(field, types[field.name]) for field in fields(kind))
 
 
 def _field(field: Field[Any], annotation: Any) -> _Field:
-    """How a field is written and read, by its type; its default is omitted."""
+    """Returns how a field is written and read, by its type; its default is omitted."""
     if annotation is Distance:
         return _DISTANCE_FIELD
     absent = ... if field.default is MISSING else field.default
