@@ -219,7 +219,11 @@ def held_text(held: Held) -> str:
 
 def held_from_text(text: str) -> Held:
     """Parses the stored string of a reserved sum."""
-    return _HELD.get(text) or _keep(_HELD, text, _held_from_json(json.loads(text)))
+    if held := _HELD.get(text):
+        return held
+    form = json.loads(text)
+    names = ("epsilon", "rho", "delta", "unbounded")
+    return _keep(_HELD, text, Held(*(_increments(form[name]) for name in names)))
 
 
 def gates_to_json(gates: Gates) -> dict[str, Json]:
@@ -247,10 +251,6 @@ def gates_from_json(form: Mapping[str, Json]) -> Gates:
 def gates_from_text(text: str) -> Gates:
     """Parses the stored string of an account's caps; cached, since it rarely changes."""
     return gates_from_json(json.loads(text))
-
-
-def _held_from_json(form: Mapping[str, Json]) -> Held:
-    return Held(*(_increments(form[name]) for name in ("epsilon", "rho", "delta", "unbounded")))
 
 
 def _keep(cache: dict[str, T], text: str, value: T) -> T:
