@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The declaration of a table in a ``sfumato.toml``: ``[tables.NAME]``, its unit and its columns."""
+"""Reads the section ``[tables.NAME]`` of a ``sfumato.toml``: a table, its unit and its columns.
+
+``load`` calls it for every table.
+"""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -27,7 +30,7 @@ TOKENS = (
 
 
 def _or_auto(value: Any) -> Any:
-    """Reads a limit, or the word for one that is learnt privately."""
+    """Reads a limit: a number, or "auto" for a limit that is learnt privately."""
     return AUTO if value == AUTO.value else value
 
 
@@ -104,7 +107,9 @@ _TYPES: Mapping[str, Callable[..., ColumnType]] = {
 
 
 def read_table(form: Any, place: str, folder: Path) -> Table:
-    """Returns the table that a file declares at a place; ``folder`` is that of the file.
+    """Returns the table that a TOML value declares.
+
+    ``place`` is its dotted name for errors; ``folder`` is that of the file.
 
     Raises:
         InvalidConfig: a key is unknown or missing, or its value is refused.
@@ -122,7 +127,9 @@ def read_table(form: Any, place: str, folder: Path) -> Table:
 
 
 def read_column(form: object, place: str, folder: Path = Path()) -> ColumnType:
-    """Returns the type of a column that a file declares at a place; ``folder`` is that of the file.
+    """Returns the type of a column that a TOML value declares; ``place`` is its name for errors.
+
+    Files of words are looked for in ``folder``.
 
     Raises:
         InvalidConfig: a key is unknown or missing, or its value is refused.
@@ -152,7 +159,7 @@ def read_column(form: object, place: str, folder: Path = Path()) -> ColumnType:
 
 
 def file_or_server(named: str, folder: Path) -> str | Path:
-    """Returns the address of a server as it is, or a path relative to the folder of the file."""
+    """Returns the address of a server unchanged, a path relative to ``folder``."""
     return named if is_address(named) else folder / named
 
 

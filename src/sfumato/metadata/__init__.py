@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Declarations of the owner about the data. They are never read off the data.
+"""The owner's declarations about the data: tables, columns, units. They are never read off the
+data.
 
-May import: ``privacy``, ``noise``, ``exact``, ``errors``. Begin with ``column``: a type says
-which values a column can have, and gives each an integer code; everything that the engine
-computes is on those codes.
+May import: ``privacy``, ``noise``, ``exact``, ``errors``. Begin with ``column``: a type says which
+values a column can have, and gives each an integer code; everything that the engine computes is on
+those codes.
 """
 
 from sfumato.metadata.column import (
