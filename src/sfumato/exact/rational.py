@@ -20,14 +20,14 @@ MAX_EXPONENT = 400
 
 
 def to_fraction(name: str, value: Number) -> Fraction:
-    """``value`` as an exact fraction; ``name`` is used in the error.
+    """Returns ``value`` as an exact fraction; ``name`` is used in the error.
 
     Guarantees:
         a float is its shortest decimal
         nothing but a finite number gets through
 
     Raises:
-        InvalidNumber: not a number, not finite, or an exponent beyond 400.
+        InvalidNumber: the value is not a number, is not finite, or has an exponent beyond 400.
 
     >>> to_fraction("epsilon", 0.1) * 10 == 1
     True
@@ -103,7 +103,7 @@ def _not_a_number(name: str, given: str) -> InvalidNumber:
 
 
 def positive(name: str, value: Number, *, at_most: Fraction | None = None) -> Fraction:
-    """``value`` as a Fraction that is > 0 (and <= ``at_most``), or ``InvalidNumber``."""
+    """Returns ``value`` as a Fraction that is > 0 (and <= ``at_most``); else raises InvalidNumber."""
     number = to_fraction(name, value)
     upper = ""
     too_large = False
@@ -121,7 +121,7 @@ def positive(name: str, value: Number, *, at_most: Fraction | None = None) -> Fr
 
 
 def decimal_text(number: Fraction) -> str:
-    """The exact decimal string if it has at most 30 places, else "p/q".
+    """Returns a number as an exact decimal if it has at most 30 places, else as "p/q".
 
     >>> decimal_text(Fraction(1, 40)), decimal_text(Fraction(1, 3)), decimal_text(Fraction(7))
     ('0.025', '1/3', '7')
@@ -160,7 +160,7 @@ def power_of_two_at_most(number: Fraction) -> Fraction:
 
 
 def two_digits(number: Fraction) -> str:
-    """A positive number, rounded up to two significant digits, as a string.
+    """Returns a positive number, rounded up to two significant digits, as a string.
 
     >>> two_digits(Fraction(1, 3)), two_digits(Fraction(1001))
     ('0.34', '1100')

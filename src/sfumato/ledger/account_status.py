@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The status of an account: its limit, what is spent, and what the accounts above leave to it."""
+"""The status of an account: its limit, what is spent, and what it can still spend.
+
+Owners and analysts see it (``Ledger.standing``, the report, the command line). What an account can
+still spend also depends on the accounts above it.
+"""
 
 import json
 from collections.abc import Callable, Sequence
@@ -79,9 +83,10 @@ class Standing:
 
 
 def standing_of(lineage: Sequence[str], find: Callable[[str], AccountRow | None]) -> Standing:
-    """The status of the last account of a path (``lineage``), which may not be stored yet.
+    """Returns the status of the last account of a path, which may not be stored yet.
 
-    ``find`` reads a stored account by its id; that of the dataset, the first, must exist.
+    ``lineage`` has the account ids of the path, the dataset's first. ``find`` reads a stored
+    account by its id, or returns None; the dataset's account must exist.
     """
     rows = [find(account_id) or child(account_id) for account_id in lineage]
     own = rows[-1]
@@ -138,6 +143,6 @@ def _periods(earlier: str) -> tuple[Period, ...]:
 
 @lru_cache(maxsize=4096)
 def limit_of(text: str) -> Budget | None:
-    """Parses a stored limit; None if there is none."""
+    """Parses the stored string of a limit; returns None for an empty string, which means no limit."""
     form = json.loads(text) if text else None
     return Budget(form["epsilon"], form["delta"]) if form else None

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The balance of an account: its gates, what is spent and what is reserved, in exact integers."""
+"""The balance of an account: its caps, what is spent and what is reserved, in exact integers.
+
+``account_transaction`` computes with it. It also has the stored strings of charges and caps.
+"""
 
 import json
 from collections.abc import Mapping
@@ -22,9 +25,10 @@ _CHARGES: dict[str, Charge] = {}
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The sum of the reserved charges, from which each can be subtracted again.
+    """The sum of an account's reserved charges, from which each charge can be subtracted again.
 
-    A charge without a finite pure loss makes the sum infinite until it is subtracted.
+    A charge without a finite pure loss makes the sum infinite until it is subtracted; ``unbounded``
+    counts such charges.
 
     Guarantees:
         what is taken out leaves the sum of the others
@@ -36,11 +40,11 @@ class Held:
     unbounded: int = 0
 
     def plus(self, charge: Charge) -> "Held":
-        """The sum with one more charge."""
+        """Returns the sum with one more charge."""
         return self._moved(charge, 1)
 
     def minus(self, charge: Charge) -> "Held":
-        """The sum without one of its charges."""
+        """Returns the sum without one of its charges."""
         return self._moved(charge, -1)
 
     @property
@@ -83,16 +87,16 @@ class Balance:
 
     @property
     def taken(self) -> Charge:
-        """The sum of spent and reserved."""
+        """The sum of what is spent and what is reserved."""
         return self.spent + self.reserved
 
     @property
     def left(self) -> Left:
-        """The largest next charge."""
+        """The largest next charge that the caps admit."""
         return self.gates.left(self.taken)
 
     def require(self, charge: Charge) -> None:
-        """Refuses a charge that no gate admits."""
+        """Refuses a charge that no gate admits; raises BudgetExceeded."""
         if self.gates.admits(self.taken + charge):
             return
         if charge.delta > self.left.delta:
@@ -146,19 +150,22 @@ def _delta_exceeded(asked: int, left: int, *, is_pure: bool) -> BudgetExceeded:
 
 
 def delta_text(increments: int) -> str:
-    """A multiple of 1e-24 as an exact decimal."""
+    """Returns a delta, given as a multiple of 1e-24, as an exact decimal."""
     return decimal_text(Fraction(increments, DELTA_INCREMENTS))
 
 
 def increments_text(increments: int | None) -> str:
-    """A multiple of 1e-12 as an exact decimal; 'unbounded' for None."""
+    """Returns an epsilon or rho, given as a multiple of 1e-12, as an exact decimal.
+
+    None gives 'unbounded'.
+    """
     return "unbounded" if increments is None else decimal_text(Fraction(increments, 10**12))
 
 
 def charge_to_json(charge: Charge) -> dict[str, Json]:
-    """The stored form of a charge: decimal strings, since an integer may exceed 64 bits.
+    """Returns the stored form of a charge: decimal strings, since an integer may exceed 64 bits.
 
-    ``orders`` is there only for a charge that is priced at single orders.
+    ``orders`` is in it only for a charge whose rho holds at single Renyi orders.
     """
     form: dict[str, Json] = {
         "epsilon": None if charge.epsilon is None else str(charge.epsilon),
@@ -182,7 +189,7 @@ def charge_from_json(form: Mapping[str, Json]) -> Charge:
 
 
 def charge_text(charge: Charge) -> str:
-    """The stored string of a charge: the canonical JSON of ``charge_to_json``."""
+    """Returns the stored string of a charge: the canonical JSON of ``charge_to_json``."""
     epsilon = "null" if charge.epsilon is None else f'"{charge.epsilon}"'
     orders = ""
     if charge.orders is not None:
@@ -200,7 +207,7 @@ def charge_from_text(text: str) -> Charge:
 
 
 def held_text(held: Held) -> str:
-    """The stored string of the reserved sum, canonical JSON too."""
+    """Returns the stored string of the reserved sum, as canonical JSON."""
     text = (
         f'{{"delta":"{held.delta}","epsilon":"{held.epsilon}",'
         f'"rho":"{held.rho}","unbounded":"{held.unbounded}"}}'
@@ -216,7 +223,7 @@ def held_from_text(text: str) -> Held:
 
 
 def gates_to_json(gates: Gates) -> dict[str, Json]:
-    """The stored form of the caps."""
+    """Returns the stored form of an account's caps."""
     return {
         "epsilon": str(gates.epsilon),
         "rho": None if gates.rho is None else str(gates.rho),
@@ -226,7 +233,7 @@ def gates_to_json(gates: Gates) -> dict[str, Json]:
 
 
 def gates_from_json(form: Mapping[str, Json]) -> Gates:
-    """Parses stored caps. They are never recomputed, so that they cannot drift."""
+    """Parses an account's stored caps. They are never recomputed, so that they cannot drift."""
     rho, order = form["rho"], form["order"]
     return Gates(
         _increments(form["epsilon"]),
@@ -238,7 +245,7 @@ def gates_from_json(form: Mapping[str, Json]) -> Gates:
 
 @lru_cache(maxsize=1024)
 def gates_from_text(text: str) -> Gates:
-    """Parses the stored string of the caps; cached, since it rarely changes."""
+    """Parses the stored string of an account's caps; cached, since it rarely changes."""
     return gates_from_json(json.loads(text))
 
 
@@ -276,6 +283,6 @@ def _increments(text: Json) -> int:
 
 
 def balance_admits(gates: str, spent: str, held: str) -> bool:
-    """Whether stored gates allow what is spent and held."""
+    """Whether an account's stored caps admit what is spent and reserved together."""
     total = charge_from_text(spent) + held_from_text(held).charge
     return gates_from_text(gates).admits(total)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The owner's commands: limits, freezing, sharing, new periods. Each is recorded in the journal."""
+"""The owner's commands: set limits, freeze, share answers, start periods; each a journal entry."""
 
 import copy
 import json
@@ -54,7 +54,8 @@ _TOGETHER = 250
 
 
 class Owner:
-    """The owner's commands on a ledger. The journal records the actor and the ``reason`` of each.
+    """The owner's commands on a ledger. The journal records the actor and ``reason`` of each
+    command.
 
     Guarantees:
         every act of the owner names its actor
@@ -68,11 +69,11 @@ class Owner:
 
     @property
     def actor(self) -> str:
-        """The name recorded for the owner's commands: by default the operating system's user."""
+        """The name that the journal records for commands: by default the operating system's user."""
         return self._actor or _user(os.getuid())
 
     def acting_as(self, actor: str) -> Self:
-        """The same ledger with another actor; closing either closes both."""
+        """Returns the same ledger with another actor; closing either closes both."""
         require_storable("actor", actor, LONGEST_NAME)
         if not actor:
             raise WrongUse(
@@ -90,14 +91,14 @@ class Owner:
         sources: Collection[str] = (),
         other_people: str = "",
     ) -> None:
-        """Opens the account of a dataset, or checks that the contract is the same.
+        """Opens the account of a dataset, or checks that it was opened under the same contract.
 
         ``sources`` name the places of its data. ``other_people`` is the owner's reason why a source
         that another dataset of this ledger also has is about other people here.
 
         Raises:
-            ContractMismatch: known under another contract; or another dataset has a source of
-                this one.
+            ContractMismatch: the dataset has another contract, or another dataset has one of its
+                sources.
         """
         scope = Scope(contract.dataset)
         require_reason(other_people)
@@ -173,7 +174,7 @@ class Owner:
         locked.save()
 
     def past_limits(self, dataset: str) -> tuple[tuple[str, str], ...]:
-        """The limits (epsilon, delta) under which formats before 4 stored a dataset's answers."""
+        """Returns the (epsilon, delta) limits under which formats before 4 stored answers."""
         return tuple(
             (epsilon, delta) for epsilon, delta in decided(self._row(dataset)).get(PAST, ())
         )
@@ -246,27 +247,23 @@ class Owner:
         self._tell(locked, "allocate", body | _listed(locked), reason)
 
     def restrict(self, dataset: str, *, closed: bool, reason: str = "") -> None:
-        """Decides whether only accounts that the owner has opened may spend, or any.
+        """Decides whether any account may spend, or only those that the owner has opened.
 
-        Existing accounts stay. The decision holds until it is changed.
+        Existing accounts stay open. The decision holds until it is changed.
         """
         self._decide(dataset, {CLOSED: closed}, reason)
 
     def is_closed(self, dataset: str) -> bool | None:
-        """Whether only opened accounts may spend; None if the owner has not decided."""
+        """Whether only accounts opened by the owner may spend; None if not decided."""
         closed: bool | None = decided(self._row(dataset)).get(CLOSED)
         return closed
 
     def share_answers(self, dataset: str, *, allowed: bool, reason: str = "") -> None:
-        """Decides whether an answer that one analyst paid for is given to others, who pay for it
-        too.
-        """
+        """Decides whether others may get, at its full cost, an answer that one analyst paid for."""
         self._decide(dataset, {SHARING: allowed}, reason)
 
     def go_without_heads(self, dataset: str, *, silence: str, reason: str) -> None:
-        """Records the owner's consent to charge although no signed head could be compared, and
-        why.
-        """
+        """Records the owner's consent to charge though no sink replied; ``silence`` says why not."""
         scope = Scope(dataset)
         require_reason(reason, needed=True)
 
@@ -330,7 +327,7 @@ class Owner:
         analyst: str = "",
         reason: str = "frozen by the owner",
     ) -> None:
-        """Refuses every new charge on an account and below it.
+        """Freezes an account: every new charge on it or on an account below it is refused.
 
         A charge that is already executing is completed: it is paid and its answer stored.
         """
@@ -345,9 +342,7 @@ class Owner:
         self._write(transaction)
 
     def thaw(self, dataset: str, *, purpose: str = "", analyst: str = "", reason: str = "") -> int:
-        """Reverts ``freeze`` and acknowledges the failures on an account and below it; returns how
-        many.
-        """
+        """Unfreezes an account; acknowledges failures on it and below it, and returns their number."""
         scope = Scope(dataset, purpose, analyst)
         require_reason(reason)
 
@@ -394,7 +389,10 @@ class Owner:
 
 
 def readable(work: Callable[[], T]) -> T:
-    """Runs ``work``, which parses stored rows; one that does not parse raises ``LedgerCorrupt``."""
+    """Runs ``work``, which parses stored rows, and returns its result.
+
+    A row that does not parse raises LedgerCorrupt.
+    """
     try:
         return work()
     except (ValueError, KeyError, TypeError) as error:
@@ -404,7 +402,7 @@ def readable(work: Callable[[], T]) -> T:
 
 
 def is_below(row: ChargeRow, account_id: str) -> bool:
-    """Whether a charge was on an account or below it."""
+    """Whether a charge was made on this account or on one below it."""
     return account_id in lineage_of(row.account)
 
 
@@ -433,7 +431,7 @@ def _places(
 
 
 def require_reason(reason: str, *, needed: bool = False) -> None:
-    """Refuses what is no reason, or one of more than 1,000 bytes."""
+    """Refuses a reason that is no string or has more than 1,000 bytes; an empty one if ``needed``."""
     if not isinstance(reason, str) or not reason.isprintable() or (needed and not reason):
         raise WrongUse(
             f"reason={reason!r}.", allowed="printable characters, for whoever reads the journal"

@@ -37,10 +37,10 @@ Words = Mapping[str, str]
 
 
 def page(history: Summary, language: str = "en") -> str:
-    """The report in a language.
+    """Returns the report of a dataset's history as an HTML page, in a language ("en" or "zh").
 
     Raises:
-        WrongUse: another language.
+        WrongUse: there is no report in this language.
     """
     words = LANGUAGES.get(language)
     if words is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The history of a dataset in a ledger, for the report."""
+"""Collects the history of a dataset in a ledger, for the report page (``report``)."""
 
 import json
 from collections import Counter, deque
@@ -49,7 +49,7 @@ class Released:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """A command of the owner."""
+    """A command of the owner, from its journal entry."""
 
     at: str
     kind: str
@@ -86,7 +86,7 @@ class Summary:
 
 
 def summary(ledger: Ledger, dataset: str) -> Summary:
-    """The history of a dataset, and whether the ledger verifies.
+    """Returns the history of a dataset, and the result of verifying the ledger.
 
     Raises:
         LedgerUnavailable: the ledger has no account of the dataset.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The result of a verification, stored so that the next one reads only what was added.
 
-It has the end of each chain, and the accounts, the charges that were not final and the limits at
-that time. A file with it is accepted only with its digest, which is stored with the pins
-(``pins``). Entries before those ends are not read again.
+It has the end of each chain, and the accounts, the open charges and the limits at that time. A file
+with it is accepted only with its digest, which is stored with the pins (``pins``). Entries before
+those ends are not read again.
 """
 
 import hashlib
@@ -69,7 +69,7 @@ class Verified:
         """Reads the state from a file with this digest.
 
         Raises:
-            WrongUse: the file cannot be read, or is not the one that was kept.
+            WrongUse: the file cannot be read, or has another digest.
         """
         try:
             verified = cls(Path(path).read_bytes())
@@ -82,10 +82,10 @@ class Verified:
         return verified
 
     def resume(self, ledger: str) -> Replay:
-        """A replay that continues where this verification ended.
+        """Returns a replay that continues where this verification ended.
 
         Raises:
-            WrongUse: the state is of another ledger, or is none.
+            WrongUse: the state is of another ledger, or cannot be parsed.
         """
         try:
             form = json.loads(zlib.decompress(self.content))
@@ -105,8 +105,9 @@ class Verified:
 
 
 def source_before(rows: Rows, ends: Ends, charge_id: str) -> Source:
-    """The account, cost and digest of a shared answer that was committed before ``ends``, from its
-    entries; ``NO_SOURCE`` if there is none.
+    """Returns the account, cost and digest of an answer that was committed before ``ends``.
+
+    They are read from the entries of its charge. ``NO_SOURCE`` if there is no such answer.
     """
     proof = rows.proof(charge_id)
     if proof is None or not all(map(is_genuine, proof)):

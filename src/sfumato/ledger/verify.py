@@ -144,7 +144,7 @@ def _beside(work: Callable[[], T]) -> "Future[T]":
 
 
 def check(rows: Rows, problems: list[str], heads: Sequence[Head] = ()) -> Report:
-    """The check of ``verify`` on the rows of one transaction."""
+    """Runs the checks of ``verify`` on the rows of one transaction; adds to ``problems``."""
     return _check(rows, Replay(problems), heads)
 
 

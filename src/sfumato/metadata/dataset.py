@@ -12,9 +12,9 @@ from sfumato.privacy.unit import AddRemove, Relation, Unit
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """The owner's name and version of the data, and its tables.
+    """The declarations of a dataset: its name and version, its tables and its neighbour relation.
 
-    Nothing of it is read off the content.
+    Nothing of it is read off the data.
 
     >>> Dataset("acs-2019", {"people": Table("people.csv")}).version
     '1'
@@ -64,18 +64,18 @@ class Dataset:
 
     @property
     def places(self) -> tuple[str, ...]:
-        """Where the rows of private tables are stored, each place once."""
+        """The places where the rows of private tables are stored, each listed once."""
         places = {table.place for table in self.tables.values() if not table.public}
         return tuple(sorted(places - {""}))
 
     @property
     def described(self) -> "Dataset":
-        """The declarations alone, without the sources of the tables."""
+        """The same declarations, without the sources of the tables."""
         return replace(self, tables={name: table.described for name, table in self.tables.items()})
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What the owner should know of how values are read, from the declarations alone.
+        """Hints for the owner on how values will be read, from the declarations alone.
 
         >>> from sfumato.metadata.column import Boolean
         >>> people = Table("people.csv", columns={"smoker": Boolean()})

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chooses how to sample: a small table for few draws, a large one for many, none beyond 2^52."""
+"""Chooses how a distribution is sampled, by the number of draws and the width of its curve.
+
+A few draws use a small table, many a large one; beyond a width of 2^52 there is no table.
+"""
 
 from collections.abc import Callable
 from functools import lru_cache

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chooses the tilt and the lattice for a plan. It affects cost and width, never soundness.
+"""Chooses the tilt and the lattice for a plan: they affect cost and width, never soundness.
 
 The tilt is the best Chernoff order for the requested delta; the step follows from how far rounding
-may move epsilon.
+may move epsilon. ``curve`` calls it.
 """
 
 import math
@@ -48,7 +48,7 @@ _FEWEST, _FOLDED, _MANY_FOLDED, _COARSER, _FINER = 64, 256, 1024, 8, 1.45
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """``times`` uses of one dominating pair."""
+    """A dominating pair that a plan uses ``times`` times."""
 
     pair: Pair
     times: int
@@ -56,10 +56,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """The chosen ``tilt`` for all parts, the ``blur`` to spend (half on first rounding), and
-    estimates of epsilon and delta.
+    """The choices for a plan: the ``tilt`` of all parts, and the ``blur`` that rounding may add.
 
-    ``width`` is the allowed distance of the bounds, for an epsilon of ``least`` or more; ``lost``
+    Half of the blur is for the first rounding. ``epsilon`` and ``delta`` are estimates. ``width``
+    is the allowed relative distance of the bounds, for an epsilon of ``least`` or more; ``lost``
     the allowed loss of tilted weight; ``score`` ln of the Chernoff bound over delta.
     """
 
@@ -73,7 +73,7 @@ class Aim:
     score: float = 0.0
 
     def apart(self, epsilon: float) -> float:
-        """The allowed distance of the bounds of this epsilon."""
+        """Returns the allowed distance of the bounds of this epsilon."""
         return self.width * max(epsilon, self.least)
 
     @property
@@ -82,7 +82,7 @@ class Aim:
         return _negligible_mass(self.delta)
 
     def finest(self, parts: Sequence[Part]) -> float:
-        """The lattice step that the blur allows."""
+        """Returns the lattice step that the blur allows."""
         step = math.sqrt(2 * self.blur / _count_uses(parts))
         return max(step, _SHORTEST)
 
@@ -93,8 +93,9 @@ class Aim:
         return self.step(parts) > self.finest(parts)
 
     def step(self, parts: Sequence[Part]) -> float:
-        """The common lattice step: the pair's own spacing if there is one pair, else a power of
-        two.
+        """Returns the lattice step for all parts.
+
+        It is the pair's own spacing if there is only one pair, else a power of two.
         """
         outside = self.outside / _count_uses(parts)
         lengths = []
@@ -128,8 +129,9 @@ def _own_step(pair: Pair, step: float, length: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Losses from ``low`` to ``high`` on one lattice, the rare ones beyond on another; ``times``
-    copies at once.
+    """Separates losses: those from ``low`` to ``high`` have the step ``near``, others ``far``.
+
+    ``times`` copies are added at once.
     """
 
     low: float
@@ -140,7 +142,7 @@ class Split:
 
 
 def separated(part: Part, step: float, goal: Aim, *, exchanged: bool, alone: bool) -> Split | None:
-    """Where nearly all losses are close together and few very far: how to separate them."""
+    """Returns how to separate a loss that is nearly always small and rarely very large; else None."""
     pair = part.pair
     if not pair.continuous or part.times < _FEWEST or pair.spacing is not None:
         return None
@@ -195,7 +197,7 @@ def _place_of(weights: Floats, share: float) -> int:
 def capped(
     parts: Sequence[Part], *, delta: float | None = None, epsilon: float = 0.0
 ) -> Sequence[Part]:
-    """The parts with a cap above epsilon, or above the epsilon at ``delta``, where losses are much
+    """Returns the parts, capped above epsilon (or above that at ``delta``) where losses are much
     larger.
     """
     part = parts[0]
@@ -282,11 +284,10 @@ def aim(
     width: float = WIDTH,
     known: Aim | None = None,
 ) -> Aim:
-    """The choice for the epsilon at ``delta``; without one, for the delta at ``epsilon``.
+    """Returns the choices for reading epsilon at ``delta``; without one, delta at ``epsilon``.
 
-    ``width`` is relative to epsilon.
-
-    ``known``: an earlier choice, of whose delta this is the epsilon.
+    ``width`` is the allowed distance of the bounds relative to epsilon. ``known``: an earlier
+    choice, of whose delta this is the epsilon.
     """
     variance = sum(part.times * _variance(part.pair, exchanged=exchanged) for part in parts)
     small = max(variance, _LEAST)
@@ -392,8 +393,9 @@ def _blur(blur: float, delta: float, apart: float) -> float:
 
 
 def finer(goal: Aim, better: Aim, blurred: float, missed: float) -> Aim:
-    """A refined choice, tilted as ``better`` is, at the epsilon now known, given the two causes of
-    its width.
+    """Returns a refined choice, with the tilt of ``better``, at the epsilon that is now known.
+
+    ``blurred`` and ``missed`` are the two causes of the present width.
     """
     apart = better.apart(better.epsilon)
     blur = goal.blur
@@ -412,7 +414,7 @@ def _negligible_mass(delta: float) -> float:
 
 
 def least_lost(parts: Sequence[Part]) -> float:
-    """A level below which floats and transforms lose more than windows and crops."""
+    """Returns a weight below which floats and transforms lose more than windows and crops do."""
     return max(LEAST_LOST, _EACH / 10 * _count_uses(parts))
 
 
@@ -467,8 +469,7 @@ def _cumulant(seen: tuple[Floats, Floats], orders: Floats, *, exchanged: bool) -
 
 
 def outline(pair: Pair, outside: float) -> tuple[Floats, Floats]:
-    """A coarse sample of the losses ln(dP/dQ) of a dominating pair (P, Q), and their masses under
-    Q.
+    """Returns a coarse sample of the losses of a dominating pair (P, Q), and their masses under Q.
 
     It covers all losses except for probability ``outside``.
     """

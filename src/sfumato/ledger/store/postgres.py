@@ -138,7 +138,7 @@ class Postgres:
         self._listener = listener
 
     def accept_server(self) -> None:
-        """Records the owner's decision to use this server, whatever it may lack."""
+        """Records the owner's decision to charge on this server, whatever it may lack."""
         self._with_connection(keep_server)
         self.shortfall = ""
 
@@ -315,13 +315,13 @@ class Postgres:
 
 
 def missing_guards(connection: Connection) -> list[str]:
-    """The constraints that the tables should have and lack."""
+    """Returns the constraints that the ledger's tables should have and lack."""
     guards = {row[0] for row in connection.execute(_FOUND_GUARDS, (SCHEMA,)).fetchall()}
     return [f"the constraint {name} is missing or invalid" for name in sorted(GUARDS - guards)]
 
 
 def size_of(connection: Connection) -> int:
-    """The number of bytes of the ledger's tables and indexes."""
+    """Returns the number of bytes of the ledger's tables and indexes."""
     return int(_value(connection.execute(_SIZE, (SCHEMA,))) or 0)
 
 

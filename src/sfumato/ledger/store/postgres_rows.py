@@ -103,7 +103,7 @@ class PostgresRows(SqlRows):
         return b"".join(bytes(row[0]) for row in self._all(CHUNKS, (name,)))
 
     def send(self) -> None:
-        """Sends queued writes.
+        """Sends the queued writes as one statement.
 
         They are to different tables or accounts, so their order does not matter.
         """
@@ -175,9 +175,10 @@ class PostgresRows(SqlRows):
 
 @lru_cache(maxsize=256)
 def placed(sql: str) -> str:
-    """The statement with each ``?`` replaced by $1, $2, ..., which psycopg need not search for.
+    """Returns a statement with its ``?`` replaced by $1, $2, ..., so that psycopg need not parse
+    it.
 
-    It holds no other question mark.
+    A statement has no other question mark.
     """
     first, *rest = sql.split("?")
     return first + "".join(f"${number}{text}" for number, text in enumerate(rest, start=1))

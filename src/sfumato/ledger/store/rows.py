@@ -140,9 +140,9 @@ FAILED_INDEX = (
 
 
 class SqlRows(ABC):
-    """The methods of ``Rows`` in SQL that SQLite and PostgreSQL share.
+    """The methods of ``Rows`` in SQL that both SQLite and PostgreSQL understand.
 
-    Each store adds how a statement is run, the time (``now``) and locks (``lock``).
+    Each backend adds how a statement is run, the time (``now``) and the locks (``lock``).
     """
 
     @abstractmethod

@@ -53,7 +53,7 @@ class _Field:
 
 
 def event_to_json(event: Event) -> Json:
-    """The stable JSON form of an event.
+    """Returns the stable JSON form of an event.
 
     >>> from sfumato.privacy import AdditiveNoise
     >>> one = Distance(Norm.L1, Fraction(1))
@@ -67,14 +67,15 @@ def event_to_json(event: Event) -> Json:
 
 
 def event_from_json(value: Json) -> Event:
-    """The event of a JSON form.
+    """Returns the event of a JSON form.
 
     Guarantees:
         an event survives its json form
         an unknown event raises
 
     Raises:
-        InvalidDeclaration: an unknown kind, distribution, field or version, or a damaged form.
+        InvalidDeclaration: the form has an unknown kind, distribution, field or version, or is
+            damaged.
     """
     try:
         if not isinstance(value, dict):
