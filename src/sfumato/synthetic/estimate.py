@@ -18,10 +18,10 @@ from sfumato.synthetic.schema import Floats
 from sfumato.synthetic.tree import Clique, JunctionTree, Part, Tables, summed_over
 
 # The share of the expected squared residual at which a fit stops.
-_EXPLAINED = 0.75
-_FIRST_STEP, _GROWTH, _SHRINKING = 0.3, 1.1, 0.5
+EXPLAINED = 0.75
+FIRST_STEP, GROWTH, SHRINKING = 0.3, 1.1, 0.5
 # A step as short moves nothing: no direction is left that lowers the residual.
-_LEAST_STEP = 1e-3
+LEAST_STEP = 1e-3
 # Counts below so many standard deviations of their noise are fitted more slowly.
 _DAMPING = 100.0
 
@@ -118,7 +118,7 @@ class MaximumEntropy:
         fixed: Sequence[Part] = (),
     ) -> Fitted:
         """Fits the distribution."""
-        target = _Target(tree, measurements, total, tree.summed(fixed))
+        target = TreeTarget(tree, measurements, total, tree.summed(fixed))
         zeros = [np.zeros(each.counts.shape) for each in measurements[len(start) :]]
         potentials, marginals = descended(target, [*start, *zeros], self.steps)
         return Fitted(tree, tuple(potentials), marginals, total)
@@ -151,21 +151,21 @@ def descended(
     counts.
     """
     potentials = list(start)
-    explained = 0.5 * _EXPLAINED * sum(each.counts.size for each in target.measurements)
-    step = _FIRST_STEP
+    explained = 0.5 * EXPLAINED * sum(each.counts.size for each in target.measurements)
+    step = FIRST_STEP
     marginals = target.marginals(potentials)
     loss, slopes = target.residual(marginals)
     for _ in range(steps):
-        if loss <= explained or step < _LEAST_STEP:
+        if loss <= explained or step < LEAST_STEP:
             break
         moved = [one - step * slope for one, slope in zip(potentials, slopes, strict=True)]
         found = target.marginals(moved)
         new_loss, new_slopes = target.residual(found)
         if new_loss >= loss:
-            step *= _SHRINKING
+            step *= SHRINKING
             continue
         potentials, marginals, loss, slopes = moved, found, new_loss, new_slopes
-        step *= _GROWTH
+        step *= GROWTH
     return potentials, marginals
 
 
@@ -176,13 +176,18 @@ def compared(model: Floats, measurement: Measurement) -> tuple[float, Floats]:
     by the count, which moves all counts at the same relative speed; counts far below the noise move
     slowly.
     """
-    residual = model - measurement.counts
-    loss = 0.5 * float(np.square(residual / measurement.sigma).sum())
-    return loss, residual / (model + _DAMPING * measurement.sigma)
+    residuals, direction = standardised(model, measurement.counts, measurement.sigma)
+    return 0.5 * float(np.square(residuals).sum()), direction
+
+
+def standardised(model: Floats, counts: Floats, sigma: Floats) -> tuple[Floats, Floats]:
+    """Returns the residuals in standard deviations, and the descent direction of potentials."""
+    residual = model - counts
+    return residual / sigma, residual / (model + _DAMPING * sigma)
 
 
 @dataclass(frozen=True, eq=False)
-class _Target:
+class TreeTarget:
     """A fit problem on a junction tree, with fixed tables that are added to the potentials."""
 
     tree: JunctionTree
@@ -229,13 +234,13 @@ class _Target:
     def residual(self, marginals: Tables) -> tuple[float, list[Floats]]:
         """Returns the misfit of the marginals, and the descent direction of each potential."""
         loss, slopes = 0.0, []
-        for seen, model in zip(self.measurements, self._models(marginals), strict=True):
+        for seen, model in zip(self.measurements, self.models(marginals), strict=True):
             lost, slope = compared(model, seen)
             loss += lost
             slopes.append(slope)
         return loss, slopes
 
-    def _models(self, marginals: Tables) -> list[Floats]:
+    def models(self, marginals: Tables) -> list[Floats]:
         """Returns the model's marginal of each measurement."""
         models: list[Floats] = [np.empty(0)] * len(self.measurements)
         tables = [*zip(marginals, self.tree.cliques, strict=True)]

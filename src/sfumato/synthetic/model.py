@@ -75,9 +75,13 @@ class Model(ABC):
     def sampler(self) -> Sampler:
         """The distribution from which rows are drawn."""
 
-    @abstractmethod
     def copied(self) -> Sampler:
         """Returns a copy of the sampler, measured and fitted again with fresh noise."""
+        return self.new_copies(1)[0]
+
+    @abstractmethod
+    def new_copies(self, count: int) -> Sequence[Sampler]:
+        """Returns ``count`` copies with independent noise; fitting them together takes less time."""
 
     @abstractmethod
     def report(self) -> Report:
@@ -287,8 +291,8 @@ class Model(ABC):
         copies: int,
     ) -> list[Sampler]:
         """Returns this many copies; earlier copies are used again."""
-        while len(self._copies) < copies:
-            self._copies.append(self.copied())
+        if len(self._copies) < copies:
+            self._copies += self.new_copies(copies - len(self._copies))
         return self._copies[:copies]
 
     def _drawn(
@@ -354,11 +358,11 @@ class TableModel(Model):
         """The sampler of the table."""
         return TableSampler(self.released.base, self.fitted)
 
-    def copied(self) -> TableSampler:
-        """Returns a sampler that was measured and fitted again with fresh noise."""
-        released = self.released
-        copy = copied(released.base, released.pairs, self.fitted, self._estimator)
-        return TableSampler(copy.base, copy.fitted)
+    def new_copies(self, count: int) -> list[TableSampler]:
+        """Returns ``count`` samplers, each measured and fitted again with fresh noise."""
+        base, pairs = self.released.base, self.released.pairs
+        copies = copied(base, pairs, self.fitted, count=count, estimator=self._estimator)
+        return [TableSampler(copy.base, copy.fitted) for copy in copies]
 
     def report(self) -> Report:
         """Returns the report: fit to the measurements, honest check, and what is not preserved;
