@@ -81,9 +81,7 @@ class Base:
 
     @cached_property
     def sigma(self) -> tuple[float, float, float]:
-        """The standard deviations of a count of a single column, of a selected marginal, and of a
-        check.
-        """
+        """The standard deviations of a count: of a single column, a selected marginal, a check."""
         noises, refinement = self.noises, self.refinement
         single = _deviation(noises.single.noise.variance.upper) / refinement
         chosen = checked = 0.0
@@ -178,9 +176,7 @@ class Base:
 
     @cached_property
     def total(self) -> float:
-        """The estimated number of rows, at least 1: the mean over the columns, weighted by
-        precision.
-        """
+        """The estimated number of rows, at least 1: the columns' mean, weighted by precision."""
         counted = self.singles[: self.counted]
         precisions = [1 / len(counts) for counts in counted]
         totals = [float(counts.sum()) for counts in counted]
@@ -252,9 +248,7 @@ def candidate(
     row_weights: Integers,
     weight: int,
 ) -> Candidate:
-    """Returns a marginal that may be selected, with its counts in the synthetic rows (in
-    blocks).
-    """
+    """Returns a marginal that may be selected, with its counts in the synthetic rows."""
     statistic = base.counts(clique)
     shape = statistic.shape
     flat = np.ravel_multi_index(rows[:, list(clique)].T, shape)
@@ -290,8 +284,7 @@ class Fitting:
 
     @property
     def batch(self) -> int:
-        """The number of marginals to select next: first those of a spanning tree, later a few at a
-        time.
+        """The number of marginals to select next: first those of a tree, later a few at a time.
 
         If only some candidates take part in a selection, each part of the tree uses others.
         """
@@ -326,9 +319,7 @@ class Fitting:
         weights: dict[Clique, int],
         dice: Dice,
     ) -> list[tuple[Clique, Candidate]]:
-        """Returns every marginal that may still be selected, with its counts in rows of the
-        model.
-        """
+        """Returns every marginal that may be selected, with its counts in rows of the model."""
         base = self.base
         whole = max(1, round(base.total))
         each = -(-whole // _ROWS)
@@ -346,9 +337,7 @@ class Fitting:
         self,
         dice: Dice,
     ) -> list[Clique]:
-        """Returns the pairs that are small enough and not yet selected; in a forest, only between
-        two trees.
-        """
+        """Returns the small pairs not yet selected; in a forest, only between two trees."""
         base = self.base
         chosen = set(self.cliques)
         trees = components(len(base.sizes), chosen)
@@ -418,9 +407,7 @@ def _weight_of(
     clique: Clique,
     weights: dict[Clique, int],
 ) -> int:
-    """Returns the weight of some columns: that of their heaviest pair; 0 if one pair has weight
-    0.
-    """
+    """Returns the weight of columns: that of their heaviest pair; 0 if a pair has weight 0."""
     pairs = [weights.get(pair, 1) for pair in combinations(clique, 2)]
     return max(pairs) if all(pairs) else 0
 
@@ -486,10 +473,9 @@ def whole_fits(
     copies: Sequence[tuple[Base, Sequence[Measurement]]],
     estimator: Estimator | None = None,
 ) -> list[Fitted]:
-    """The whole fit of each of some copies, which differ in their noisy counts alone.
+    """Fits several copies, which differ in their noisy counts only, as ``whole_fit`` does.
 
-    The built-in estimator fits them together. Another one, or where memory does not suffice, one
-    after the other.
+    The built-in estimator fits them together; another one, or if memory is short, one by one.
     """
     if estimator is None and len(copies) > 1:
         try:
