@@ -451,13 +451,17 @@ def _bounds(lower: Number, upper: Number) -> tuple[Fraction, Fraction]:
 
 
 def _derived_step(range_: Fraction, ends: Ends | Auto | None) -> Fraction:
-    """The step of a Real without ``step``: a power of two, at most a millionth of what is kept."""
-    kept = range_
+    """Returns the step of a Real without ``step``: a power of two, at most a millionth of its
+    range.
+
+    With a clip, it is a millionth of the clip.
+    """
+    width = range_
     if isinstance(ends, tuple):
-        kept = ends[1] - ends[0]
+        width = ends[1] - ends[0]
     elif ends is not None:
-        kept = range_ / NARROWEST_CLIP
-    return power_of_two_at_most(kept / LATTICE_STEPS)
+        width = range_ / NARROWEST_CLIP
+    return power_of_two_at_most(width / LATTICE_STEPS)
 
 
 def _shown_clip(kind: Integer | Real) -> str:
