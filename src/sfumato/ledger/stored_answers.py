@@ -164,14 +164,13 @@ def _is_shared_soon(rows: Rows, ready: Ready) -> bool:
 
 
 def _shares_with(rows: Rows, ready: Ready) -> str | None:
-    """The analyst whose answers an account may share, whatever the purpose; None: everybody's."""
+    """Returns the analyst whose answers an account may share; None if it may share everybody's."""
     root = rows.account(ready.dataset)
     return None if root is not None and decided(root).get(SHARING) else ready.request.analyst
 
 
 def sharers(account: str, source: str) -> tuple[str, ...]:
-    """Returns the accounts of the path ``account`` that are not on the path ``source``, which has
-    paid.
+    """Returns the accounts of a path that have not paid for what the path ``source`` paid for.
 
     >>> sharers("d/research/ann", "d/research/bob")
     ('d/research/ann',)
