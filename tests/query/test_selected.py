@@ -76,7 +76,7 @@ def missed(output: Output, trials: int) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("name", CHOSEN)
-def test_intervals_of_chosen_rows_cover_as_often_as_stated(name: str) -> None:
+def test_intervals_of_rows_that_were_chosen_hold_for_all_rows_at_once(name: str) -> None:
     assert_at_most(*missed(CHOSEN[name], 300), 0.05, notices=0.5)
 
 
