@@ -68,6 +68,7 @@ class Answer:
         notes: remarks for the reader, such as the chosen mechanism or cells without support.
         bias: what the intervals do not cover: the effects of clipping and bounding.
         bytes: the stored JSON; the same question always returns the same bytes.
+        inner: the private answers that it was computed from, if it is SQL over private answers.
         recalled: whether the answer was stored before, so that it cost nothing this time.
     """
 
@@ -84,6 +85,7 @@ class Answer:
         self.protected = tuple(cast(list[str], form["protected"]))
         self.columns = cast(list[dict[str, Json]], form["columns"])
         self.form = form
+        self.inner: tuple[Answer, ...] = ()
 
     @property
     def rows(self) -> list[list[Json]]:
@@ -141,12 +143,14 @@ class Answer:
         """
         fraction = to_fraction("confidence", confidence)
         level = positive("confidence", fraction, at_most=1 - Fraction(1, 10**12))
-        released = cast(dict[str, Json], self.form["released"])
-        order = cast(list[int], released["order"])
-        output, parts = self._released()
-        lines = error_rows(output, parts, order, 1 - level)
+        output, parts = self.released()
+        lines = error_rows(output, parts, self.order, 1 - level)
         if self.form.get("consistent"):
             lines = _cut(lines, self.rows, output, parts)
+        return self.cells_with(lines)
+
+    def cells_with(self, lines: Sequence[Json]) -> list[dict[str, Json]]:
+        """The rows with the interval of each released cell in its place."""
         names = [str(column["name"]) for column in self.columns]
         table = []
         for row, line in zip(self.rows, lines, strict=True):
@@ -157,13 +161,19 @@ class Answer:
             table.append(cells)
         return table
 
+    @property
+    def order(self) -> list[int]:
+        """For each row, which of the released rows it is: the order that ORDER BY gave them."""
+        released = cast(dict[str, Json], self.form["released"])
+        return cast(list[int], released["order"])
+
     def consistent(self) -> "Answer":
         """The answer with counts as integers of at least 0, and with totals that equal their sums.
 
         This is post-processing: it is free and keeps the guarantee. Intervals of counts are cut at
         0.
         """
-        output, parts = self._released()
+        output, parts = self.released()
         rows = consistent_rows(self.form, output, parts)
         notes: list[Json] = [*self.notes, NOTE]
         stored = cast(list[Json], self.form["errors"])
@@ -177,7 +187,7 @@ class Answer:
         }
         return Answer(canonical_json(form).encode(), recalled=self.recalled)
 
-    def _released(self) -> tuple[Output, list[AnyReleased]]:
+    def released(self) -> tuple[Output, list[AnyReleased]]:
         """The output expressions of the statement, and the parts from which they are computed."""
         released = cast(dict[str, Json], self.form["released"])
         output = restore_output(released["output"])

@@ -14,7 +14,7 @@ from typing import NoReturn, TypeAlias
 
 from sqlglot import exp
 
-from sfumato.errors import MissingDeclaration, UnsupportedSql
+from sfumato.errors import MissingDeclaration, Refused, UnknownName, UnsupportedSql
 from sfumato.exact.rational import decimal_text, to_fraction
 from sfumato.metadata.clip import Values
 from sfumato.metadata.column import Column, Integer, Real
@@ -68,6 +68,14 @@ Name: TypeAlias = tuple[str, Price]
 Policy: TypeAlias = Callable[[Step], Answer | None]
 
 
+class NotOneQuestion(Exception):
+    """A statement that is no single question, with the refusal that says why."""
+
+    def __init__(self, refusal: Refused) -> None:
+        self.refusal = refusal
+        super().__init__(str(refusal))
+
+
 class Resolver:
     """Replaces the sub-queries and ``sf.AUTO`` limits of a question by their answers.
 
@@ -101,6 +109,17 @@ class Resolver:
         self.guesses = 0
         self.doubtful = False
         return self._step(*self._statement, values=self._values)
+
+    def rehearse(self, answer: Policy) -> Step:
+        """As ``resolve``, for the first time.
+
+        Raises:
+            NotOneQuestion: it is no question, whatever its price; it may be several.
+        """
+        try:
+            return self.resolve(answer)
+        except (MissingDeclaration, UnknownName, UnsupportedSql) as refusal:
+            raise NotOneQuestion(refusal) from None
 
     def _step(
         self,
