@@ -29,6 +29,7 @@ from sfumato.privacy.event import (
     Repeated,
     Sampled,
     Selection,
+    SharedNoise,
     Stream,
     Thresholded,
 )
@@ -213,6 +214,10 @@ def _described(event: Event) -> tuple[str, str, Distance]:
             law, parameter = _law(noise)
             name = law if isinstance(noise, RoundedGaussian) else f"discrete {law}"
             return name, parameter, distance
+        case SharedNoise(noise, _, _, distance):
+            law, parameter = _law(noise)
+            shared = f"{parameter} a site, {event.shares} sites counted"
+            return f"shares of discrete {law}", shared, distance
         case Stream(AdditiveNoise() as noise, ticks):
             name, parameter, distance = _described(noise)
             return name, f"{parameter}, in {ticks:,} ticks", distance

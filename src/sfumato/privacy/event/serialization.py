@@ -166,6 +166,12 @@ def _whole(form: Json) -> int:
     return form
 
 
+def _text(form: Json) -> str:
+    if type(form) is not str:
+        raise TypeError(form)
+    return form
+
+
 def _truth(form: Json) -> bool:
     if type(form) is not bool:
         raise TypeError(form)
@@ -239,6 +245,7 @@ _FORMS: dict[Any, tuple[Callable[[Any], Json], Callable[[Any], object]]] = {
     int: (int, _whole),
     int | None: (int, _whole),
     bool: (bool, _truth),
+    str: (str, _text),
     Noise: (_noise_to_json, _noise_from_json),
     Design: (_design_to_json, _design_from_json),
     tuple[int, ...]: (list, lambda form: tuple(map(_whole, form))),
