@@ -62,7 +62,7 @@ def command(asking: Asking, form: str, *, details: bool, limits: str | None, rea
 
 
 def _lines(ledger: Ledger, budget: Account) -> Iterator[str]:
-    """The asker's account, those above it, and how many questions are left."""
+    """Lines on the asker's account, the accounts above it, and how many questions are left."""
     own, delta = budget.standing, budget.limit.delta
     scope = own.scope
     whole = ledger.standing(scope.dataset)
@@ -92,7 +92,7 @@ def _lines(ledger: Ledger, budget: Account) -> Iterator[str]:
 
 
 def _spent(standing: Standing, delta: Fraction) -> str:
-    """What an account has spent, of which limit; ``delta`` is that of the budget."""
+    """A line on what an account has spent and its limit; ``delta`` is that of the budget."""
     spent = amount_text(standing.spent, delta)
     if standing.limit is None:
         return f"{spent} spent, no limit of its own"
@@ -103,7 +103,7 @@ def _spent(standing: Standing, delta: Fraction) -> str:
 
 
 def _last_cost(scope: Scope, rows: Rows) -> Charge | None:
-    """The cost of the newest charge of an account; None if there is none of late."""
+    """The cost of the newest charge of an account; None if there is no recent one."""
     last = rows.last_entry(scope.root)
     if last is None:
         return None

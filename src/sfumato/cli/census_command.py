@@ -80,19 +80,19 @@ def command(
 
 
 def _done(level: str) -> None:
-    """Says on the stderr of a terminal that a level is estimated."""
+    """Prints on a terminal's stderr that a level has been estimated."""
     if sys.stderr.isatty():
         say(f"estimated: {level}", err=True)
 
 
 def _require_suffix(output: str | None) -> None:
-    """Refuses a file of another kind before anything is charged."""
+    """Refuses an output file of an unknown format before anything is charged."""
     if output is not None and Path(output).suffix not in _SUFFIXES:
         raise WrongUse(f"--output {shown(output)}.", allowed=", ".join(_SUFFIXES))
 
 
 def _write(found: Census, output: str) -> None:
-    """Writes all tables in the format of the suffix."""
+    """Writes all tables in the format that the suffix names."""
     sink = pa.BufferOutputStream()
     suffix = Path(output).suffix
     if suffix == ".csv":

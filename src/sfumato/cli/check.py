@@ -76,7 +76,7 @@ def command(config: str, *, counting: bool, in_json: bool) -> int:
 def _counted(
     dataset: Dataset, config: str, streams: Iterable[str]
 ) -> tuple[DataCheck, list["StreamCheck"]]:
-    """Counts how the data is read; the result is printed and stored nowhere."""
+    """Counts how the data is read, for ``--data``; the result is printed and stored nowhere."""
     with (
         watching("checking the data") as (limits, tell),
         _owners_log(),
@@ -93,7 +93,7 @@ def _counted(
 
 
 def _lines(declared: Declarations, *, is_read: bool) -> Iterator[str]:
-    """Yields what was found, each line once that part is checked; ``is_read``: the data was."""
+    """Yields the results, each line as soon as it is known; ``is_read``: with ``--data``."""
     for copy in held_rows(declared.prepared):
         yield f"holds rows: {copy.what}, {copy.path}, {copy.size:,} bytes"
     tables = declared.dataset.tables
@@ -119,10 +119,10 @@ def _lines(declared: Declarations, *, is_read: bool) -> Iterator[str]:
 
 
 def _planned(config: str) -> Iterator[str]:
-    """Yields a line for each model and each synthetic fit of the file, once its keys are read.
+    """Yields a line for each model and each synthetic fit of the file whose keys are valid.
 
     Raises:
-        InvalidConfig: a key is missing, unknown, or has another form.
+        InvalidConfig: a key is missing, unknown, or has the wrong form.
     """
     if _has(config, "models"):
         # imported here: it brings learning, for which a file without models need not wait
@@ -145,7 +145,7 @@ def _has(config: str, section: str) -> bool:
 
 @contextmanager
 def _owners_log() -> Iterator[None]:
-    """Writes the owner's log to stderr while the data is read."""
+    """Writes the owner's log to stderr inside the block."""
     log, handler = logging.getLogger("sfumato.owner"), logging.StreamHandler()
     log.addHandler(handler)
     try:
@@ -155,7 +155,7 @@ def _owners_log() -> Iterator[None]:
 
 
 def _ledger(declared: Declarations) -> str:
-    """Returns a line about the ledger, which need not exist yet.
+    """Returns a line about the ledger, which may not exist yet.
 
     Raises:
         InvalidConfig: the limit of the dataset is neither declared nor in the ledger.

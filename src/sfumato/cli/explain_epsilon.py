@@ -36,7 +36,7 @@ Explained: TypeAlias = PureDP | ApproxDP | ZeroConcentratedDP
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The guarantee to explain, its delta, and the prior, group size and neighbour relation."""
+    """The guarantee to explain at ``delta``, with the prior, group size and neighbour relation."""
 
     promise: Explained
     delta: Fraction
@@ -46,7 +46,7 @@ class Asked:
 
     @property
     def failure(self) -> Fraction:
-        """The failure probability of the bound on a belief."""
+        """The probability that the bound on a belief fails."""
         if isinstance(self.promise, ZeroConcentratedDP):
             return self.delta
         return min(_TIMES_DELTA * self.delta, Fraction(1))
@@ -132,7 +132,7 @@ def _promise(epsilon: str | None, delta: str | None, rho: str | None) -> tuple[E
 
 
 def _rows(asked: Asked, attacker: Attacker) -> Iterator[tuple[str, str]]:
-    """Yields the rows of the table: what an attacker tries, and its bound."""
+    """Yields the rows of the table: an attack, and the bound on its success."""
     prior, failure = asked.prior, asked.failure
     after = attacker.posterior(prior, failure)
     before, guess = _most(prior), _most(max(prior, 1 - prior))
@@ -172,7 +172,7 @@ def _rows(asked: Asked, attacker: Attacker) -> Iterator[tuple[str, str]]:
 
 
 def _together(promise: Explained, size: int) -> str:
-    """Returns the guarantee to a group of units."""
+    """Returns the guarantee for a group of units."""
     together = for_group(promise, size)
     if isinstance(together, ApproxDP) and together.delta == 1:
         return "nothing is promised"
@@ -255,7 +255,7 @@ def _json(asked: Asked, attacker: Attacker) -> Json:
 
 
 def _short(promise: Guarantee) -> str:
-    """Returns a guarantee in a few words, with numbers rounded up."""
+    """Returns a guarantee in a few words, rounded up."""
     match promise:
         case PureDP():
             return f"epsilon {_up(promise.epsilon)}"

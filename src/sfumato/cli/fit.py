@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato fit``: fits a model that the file declares, or goes on with a run."""
+"""``sfumato fit``: fits a model that the file declares, or continues an interrupted run."""
 
 from typing import Any
 
@@ -79,7 +79,7 @@ def _fitted(
     asked: dict[str, Any],
     progress: Progress,
 ) -> Any:
-    """The model; of a run that is named, if there is one."""
+    """Fits the model; continues the run that is named, if any."""
     if run is None:
         return fit(session, declared.recipe, declared.data, progress=progress, **asked)
     return resume(session, run, declared.recipe, declared.data, progress=progress, **asked)

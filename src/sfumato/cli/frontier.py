@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato frontier``: accuracy against epsilon of a declared model, on public rows."""
+"""``sfumato frontier``: accuracy of a declared model at several epsilons, on public rows."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -82,7 +82,7 @@ def _measured(
     public: str | None,
     asked: dict[str, Any],
 ) -> Frontier:
-    """The frontier of a declared model on the rows of a public file."""
+    """Measures the frontier of a declared model on the rows of a public file."""
     label = declared.label
     if label is None:
         raise WrongUse(
@@ -106,7 +106,7 @@ def _measured(
 
 
 def _public(config: str, declared: ModelConfig, public: str | None) -> str:
-    """The path of the public rows; a path of the file is relative to it."""
+    """The path of the public rows: the option, or that of the file, relative to the file."""
     if public is not None:
         return public
     if "public" not in declared.form:
@@ -119,7 +119,7 @@ def _public(config: str, declared: ModelConfig, public: str | None) -> str:
 
 
 def _table(dataset: Dataset, declared: ModelConfig) -> str:
-    """The one private table that the model reads."""
+    """The only private table that the model reads."""
     examples = Examples.of(dataset, declared.data, declared.label)
     read = {node.table for node in nodes(examples.plan.rows.relation) if isinstance(node, Scan)}
     if len(read) != 1:

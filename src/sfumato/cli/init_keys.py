@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns that look like keys by their names, and a draft of the units of several tables."""
+"""Finds columns that look like keys by their names, and drafts the units of several tables.
+
+``sfumato init`` uses it.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -25,8 +28,10 @@ _EVENT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Key-like columns of each table. ``person`` is the one that most tables have, of those named
-    after persons if there are any; "" where no name tells, or only names of events are there.
+    """The columns of each table that look like keys.
+
+    ``person`` is the key column that most tables have, preferably one named after persons; "" if
+    the names suggest none, or only events.
 
     >>> keys = Keys.of({"patients": ["patient_id", "sex"], "visits": ["visit_id", "patient_id"],
     ...                 "drugs": ["visit_id", "dose"]})
@@ -39,7 +44,7 @@ class Keys:
 
     @classmethod
     def of(cls, columns: Mapping[str, Sequence[str]]) -> "Keys":
-        """Finds keys by the names of the columns of each table."""
+        """Finds key columns by the column names of each table."""
         by_table = {}
         written = [name for names in columns.values() for name in names]
         shared = {name for name in written if written.count(name) > 1 and _is_id(name)}
@@ -55,7 +60,7 @@ class Keys:
 
     @property
     def lines(self) -> list[str]:
-        """A comment on the keys that several tables share; empty if none is shared."""
+        """Comment lines on keys that several tables share; empty if there are none."""
         lines = []
         for name in sorted(self.names):
             having = [table for table, names in self.by_table.items() if name in names]
@@ -80,7 +85,7 @@ class Keys:
 
 
 def _person(every: Sequence[str]) -> str:
-    """Of the keys of all tables, the one of the person; "" where names do not tell."""
+    """The key column that identifies persons, among those of all tables; "" if none does."""
     named = [name for name in every if _PERSON.search(name.lower())]
     if named:
         return max(named, key=every.count)
@@ -89,12 +94,12 @@ def _person(every: Sequence[str]) -> str:
 
 
 def _is_id(name: str) -> bool:
-    """Whether a name ends as an id does."""
+    """Whether a name ends like an id, for example in "_id"."""
     return name.lower().endswith("id")
 
 
 def is_key(name: str) -> bool:
-    """Returns whether a name is one that keys have.
+    """Whether a name looks like that of a key.
 
     >>> [is_key(name) for name in ("patient_id", "visitId", "id", "age", "paid", "zip_code")]
     [True, True, True, False, False, False]

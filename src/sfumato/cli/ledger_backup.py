@@ -132,7 +132,7 @@ def _read_handover(path: str) -> Handover:
 
 
 def _publish(config: str, sinks: Sequence[Sink]) -> None:
-    """Replaces the published heads by that of a ledger whose loss was accepted."""
+    """Replaces the published heads by the head of a ledger whose loss was accepted."""
     if sinks:
         with opened(config) as (ledger, declared):
             signer, store = Signer(default_key(declared)), ledger.store
@@ -141,7 +141,7 @@ def _publish(config: str, sinks: Sequence[Sink]) -> None:
 
 
 def _tell(lacking: Sequence[str], sound: str) -> None:
-    """Prints the losses of a ledger, or the line ``sound`` if there are none."""
+    """Prints what a ledger has lost, or the line ``sound`` if nothing."""
     if not lacking:
         say(sound)
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato predict``: what a model file says of the rows of a file."""
+"""``sfumato predict``: applies a model file to the rows of a file."""
 
 from pathlib import Path
 
@@ -59,11 +59,11 @@ def command(file: str, data: str, *, output: str | None) -> None:
 
 
 def said(model: Loaded, rows: pa.Table) -> pa.Table:
-    """The rows with what the model says of each.
+    """Adds the predictions of a model to rows, as new columns.
 
     Raises:
         UnknownName: the rows lack a feature.
-        WrongUse: they have a column of a name that is added.
+        WrongUse: the rows have a column with the name of a new one.
     """
     require_columns(rows, model.columns)
     found = rows
@@ -75,7 +75,7 @@ def said(model: Loaded, rows: pa.Table) -> pa.Table:
 
 
 def _columns(model: Loaded, frame: pa.Table) -> dict[str, object]:
-    """The columns that a model adds."""
+    """The new columns: predictions, and probabilities of classes."""
     if isinstance(model, Clusters):
         return {"cluster": model.predict(frame)}
     if isinstance(model, Components):
@@ -90,10 +90,10 @@ def _columns(model: Loaded, frame: pa.Table) -> dict[str, object]:
 
 
 def model_of(file: str) -> Loaded:
-    """The model of a file.
+    """Loads the model of a file.
 
     Raises:
-        WrongUse: it cannot be read, or is none.
+        WrongUse: it cannot be read, or is not a model.
     """
     try:
         return load(file)

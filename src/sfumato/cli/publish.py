@@ -72,9 +72,9 @@ def command(
 
 
 def _files(declared: PublicationConfig, output: str | None, form: str) -> dict[str, Path]:
-    """The path of each table, and of the page under the name ""; none without a folder.
+    """The output path of each table, and of the page (name ""); empty without a folder.
 
-    The folder is made before anything is charged.
+    The folder is created before anything is charged.
     """
     if output is None:
         return {}
@@ -90,7 +90,7 @@ def _files(declared: PublicationConfig, output: str | None, form: str) -> dict[s
 
 
 def _answered(planned: Publication, tell: Tell) -> Mapping[str, Answer]:
-    """Asks all questions; the bar says how many are answered."""
+    """Asks all questions, with a bar that shows how many are answered."""
 
     def told(name: str, done: int, count: int) -> None:
         tell(f"{done} of {count} answered, {name}", done / count)
@@ -99,7 +99,7 @@ def _answered(planned: Publication, tell: Tell) -> Mapping[str, Answer]:
 
 
 def _budget(session: Session) -> str:
-    """What is left, in a line."""
+    """A line on what is left of the budget."""
     return repr(session.budget).splitlines()[-1]
 
 

@@ -115,7 +115,7 @@ def show_command(
 
 @contextmanager
 def _opened(config: str, name: str) -> Iterator[Stream]:
-    """The stream of a name, which must be paid for."""
+    """Opens a stream by its name; it must be paid for already."""
     with waiting() as engine, load(config, engine=engine, wait=seconds_to_wait()) as session:
         planned = read_stream(session.dataset, config, name)
         if not session.has_series(StreamSeries(planned, session.dataset)):
@@ -128,7 +128,7 @@ def _opened(config: str, name: str) -> Iterator[Stream]:
 
 
 def _time(found: Stream, text: str) -> str | int:
-    """A time as the stream takes it: a date as text, or a whole number."""
+    """Parses a time of a stream: a date as a string, or a whole number."""
     isnt_date = not hasattr(found.plan.time, "format") and text.lstrip("-").isdigit()
     return int(text) if isnt_date else text
 
@@ -143,7 +143,7 @@ def _write(counts: Counts, form: str) -> None:
 
 
 def _plain(row: Mapping[str, object]) -> dict[str, Json]:
-    """A row with values that JSON has."""
+    """A row with its values converted to JSON types."""
     plain: dict[str, Json] = {}
     for name, value in row.items():
         if value is None or isinstance(value, str | int | float):

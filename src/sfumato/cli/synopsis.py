@@ -46,7 +46,7 @@ _COSTS = (
 
 
 def costs(command: F) -> F:
-    """Adds the options for the cost or the wanted error."""
+    """Adds the options for the cost or the wanted error to a command."""
     for name, text in reversed(_COSTS):
         command = click.option(name, help=text)(command)
     return command
@@ -149,7 +149,7 @@ def answer_command(
 
 
 def _read(file: str, config: str) -> Synopsis | Tables:
-    """The synopsis of a file."""
+    """Loads the synopsis of a file."""
     try:
         text = Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -161,7 +161,7 @@ def _read(file: str, config: str) -> Synopsis | Tables:
 
 
 def _asked(found: Synopsis | Tables, question: str, confidence: str) -> list[dict[str, Any]]:
-    """The rows of one answer."""
+    """Answers a question from a synopsis; returns the rows of the answer."""
     if question.lstrip()[:6].upper() == "SELECT":
         rows: list[dict[str, Any]] = found.query(question, confidence).to_pylist()
         return rows
@@ -172,7 +172,7 @@ def _asked(found: Synopsis | Tables, question: str, confidence: str) -> list[dic
 
 
 def _plain(rows: list[dict[str, Any]]) -> list[Any]:
-    """Rows with values that JSON has."""
+    """Rows with their values converted to JSON types."""
     plain = []
     for row in rows:
         plain.append({name: _value(value) for name, value in row.items()})

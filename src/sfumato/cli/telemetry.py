@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato telemetry``: plans, signs and adds up what devices report."""
+"""``sfumato telemetry``: plans and signs tasks for devices, and estimates from their reports."""
 
 import csv
 import json
@@ -135,7 +135,7 @@ def _sign(asking: Asking, name: str, key: str, output: str, published: str | Non
 
 
 def _hashes(path: str | None) -> list[str]:
-    """The hashes of a file of published tasks; none if there is no file yet."""
+    """The hashes in a file of published tasks; [] if there is no file yet."""
     if path is None or not Path(path).exists():
         return []
     try:
@@ -189,7 +189,7 @@ def _estimate(
 
 
 def _tell(found: Mean | Spread | Counts, top: int, save_plot: str | None) -> None:
-    """Prints estimates, and draws them where this is wanted."""
+    """Prints estimates, and draws them if a plot is wanted."""
     for line in found.lines(top):
         say(line)
     _draw(save_plot, found.picture(top) if save_plot else None)
@@ -203,7 +203,7 @@ def _draw(path: str | None, picture: Figure | None) -> None:
 
 
 def _require_another(output: str | None, *inputs: str | None) -> None:
-    """Refuses an output that would overwrite what is read."""
+    """Refuses an output that would overwrite an input file."""
     for each in inputs:
         if output and each and is_same(Path(output), Path(each)):
             raise WrongUse(f"{shown(output)} is read.", remedy="Write to another path.")
@@ -212,7 +212,7 @@ def _require_another(output: str | None, *inputs: str | None) -> None:
 def _reports(
     task: ReportTask, folder: str, period: int | None, key: str | None
 ) -> Iterator[Reports]:
-    """The reports of a period or of all, opened if they are sealed."""
+    """Yields the reports of a period (or of all), decrypted if they are sealed."""
     # a sealed report may lie in a later period than its own, which nobody could read
     periods = range(task.periods) if period is None or task.aggregator else [period]
     if not task.aggregator:
@@ -230,13 +230,13 @@ def _reports(
 
 
 def _stored(task: ReportTask, folder: str, periods: Iterable[int]) -> Iterator[pa.Array]:
-    """The reports of some periods as they are stored, some at a time."""
+    """Yields the reports of some periods as they are stored, in chunks."""
     for period in periods:
         yield from stored_reports(folder, task, period)
 
 
 def _counts(path: str, task: ReportTask) -> dict[object, int]:
-    """Made-up counts by value; numbers where the values are numbers, tuples of attributes."""
+    """Parses made-up counts by value; a value of a task with attributes is a tuple."""
     found: dict[object, int] = {}
     for line in _lines(path):
         value, _, count = line.rpartition(",")
@@ -253,7 +253,7 @@ def _counts(path: str, task: ReportTask) -> dict[object, int]:
 
 
 def _held(written: str, domain: Domain) -> object:
-    """The value that a text of a file means."""
+    """Parses a value of a domain from a file."""
     if isinstance(domain, Lattice):
         return Fraction(written)
     if not isinstance(domain, Record):
@@ -264,13 +264,13 @@ def _held(written: str, domain: Domain) -> object:
 
 
 def _life(task: ReportTask) -> str:
-    """What a device gives away, at first and for ever."""
+    """A sentence on what a device reveals over its life, by its first report and by all."""
     first, life = float(task.first_epsilon), float(task.life_epsilon)
     return f"first report epsilon {first:.4g}, for ever {life:.4g}"
 
 
 def _central(task: ReportTask) -> str:
-    """What a device gives away to whoever sees shuffled batches."""
+    """A sentence on what a device reveals to observers of shuffled batches."""
     found = central(task, _DELTA)
     one, life = float_up(found.epsilon), float_up(found.life_epsilon)
     delta = float_up(found.life_delta)
@@ -278,7 +278,7 @@ def _central(task: ReportTask) -> str:
 
 
 def _signed(path: str) -> SignedTask:
-    """A signed task in a file; its signature is for devices, who trust a key."""
+    """Reads a signed task; its signature is not checked, since only devices rely on it."""
     try:
         return SignedTask.from_bytes(Path(path).read_bytes())
     except OSError as error:
@@ -286,7 +286,7 @@ def _signed(path: str) -> SignedTask:
 
 
 def _key(path: str) -> bytes:
-    """A private key in a file."""
+    """Reads a private key from a file."""
     try:
         return Path(path).read_bytes()
     except OSError as error:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws trade-off curves as SVG: the least rate of misses for each rate of false alarms."""
+"""Draws trade-off curves as SVG, for ``sfumato explain-epsilon``.
+
+A curve has the least rate of missed detections for each rate of false alarms.
+"""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +18,7 @@ Named = tuple[str, Attacker]
 
 
 def trade_off_chart(attackers: Sequence[Named]) -> Figure:
-    """Returns the trade-off curve of each guarantee in one chart.
+    """Returns a chart with the trade-off curve of each guarantee.
 
     No attacker gets below a curve; guessing lies on the diagonal. The area below the last curve,
     that of the weakest guarantee, is shaded.

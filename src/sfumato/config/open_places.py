@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places of a ``sfumato.toml`` that the owner has not filled yet; ``sfumato init`` writes them."""
+"""Finds the values of a ``sfumato.toml`` that the owner has not filled in yet.
+
+``sfumato init`` writes such a file; ``load`` refuses it until it is complete.
+"""
 
 from collections.abc import Iterator, Mapping
 
@@ -11,12 +14,12 @@ _OF_THE_DATA = ("missing", "true", "false")
 
 
 def require_filled(form: Mapping[str, object]) -> None:
-    """Refuses a file with places that are still open, by their names.
+    """Refuses a file with values that are not filled in, and names them.
 
-    A place is open if its value is "?", if a column has no ``type``, or a unit no ``column``.
+    A value is open if it is "?", if a column has no ``type``, or a unit no ``column``.
 
     Raises:
-        InvalidConfig: it names the open places.
+        InvalidConfig: some values are open.
 
     >>> require_filled({"budget": {"epsilon": "?"}})
     Traceback (most recent call last):
@@ -40,7 +43,10 @@ def require_filled(form: Mapping[str, object]) -> None:
 
 
 def _open_places(form: Mapping[str, object], above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yields the open places of a table of TOML, in its order; ``above`` are the keys above it."""
+    """Yields the path of each open value of a TOML table, in order.
+
+    ``above`` are the keys of the tables around it.
+    """
     for key, value in form.items():
         path = (*above, key)
         if isinstance(value, Mapping):
@@ -51,7 +57,7 @@ def _open_places(form: Mapping[str, object], above: tuple[str, ...]) -> Iterator
 
 
 def _unstated(form: Mapping[str, object], path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yields what the declaration of a column, or of a unit, cannot be without."""
+    """Yields the required keys that the declaration of a column or a unit lacks."""
     match path:
         case ("tables", _, "columns", _) if "type" not in form:
             yield (*path, "type")
@@ -60,5 +66,5 @@ def _unstated(form: Mapping[str, object], path: tuple[str, ...]) -> Iterator[tup
 
 
 def _is_of_the_data(path: tuple[str, ...]) -> bool:
-    """Whether a string at a path is one of the data: a marker, or a label of a category."""
+    """Whether a path leads to strings of the data: missing-value markers, or labels of categories."""
     return len(path) > 4 and (path[4] in _OF_THE_DATA or path[4:-1] == ("values",))

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The declaration of a task for devices in a ``sfumato.toml``: ``[telemetry.<name>]``."""
+"""Reads the section ``[telemetry.<name>]`` of a ``sfumato.toml``: a task for devices.
+
+``sfumato telemetry`` uses it.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -56,17 +59,17 @@ TELEMETRY = (
 
 
 def read_task(path: str, name: str) -> ReportTask:
-    """The task of ``[telemetry.<name>]``; without ``oracle``, the usual one of its values.
+    """Reads the task of ``[telemetry.<name>]``; without ``oracle`` its values decide on the oracle.
 
-    ``values`` is a list of texts; ``lower`` and ``upper`` declare whole numbers, with ``step``
-    multiples of it; ``texts = true`` all texts; ``letters`` and ``length`` texts that are searched;
-    ``attributes`` is a table of several of the first two. ``oracle`` is a name, or a table of
-    ``kind`` and options. ``start`` and ``expires`` are times with an offset, ``aggregator`` the
-    file of a public key.
+    One key states the values: ``values`` is a list of strings; ``lower`` and ``upper`` declare
+    whole numbers, or with ``step`` multiples of it; ``texts = true`` means any string; ``letters``
+    and ``length`` mean strings that are searched for; ``attributes`` is a table of several lists or
+    numbers. ``oracle`` is a name, or a table of ``kind`` and options. ``start`` and ``expires`` are
+    times with an offset, ``aggregator`` is the file of a public key.
 
     Raises:
-        InvalidConfig: a key is unknown or missing, or its value has another form.
-        InvalidDeclaration: the task cannot be.
+        InvalidConfig: a key is unknown or missing, or its value has the wrong form.
+        InvalidDeclaration: no task can have these values.
     """
     _, declared = choose_section(path, "telemetry", name)
     where = f"telemetry.{name}"
@@ -89,7 +92,7 @@ def read_task(path: str, name: str) -> ReportTask:
 
 
 def _oracle(where: str, form: Form, domain: Declared) -> AnyOracle:
-    """The oracle of a task, or of the attributes of one."""
+    """The oracle of a task, or of all its attributes."""
     epsilon = str(form["epsilon"]) if "epsilon" in form else None
     sized = {"report_bytes": form["report_bytes"]} if "report_bytes" in form else {}
     asked = OracleConfig(where, form.get("oracle"), epsilon, **sized)
@@ -124,7 +127,7 @@ def _parts(asked: OracleConfig, form: Form) -> list[FrequencyOracle]:
 
 
 def _domain(where: str, form: Form) -> Declared:
-    """The values that devices may hold."""
+    """The domain of a task: the values that devices may report."""
     given = {key.name for key in _DOMAIN} & form.keys()
     if given == {"texts"} and form["texts"] is True:
         return Texts()
@@ -145,7 +148,7 @@ def _domain(where: str, form: Form) -> Declared:
 
 
 def _simple(where: str, form: object) -> list[str] | Integer | Real:
-    """The values of a task, or of one of its attributes: a list, or numbers."""
+    """The domain of a task or of one attribute: a list of strings, or numbers."""
     form = stated(read(form, where, ATTRIBUTE))
     given = {key.name for key in _SIMPLE} & form.keys()
     if given == {"values"} and isinstance(form["values"], list):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato demo census``: tables of an extract, and of a made-up country beside its truth."""
+"""``sfumato demo census``: tables of the extract, and of a made-up country with exact counts."""
 
 import math
 import tempfile
@@ -63,7 +63,7 @@ def command(page: str) -> None:
 
 
 def _extract(console: Console, folder: Path) -> str:
-    """The census extract down its geography; returns the page."""
+    """Runs a census of the extract over its geography; returns the page."""
     with connect(
         {"people": census()}, dataset="acs-2019", budget=BUDGET, ledger=folder / "acs.db"
     ) as session:
@@ -87,7 +87,7 @@ def _extract(console: Console, folder: Path) -> str:
 
 
 def _refusal(planned: CensusPlan) -> str:
-    """The refusal of totals that would be read off the data."""
+    """The error message for public totals that would be read from the data."""
     wanted: Any = "state"
     try:
         public_totals(planned.spine, planned.design.tree, wanted)
@@ -108,7 +108,7 @@ def _sums(found: Census) -> str:
 
 
 def _made_up(console: Console, folder: Path) -> None:
-    """A made-up country, whose truth may be shown."""
+    """Runs a census of a made-up country, whose exact counts may be shown."""
     country = made_up()
     with connect(
         {"people": country.table}, dataset="made-up", budget=BUDGET, ledger=folder / "made-up.db"
@@ -128,7 +128,7 @@ _EXPLAINED = (
 
 
 def errors(found: Census, country: MadeUp) -> str:
-    """The mean absolute errors of each table beside those of questions of their own."""
+    """The mean absolute error of each table, beside that of separate questions at the same cost."""
     plan = found.plan
     alone = _alone_error(plan)
     body = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato demo learning``: what accuracy costs, a training that is killed, and a network."""
+"""``sfumato demo learning``: accuracy by cost, a training that is killed, and a network."""
 
 import html
 import signal
@@ -52,7 +52,7 @@ def command(report: str) -> None:
 
 
 def _boundary(console: Console) -> Frontier:
-    """Accuracy against epsilon on the public rows."""
+    """Measures accuracy against epsilon on the public rows."""
     console.print(f"{_FOLDS * (len(_EPSILONS) + 1)} fits on public rows ...")
     return frontier(
         RECIPE,
@@ -72,7 +72,7 @@ def _title(boundary: Frontier) -> str:
 
 
 def _sections(folder: Path) -> Iterator[Told]:
-    """The training on the private rows, told in order."""
+    """Runs the training on the private rows; yields the sections of the demo in order."""
     ledger = folder / "ledger.db"
     with opened(ledger) as session:
         planned = preview(session, RECIPE, STATEMENT, label="income", **COST)
@@ -94,7 +94,7 @@ def _sections(folder: Path) -> Iterator[Told]:
 
 
 def _killed(ledger: Path) -> str:
-    """Trains in a process of its own, which kills itself."""
+    """Trains in a child process, which kills itself; returns its output."""
     code = _started("killed_fit", str(ledger), str(_DIES_AFTER)).returncode
     if code != -signal.SIGKILL:
         raise Failed(f"The training ended with {code}, and not by SIGKILL.")
@@ -102,7 +102,7 @@ def _killed(ledger: Path) -> str:
 
 
 def _right(model: Model) -> str:
-    """The share of right predictions among the public rows."""
+    """The share of public rows that the model predicts right."""
     rows = adult("test")
     truth = np.array(rows["income"].to_pylist())
     share = float((np.array(model.predict(rows)) == truth).mean())
@@ -111,7 +111,7 @@ def _right(model: Model) -> str:
 
 
 def _pictures(folder: Path) -> str:
-    """The network, where PyTorch is installed."""
+    """Runs the demo of the network, if PyTorch is installed; returns its output."""
     if find_spec("torch") is None:
         return "left out: PyTorch is not installed (make torch)"
     ran = _started("demo_pictures", str(folder))
@@ -121,13 +121,13 @@ def _pictures(folder: Path) -> str:
 
 
 def _started(module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Runs a module of the shell in a process of its own, to its end."""
+    """Runs a Python module in a child process until it ends."""
     command = [sys.executable, "-m", f"sfumato.examples.{module}", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
 
 
 def page(boundary: Frontier, told: list[Told]) -> str:
-    """The page: the picture of the boundary, then everything that was printed."""
+    """The page: the chart of the accuracies, then all that was printed."""
     sections = [f"<section>{boundary.plot().svg}</section>"]
     for title, text in told:
         shown = f"<h2>{html.escape(title)}</h2><pre>{html.escape(text)}</pre>"

@@ -86,7 +86,7 @@ def _write(
     report: Path,
     output: Path,
 ) -> None:
-    """Writes the rows and the page of a model."""
+    """Writes the rows of a model and its page."""
     for path in model.save(output):
         console.print(f"written: {path}", soft_wrap=True)
     write_file(str(report), in_language(model.report().html).encode())
@@ -94,7 +94,7 @@ def _write(
 
 
 def _clinics(console: Console, folder: Path) -> Model:
-    """The model of rows of three hospital tables, whose keys fit together."""
+    """Fits a model of three hospital tables that are linked by keys."""
     tables, ledger = hospitals(write_hospitals(folder)), folder / "hospitals.db"
     with connect(tables, dataset="hospitals", budget=CLINICS, ledger=ledger) as session:
         model = fit(session, _TABLES, epsilon=2, delta="1e-7")
@@ -109,13 +109,13 @@ def _clinics(console: Console, folder: Path) -> Model:
 
 
 def _share(rows: Mapping[str, pa.Table]) -> float:
-    """The share of visits whose patient is among the patients."""
+    """The share of visits whose patient is in the table of patients."""
     known = pc.is_in(rows["visits"]["patient_id"], value_set=rows["patients"]["patient_id"])
     return float(pc.mean(known).as_py())
 
 
 def people() -> Table:
-    """The extract; that a marital status can be missing is declared too."""
+    """The census extract, with the marital status declared as possibly missing."""
     declared = census()
     columns = dict(declared.columns)
     for name in ("MSP", "EDU"):
@@ -127,7 +127,7 @@ def people() -> Table:
 
 
 def _fitted(console: Console, session: Session) -> Model:
-    """The model, after its preview."""
+    """Prints the preview of a model, then fits it."""
     options = Options(bins=BINS)
     planned = preview(
         session, "people", epsilon=EPSILON, delta=DELTA, constraints=RULES, options=options

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato demo telemetry``: a million reports of made-up devices, by the real processes."""
+"""``sfumato demo telemetry``: a million reports of made-up devices, sent by real processes."""
 
 import contextlib
 import tempfile
@@ -57,7 +57,7 @@ def command(report: str) -> None:
 
 
 def tell(console: Console, folder: Path) -> Story:
-    """Runs the demo and prints it; returns what it showed."""
+    """Runs the demo and prints it; returns the results for the page."""
     begun = time.monotonic()
     key, aggregator = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     asked = questions(int(time.time()), aggregator.public_key())
@@ -94,7 +94,7 @@ def _write_keys(
 
 
 def _signed(folder: Path, asked: Sequence[Question], key: ec.EllipticCurvePrivateKey) -> str:
-    """Charges and signs all tasks; returns what is spent."""
+    """Charges and signs all tasks; returns what is spent, as text."""
     with connect(
         {}, dataset="phones", relation=ReplaceOne, budget=BUDGET, ledger=folder / "ledger.db"
     ) as session:
@@ -106,7 +106,7 @@ def _signed(folder: Path, asked: Sequence[Question], key: ec.EllipticCurvePrivat
 
 
 def _priced(asked: Sequence[Question], account: str) -> str:
-    """The questions with their oracles and costs."""
+    """A table of the questions with their oracles and costs."""
     body = []
     for question in asked:
         task = question.task
@@ -119,7 +119,7 @@ def _priced(asked: Sequence[Question], account: str) -> str:
 def _collected(
     console: Console, folder: Path, asked: Sequence[Question]
 ) -> tuple[tuple[Sent, ...], Mapping[str, Mapping[int, Aggregator]]]:
-    """Runs collector, shuffler and clients; meanwhile the other devices are simulated."""
+    """Runs collector, shuffler and clients, and simulates the other devices meanwhile."""
     doors = [free_port(), free_port()]
     _write_config(folder, asked, doors)
     simulated = _write_devices(folder, asked, doors)
@@ -137,7 +137,7 @@ def _collected(
 
 
 def _write_config(folder: Path, asked: Sequence[Question], doors: Sequence[int]) -> None:
-    """The file of collector and shuffler."""
+    """Writes the configuration of collector and shuffler."""
     collector, shuffler = doors
     tasks = ", ".join(f'"{question.task.id}.task"' for question in asked)
     text = f"""[collector]
@@ -158,7 +158,7 @@ collector = "http://127.0.0.1:{collector}"
 def _write_devices(
     folder: Path, asked: Sequence[Question], doors: Sequence[int]
 ) -> Mapping[str, Mapping[object, int]]:
-    """What the devices of each client hold, as files; returns the devices that are left."""
+    """Writes the values of each client's devices to files; returns those of the other devices."""
     lines, found = [], {}
     for question in asked:
         task, truth = question.task, question.truth[question.period]
@@ -180,7 +180,7 @@ def _write_devices(
 def _simulated(
     question: Question, present: Mapping[str, Mapping[object, int]]
 ) -> Mapping[int, Aggregator]:
-    """The sums of the devices that send nothing, by period."""
+    """The sums of the simulated devices, which send no reports, by period."""
     truth = dict(question.truth) | {question.period: present[question.task.id]}
     return {
         period: simulate(question.task, counts, period=period) for period, counts in truth.items()
@@ -199,7 +199,7 @@ def _rates(senders: Sequence[Sender], sent: Sequence[Sent]) -> str:
 
 
 def _await_shuffled(folder: Path, question: Question) -> None:
-    """Returns when the collector has the batch of the shuffler."""
+    """Waits until the collector has the batch of the shuffler."""
     limit = time.monotonic() + _PATIENCE
     while sum(map(len, read(folder / "reports", question.task, 0))) < SEALED:
         if time.monotonic() > limit:
@@ -208,7 +208,7 @@ def _await_shuffled(folder: Path, question: Question) -> None:
 
 
 def _count_stored(folder: Path, question: Question, sums: Mapping[int, Aggregator]) -> None:
-    """Adds the reports of the collector to the simulated ones of the present period."""
+    """Adds the collector's reports to the simulated sums of the present period."""
     present = question.period
     stored = Aggregator(question.task, sums[present].period)
     for part in read(folder / "reports", question.task, present):
@@ -219,6 +219,6 @@ def _count_stored(folder: Path, question: Question, sums: Mapping[int, Aggregato
 
 
 def _require(found: Found) -> None:
-    """Raises Failed unless the demo found what is there."""
+    """Raises Failed unless the estimates agree with the true values."""
     if not found.is_noticed or "snoozle" not in found.words:
         raise Failed("The demo did not find what its devices hold.")

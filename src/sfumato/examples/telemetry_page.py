@@ -85,7 +85,7 @@ def _header(story: Story) -> str:
 
 
 def _clients(story: Story) -> str:
-    """Returns the section of who sent what."""
+    """Returns the section on how many reports each client sent."""
     simulated = (len(story.asked) - 1) * (DEVICES - 2 * SENT)
     body = []
     for one in story.sent:
@@ -103,7 +103,7 @@ def _clients(story: Story) -> str:
 
 
 def _section(title: str, text: str, inside: str, below: str = "") -> str:
-    """Returns a section: a title, a paragraph, a chart or a table, and a line below it."""
+    """Returns a section: a title, a paragraph, a chart or table, and a line below it."""
     closing = f'<p class="cost">{html.escape(below)}</p>' if below else ""
     return (
         f"<section><h2>{html.escape(title)}</h2><p>{html.escape(text)}</p>{inside}{closing}"

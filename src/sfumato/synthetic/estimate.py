@@ -18,10 +18,10 @@ from sfumato.synthetic.schema import Floats
 from sfumato.synthetic.tree import Clique, JunctionTree, Part, Tables, summed_over
 
 # The share of the expected squared residual at which a fit stops.
-_EXPLAINED = 0.75
-_FIRST_STEP, _GROWTH, _SHRINKING = 0.3, 1.1, 0.5
+EXPLAINED = 0.75
+FIRST_STEP, GROWTH, SHRINKING = 0.3, 1.1, 0.5
 # A step as short moves nothing: no direction is left that lowers the residual.
-_LEAST_STEP = 1e-3
+LEAST_STEP = 1e-3
 # Counts below so many standard deviations of their noise are fitted more slowly.
 _DAMPING = 100.0
 
@@ -115,7 +115,7 @@ class MaximumEntropy:
         fixed: Sequence[Part] = (),
     ) -> Fitted:
         """The fit."""
-        target = _Target(tree, measurements, total, tree.summed(fixed))
+        target = TreeTarget(tree, measurements, total, tree.summed(fixed))
         zeros = [np.zeros(each.counts.shape) for each in measurements[len(start) :]]
         potentials, marginals = descended(target, [*start, *zeros], self.steps)
         return Fitted(tree, tuple(potentials), marginals, total)
@@ -145,21 +145,21 @@ def descended(
 ) -> tuple[list[Floats], Tables]:
     """The potentials at which the residual is what the noise explains, and their counts."""
     potentials = list(start)
-    explained = 0.5 * _EXPLAINED * sum(each.counts.size for each in target.measurements)
-    step = _FIRST_STEP
+    explained = 0.5 * EXPLAINED * sum(each.counts.size for each in target.measurements)
+    step = FIRST_STEP
     marginals = target.marginals(potentials)
     loss, slopes = target.residual(marginals)
     for _ in range(steps):
-        if loss <= explained or step < _LEAST_STEP:
+        if loss <= explained or step < LEAST_STEP:
             break
         moved = [one - step * slope for one, slope in zip(potentials, slopes, strict=True)]
         found = target.marginals(moved)
         new_loss, new_slopes = target.residual(found)
         if new_loss >= loss:
-            step *= _SHRINKING
+            step *= SHRINKING
             continue
         potentials, marginals, loss, slopes = moved, found, new_loss, new_slopes
-        step *= _GROWTH
+        step *= GROWTH
     return potentials, marginals
 
 
@@ -169,13 +169,18 @@ def compared(model: Floats, seen: Measurement) -> tuple[float, Floats]:
     A potential moves the logarithm of a count. So the direction is the residual over the count
     itself, which fits all counts at one pace, however large; counts far below the noise slow down.
     """
-    residual = model - seen.counts
-    loss = 0.5 * float(np.square(residual / seen.sigma).sum())
-    return loss, residual / (model + _DAMPING * seen.sigma)
+    residuals, direction = standardised(model, seen.counts, seen.sigma)
+    return 0.5 * float(np.square(residuals).sum()), direction
+
+
+def standardised(model: Floats, counts: Floats, sigma: Floats) -> tuple[Floats, Floats]:
+    """The residuals in standard deviations, and the direction in which potentials fall."""
+    residual = model - counts
+    return residual / sigma, residual / (model + _DAMPING * sigma)
 
 
 @dataclass(frozen=True, eq=False)
-class _Target:
+class TreeTarget:
     """What a fit approaches: measurements on a tree, and tables that are added as they are."""
 
     tree: JunctionTree
@@ -220,13 +225,13 @@ class _Target:
     def residual(self, marginals: Tables) -> tuple[float, list[Floats]]:
         """How far the marginals are from the measurements, and where each potential falls."""
         loss, slopes = 0.0, []
-        for seen, model in zip(self.measurements, self._models(marginals), strict=True):
+        for seen, model in zip(self.measurements, self.models(marginals), strict=True):
             lost, slope = compared(model, seen)
             loss += lost
             slopes.append(slope)
         return loss, slopes
 
-    def _models(self, marginals: Tables) -> list[Floats]:
+    def models(self, marginals: Tables) -> list[Floats]:
         """The marginal of each measurement."""
         models: list[Floats] = [np.empty(0)] * len(self.measurements)
         tables = [*zip(marginals, self.tree.cliques, strict=True)]

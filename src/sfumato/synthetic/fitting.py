@@ -10,6 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from sfumato.noise import Integers
+from sfumato.synthetic.copies import Copies
 from sfumato.synthetic.counts import BlockCounts
 from sfumato.synthetic.estimate import Estimator, Fitted, MaximumEntropy, Measurement
 from sfumato.synthetic.merging import Merging, has_order
@@ -449,12 +450,48 @@ def _whole_fit(
     estimator: Estimator | None,
 ) -> Fitted:
     start: tuple[Floats, ...] = ()
-    for count in sorted({min(len(pairs), len(base.sizes) - 1), len(pairs)}):
-        cliques = [each.columns for each in pairs[:count]]
-        tree = JunctionTree.over(base.sizes, [*cliques, *base.ruled])
+    for count, tree, steps in _stages(base, pairs):
         seen = [*base.known, *pairs[:count]]
-        steps = min(_MOST_STEPS, max(_LEAST_STEPS, _VISITS // tree.cells))
         whole = estimator or MaximumEntropy(steps)
         found = whole(tree, seen, base.total, start, base.fixed)
         start = found.potentials
     return found
+
+
+def _stages(
+    base: Base,
+    pairs: Sequence[Measurement],
+) -> Iterator[tuple[int, JunctionTree, int]]:
+    """How many pairs are fitted first and then, on which tree, and in how many steps at most."""
+    for count in sorted({min(len(pairs), len(base.sizes) - 1), len(pairs)}):
+        cliques = [each.columns for each in pairs[:count]]
+        tree = JunctionTree.over(base.sizes, [*cliques, *base.ruled])
+        yield count, tree, min(_MOST_STEPS, max(_LEAST_STEPS, _VISITS // tree.cells))
+
+
+def whole_fits(
+    copies: Sequence[tuple[Base, Sequence[Measurement]]],
+    estimator: Estimator | None = None,
+) -> list[Fitted]:
+    """The whole fit of each of some copies, which differ in their noisy counts alone.
+
+    The built-in estimator fits them together. Another one, or where memory does not suffice, one
+    after the other.
+    """
+    if estimator is None and len(copies) > 1:
+        try:
+            return _fits_together(copies)
+        except MemoryError:
+            pass
+    return [whole_fit(base, pairs, estimator) for base, pairs in copies]
+
+
+def _fits_together(copies: Sequence[tuple[Base, Sequence[Measurement]]]) -> list[Fitted]:
+    base, pairs = copies[0]
+    totals = np.array([base.total for base, _ in copies])
+    potentials = np.zeros((len(copies), 0))
+    for count, tree, steps in _stages(base, pairs):
+        seen = [[*base.known, *pairs[:count]] for base, pairs in copies]
+        together = Copies(tree, seen, totals, base.fixed)
+        potentials = together.descend(potentials, steps)
+    return together.fits(potentials)

@@ -17,7 +17,7 @@ from sfumato.errors import WrongUse, shown
 from sfumato.exact.rational import Number, to_fraction
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.synthetic.estimate import Estimator, Fitted, Measurement
-from sfumato.synthetic.fitting import Base, whole_fit
+from sfumato.synthetic.fitting import Base, whole_fits
 from sfumato.synthetic.schema import Floats
 
 # With so many degrees of freedom Student's law is the normal one.
@@ -36,9 +36,26 @@ def copied(
     base: Base,
     pairs: Sequence[Measurement],
     fitted: Fitted,
+    *,
+    count: int,
     estimator: Estimator | None = None,
-) -> Copy:
-    """The model, measured and fitted again with fresh noise (Efron and Tibshirani, 1993)."""
+) -> list[Copy]:
+    """So many copies: the model, measured and fitted again with fresh noise (Efron and Tibshirani,
+    1993).
+    """
+    # from nothing, as the model was: a fit that began at the model would stop when it had followed
+    # the noise a little, and the copies would spread by a fifth to nine tenths of what they do
+    measured = [_measured_again(base, pairs, fitted) for _ in range(count)]
+    fits = whole_fits(measured, estimator)
+    return [Copy(noisy, fit) for (noisy, _), fit in zip(measured, fits, strict=True)]
+
+
+def _measured_again(
+    base: Base,
+    pairs: Sequence[Measurement],
+    fitted: Fitted,
+) -> tuple[Base, list[Measurement]]:
+    """The counts of a model with fresh noise: its single columns, and its pairs."""
     listed = []
     for place, merging in enumerate(base.merges):
         weights = base.weights(place) + 1e-9
@@ -48,10 +65,7 @@ def copied(
     noisy = replace(base, singles=singles, pinned=base.merges)
     expected = [fitted.marginal(each.columns) for each in pairs]
     counts = with_noise(base, base.noises.chosen, expected) if pairs else ()
-    again = [replace(one, counts=new) for one, new in zip(pairs, counts, strict=True)]
-    # from nothing, as the model was: a fit that began at the model would stop when it had followed
-    # the noise a little, and the copies would spread by a fifth to nine tenths of what they do
-    return Copy(noisy, whole_fit(noisy, again, estimator))
+    return noisy, [replace(one, counts=new) for one, new in zip(pairs, counts, strict=True)]
 
 
 def with_noise(

@@ -74,9 +74,13 @@ class Model(ABC):
     def sampler(self) -> Sampler:
         """The distribution that fits the measurements."""
 
-    @abstractmethod
     def copied(self) -> Sampler:
         """A copy of the sampler, measured and fitted again with fresh noise."""
+        return self.new_copies(1)[0]
+
+    @abstractmethod
+    def new_copies(self, count: int) -> Sequence[Sampler]:
+        """So many copies, each with noise of its own; together they take less time."""
 
     @abstractmethod
     def report(self) -> Report:
@@ -282,8 +286,8 @@ class Model(ABC):
         copies: int,
     ) -> list[Sampler]:
         """So many copies; those that were made before are used again."""
-        while len(self._copies) < copies:
-            self._copies.append(self.copied())
+        if len(self._copies) < copies:
+            self._copies += self.new_copies(copies - len(self._copies))
         return self._copies[:copies]
 
     def _drawn(
@@ -349,11 +353,11 @@ class TableModel(Model):
         """The distribution, with the single columns."""
         return TableSampler(self.released.base, self.fitted)
 
-    def copied(self) -> TableSampler:
-        """A copy, measured and fitted again with fresh noise."""
-        released = self.released
-        copy = copied(released.base, released.pairs, self.fitted, self._estimator)
-        return TableSampler(copy.base, copy.fitted)
+    def new_copies(self, count: int) -> list[TableSampler]:
+        """So many copies, measured and fitted again with fresh noise."""
+        base, pairs = self.released.base, self.released.pairs
+        copies = copied(base, pairs, self.fitted, count=count, estimator=self._estimator)
+        return [TableSampler(copy.base, copy.fitted) for copy in copies]
 
     def report(self) -> Report:
         """How well rows fit what was measured, an honest check, and what is not kept; free."""

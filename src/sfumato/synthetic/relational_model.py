@@ -19,7 +19,7 @@ from sfumato.synthetic.drawing import Drawing
 from sfumato.synthetic.estimate import Estimator, Fitted, Measurement
 from sfumato.synthetic.export import Part
 from sfumato.synthetic.fitting import Base, whole_fit
-from sfumato.synthetic.infer import copied, with_noise
+from sfumato.synthetic.infer import Copy, copied, with_noise
 from sfumato.synthetic.model import Model
 from sfumato.synthetic.quality import quality
 from sfumato.synthetic.relational import Child, Family
@@ -191,10 +191,16 @@ class RelationalModel(Model):
         family = self.opened.family
         return FamilySampler(family, first.base, fitted, tuple(children))
 
-    def copied(self) -> FamilySampler:
-        """A copy, measured and fitted again with fresh noise."""
-        whole, first = self.sampler, self.released[0]
-        parent = copied(first.base, first.pairs, whole.fitted, self._estimator)
+    def new_copies(self, count: int) -> list[FamilySampler]:
+        """So many copies, measured and fitted again with fresh noise."""
+        fitted, first = self.sampler.fitted, self.released[0]
+        estimator = self._estimator
+        parents = copied(first.base, first.pairs, fitted, count=count, estimator=estimator)
+        return [self._copied_below(parent) for parent in parents]
+
+    def _copied_below(self, parent: Copy) -> FamilySampler:
+        """A copy of the first table, with copies of the others."""
+        whole = self.sampler
         before = Parents.of(whole.base, whole.fitted, Dice())
         after = Parents.of(parent.base, parent.fitted, Dice())
         children = []
