@@ -135,9 +135,7 @@ def _additive(event: AdditiveNoise) -> Profile:
 
 def _shared(event: SharedNoise) -> Profile:
     """A sum of discrete Gaussians (Kairouz, Liu, Steinke 2021, Proposition 14)."""
-    noise = event.noise
-    assert isinstance(noise, DiscreteGaussian), "the event takes no other"
-    variance = noise.sigma_squared
+    variance = event.noise.sigma_squared
     loss = sqrt_up(event.distance.value * event.overlap**2 / (event.shares * variance))
     # larger exponents, down to 1e-87, are stated as that
     apart = sum(

@@ -218,7 +218,7 @@ def _mechanism_texts(event: Event) -> tuple[str, str, Distance]:
             name = law if isinstance(noise, RoundedGaussian) else f"discrete {law}"
             return name, parameter, distance
         case SharedNoise(noise, _, _, distance):
-            law, parameter = _law(noise)
+            law, parameter = _law_texts(noise)
             shared = f"{parameter} a site, {event.shares} sites counted"
             return f"shares of discrete {law}", shared, distance
         case Stream(AdditiveNoise() as noise, ticks):

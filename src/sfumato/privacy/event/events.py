@@ -85,7 +85,7 @@ class SharedNoise:
     """
 
     kind: ClassVar[str] = "shared_noise"
-    noise: Noise
+    noise: DiscreteGaussian
     least: int
     colluders: int
     distance: Distance

@@ -248,6 +248,7 @@ _FORMS: dict[Any, tuple[Callable[[Any], Json], Callable[[Any], object]]] = {
     bool: (bool, _truth),
     str: (str, _text),
     Noise: (_noise_to_json, _noise_from_json),
+    DiscreteGaussian: (_noise_to_json, _noise_from_json),
     Design: (_design_to_json, _design_from_json),
     tuple[int, ...]: (list, lambda form: tuple(map(_whole, form))),
     tuple[Event, ...]: (lambda events: [event_to_json(event) for event in events], _events),
