@@ -55,7 +55,7 @@ _HUGE = 10_000
 
 @runtime_checkable
 class _Stated(Protocol):
-    """An event that states what it costs, and for which neighbours."""
+    """The interface of an event that states its guarantee and its neighbour relation."""
 
     @property
     def guarantee(self) -> PureDP | ApproxDP | BoundedRangeDP: ...

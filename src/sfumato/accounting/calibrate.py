@@ -178,7 +178,7 @@ def noise_multiplier(
 
     Each of the ``steps`` sums gradients clipped to norm 1 over a Poisson sample of ``rate``.
     """
-    sample, one = (
+    sample, clipped_norm = (
         PoissonSample(positive("rate", rate, at_most=Fraction(1))),
         Distance(Norm.L2, Fraction(1)),
     )
@@ -189,7 +189,7 @@ def noise_multiplier(
     return least_noise(
         target,
         lambda sigma: _repeated(
-            Sampled(sample, ContinuousNoise(ContinuousLaw.GAUSSIAN, sigma, one)), steps
+            Sampled(sample, ContinuousNoise(ContinuousLaw.GAUSSIAN, sigma, clipped_norm)), steps
         ),
         curve=curve,
         start=1 / math.sqrt(math.log1p(flat**-2)),
@@ -251,7 +251,7 @@ def least_epsilon(
 def _measure(
     target: Target, curve: CurveOf
 ) -> tuple[Callable[[Event], tuple[Real, Real]], Fraction]:
-    """How a plan is compared with a target: bounds of its cost, and the largest allowed cost."""
+    """Returns how a plan's cost is computed for a target, and the largest cost that is allowed."""
     match target:
         case PureDP(epsilon):
             return lambda event: (-math.inf, _pure(event)), positive("epsilon", epsilon)

@@ -227,7 +227,7 @@ class _Composed:
         return bracket if self.plan.reached else Bounds(None, bracket.upper)
 
     def _implied(self, read: Callable[[Curve], Bounds]) -> float:
-        """What costs and Renyi divergences imply; infinite where they imply nothing."""
+        """Returns the bound that costs and Renyi divergences imply; infinite if they imply none."""
         if self.event is None:
             return math.inf
         try:
@@ -355,9 +355,9 @@ class _Composed:
         return bracket
 
 
-def _both(one: Bracket, other: Bracket) -> Bracket:
-    """What two brackets of one number prove together."""
-    return Bracket(max(one.lower, other.lower), min(one.upper, other.upper))
+def _both(first: Bracket, second: Bracket) -> Bracket:
+    """Returns the bracket that two brackets of one number prove together."""
+    return Bracket(max(first.lower, second.lower), min(first.upper, second.upper))
 
 
 def _sum(parts: Sequence[Part], goal: Aim, *, exchanged: bool) -> Lattice:
@@ -488,6 +488,6 @@ def _lone_shift(event: Event) -> int | None:
 
 
 def _moved(event: AdditiveNoise) -> int:
-    """How far one integer can move; an L2 distance is squared."""
+    """Returns how far one integer can change; an L2 distance is squared."""
     value = math.floor(event.distance.value)
     return math.isqrt(value) if event.distance.norm is Norm.L2 else value

@@ -105,7 +105,7 @@ def response_divergence(epsilon: Fraction, categories: int, order: Fraction) -> 
 
 @lru_cache(maxsize=64)
 def _shares(order: Fraction) -> tuple[Decimal, Decimal]:
-    """1/a and 1 - 1/a, rounded up; cached, since a filter always uses the same order."""
+    """Returns 1/a and 1 - 1/a, rounded up; cached, since a filter always uses the same order."""
     return above(1 / order), above(1 - 1 / order)
 
 

@@ -114,7 +114,7 @@ def _smaller_shifts(noise: DiscreteGaussian, largest: int, epsilon: Fraction) ->
 
 
 def _discreteness(sigma: float, near: float, far: float, loss: float) -> float:
-    """How much a sum of discrete tails can exceed that of continuous ones."""
+    """Returns how much a sum of discrete tails can exceed the sum of continuous ones."""
     relative = ((far**2 + 1) + (far**3 + 19) / sigma) / (24 * sigma**2)
     if near >= 1.8 and relative <= 0.004:
         return 2.1 * math.erfc(near / math.sqrt(2)) / 2 * relative

@@ -39,15 +39,15 @@ class Posterior:
     failure: Fraction
 
     def __str__(self) -> str:
-        rest = "whatever the answers are"
+        condition = "whatever the answers are"
         if self.failure:
-            rest = (
+            condition = (
                 f"except with probability up to {decimal_text(self.failure)}, when it may become "
                 "certainty"
             )
         return (
             f"a belief of {float(self.prior):.4g} stays from {self.lowest:.4g} to "
-            f"{self.highest:.4g}, {rest}"
+            f"{self.highest:.4g}, {condition}"
         )
 
 
@@ -58,7 +58,7 @@ class Attacker:
     ``promise`` is a guarantee or the privacy curve of a plan: anything with ``delta`` and
     ``epsilon``. Each number bounds every attacker, of any knowledge and computing power, and is
     rounded in his favour. Against PureDP and ApproxDP it is attained by randomised response;
-    against the others it is what the guarantee allows, up to the search.
+    against other guarantees it is the least bound that the search finds.
 
     Guarantees:
         no attacker beats the stated trade off

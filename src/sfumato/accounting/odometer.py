@@ -199,8 +199,8 @@ class Odometer:
     """A bound of the privacy loss of all events so far; there is no cap.
 
     ``epsilon_spent(delta)`` may be read at any time, and stopping may depend on it and on all
-    answers: with probability at least 1 - delta, the losses at ALL times are at most what it
-    returns at those times. ``epsilon_if_planned`` is smaller and valid only if the events and the
+    answers: with probability at least 1 - delta, the losses at ALL times are at most the bounds
+    returned at those times. ``epsilon_if_planned`` is smaller and valid only if the events and the
     time of reading were fixed before the first answer.
 
     Guarantees:

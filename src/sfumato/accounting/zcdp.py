@@ -118,7 +118,7 @@ def _coarse(score: Callable[[float], float]) -> int:
 
 
 def _rounded(octaves: float, places: int) -> Fraction:
-    """The order whose gap from 1 is 2^octaves, with so many binary places."""
+    """Returns the order that is 2^octaves above 1, with so many binary places."""
     gap = round(2.0 ** (octaves + places))
     least = 2 ** (places - 16)
     return 1 + Fraction(max(gap, least), 2**places)

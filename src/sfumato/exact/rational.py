@@ -47,7 +47,7 @@ def to_fraction(name: str, value: Number) -> Fraction:
     text = float.__repr__(value) if isinstance(value, float) else str(value).strip()
     if "/" in text:
         return _ratio(name, text)
-    return _decimal(name, text, given=text)
+    return _decimal(name, text, written=text)
 
 
 def _whole(name: str, value: int) -> int:
@@ -60,13 +60,13 @@ def _whole(name: str, value: int) -> int:
     raise _not_a_number(name, type(value).__name__)
 
 
-def _decimal(name: str, text: str, *, given: str) -> Fraction:
+def _decimal(name: str, text: str, *, written: str) -> Fraction:
     try:
         number = Decimal(text)
     except InvalidOperation:
-        raise _not_a_number(name, repr(given)) from None
+        raise _not_a_number(name, repr(written)) from None
     if not number.is_finite():
-        raise _not_a_number(name, given)
+        raise _not_a_number(name, written)
     exponent = abs(number.adjusted())
     digits = len(number.as_tuple().digits)
     if number and (exponent > MAX_EXPONENT or digits > MAX_EXPONENT):
@@ -77,10 +77,10 @@ def _decimal(name: str, text: str, *, given: str) -> Fraction:
 def _ratio(name: str, text: str) -> Fraction:
     """The exact value of a string "p/q" of two decimals."""
     over, _, under = text.partition("/")
-    denominator = _decimal(name, under.strip(), given=text)
+    denominator = _decimal(name, under.strip(), written=text)
     if denominator == 0:
         raise _not_a_number(name, text)
-    numerator = _decimal(name, over.strip(), given=text)
+    numerator = _decimal(name, over.strip(), written=text)
     return _sized(name, numerator / denominator)
 
 
@@ -98,9 +98,9 @@ def _too_long(name: str) -> InvalidNumber:
     )
 
 
-def _not_a_number(name: str, given: str) -> InvalidNumber:
+def _not_a_number(name: str, written: str) -> InvalidNumber:
     return InvalidNumber(
-        f"{name} is not a finite number: {without_secrets(given)[:60]}.",
+        f"{name} is not a finite number: {without_secrets(written)[:60]}.",
         allowed="an int, a float, a Decimal, a Fraction, or a string such as '0.1' or '1e-6'",
     )
 
@@ -129,8 +129,8 @@ def decimal_text(number: Fraction) -> str:
     >>> decimal_text(Fraction(1, 40)), decimal_text(Fraction(1, 3)), decimal_text(Fraction(7))
     ('0.025', '1/3', '7')
     """
-    scaled, rest = divmod(abs(number.numerator) * _SCALE, number.denominator)
-    if rest:
+    scaled, remainder = divmod(abs(number.numerator) * _SCALE, number.denominator)
+    if remainder:
         return f"{number.numerator}/{number.denominator}"
     whole, part = divmod(scaled, _SCALE)
     sign = "-" if number < 0 else ""

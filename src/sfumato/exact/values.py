@@ -132,7 +132,7 @@ def _tuple(value: tuple[Any, ...], known: Known) -> tuple[Any, ...]:
 
 
 def _copier(kind: type) -> _Copier:
-    """What copies the values of a class.
+    """Returns the function that copies values of a class.
 
     Raises:
         InvalidDeclaration: the class is none of sfumato.
@@ -173,7 +173,7 @@ def _member(value: Enum, known: Known) -> Enum:
 
 
 def _dataclass(kind: Any) -> _Copier:
-    """What copies the values of a dataclass: by its constructor, if it takes all fields."""
+    """Returns the function that copies a dataclass by its constructor, if it takes all fields."""
     taken = signature(kind).parameters
     compared = _compared(kind)
     is_made = set(compared) <= set(taken)

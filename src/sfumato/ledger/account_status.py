@@ -90,13 +90,13 @@ def standing_of(lineage: Sequence[str], find: Callable[[str], AccountRow | None]
     """
     rows = [find(account_id) or child(account_id) for account_id in lineage]
     own = rows[-1]
-    left = _left_by_all(tuple((row.gates, row.spent, row.held) for row in rows if row.gates))
+    remaining = _left_by_all(tuple((row.gates, row.spent, row.held) for row in rows if row.gates))
     return Standing(
         scope_of(own.id),
         limit_of(own.limit),
         charge_from_text(own.spent),
         _reserved(own.held),
-        left,
+        remaining,
         next((f"{row.id}: {row.frozen}" for row in rows if row.frozen), ""),
         _shares(rows[0].policy),
         _periods(own.earlier) if own.earlier != "[]" else (),
@@ -116,17 +116,17 @@ def _left_by_all(balances: tuple[tuple[str, str, str], ...]) -> Left:
 
 
 @lru_cache(maxsize=4096)
-def _left(gates: str, spent: str, held: str) -> Left:
+def _left(gates: str, spent: str, reserved: str) -> Left:
     """The largest charge that the gates of one account admit."""
     return Balance(
-        gates_from_text(gates), charge_from_text(spent), held_from_text(held).charge
+        gates_from_text(gates), charge_from_text(spent), held_from_text(reserved).charge
     ).left
 
 
 @lru_cache(maxsize=4096)
-def _reserved(held: str) -> Charge:
+def _reserved(text: str) -> Charge:
     """The reserved charges of an account, as one charge."""
-    return held_from_text(held).charge
+    return held_from_text(text).charge
 
 
 @lru_cache(maxsize=64)

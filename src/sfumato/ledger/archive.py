@@ -76,16 +76,16 @@ def history(rows: Rows) -> Iterator[str]:
             yield canonical_json({"entry": list(entry)})
 
 
-def _body(rows: Rows, said: dict[str, Any]) -> bytes:
+def _body(rows: Rows, entry_body: dict[str, Any]) -> bytes:
     """The bytes of the answer or instalment that an entry stores."""
-    charge = rows.charge(said["charge"])
-    if "instalment" in said:
-        stored = rows.instalments(said["charge"], said["place"] - 1, 1)
-        if stored and stored[0][0].place == said["place"]:
+    charge = rows.charge(entry_body["charge"])
+    if "instalment" in entry_body:
+        stored = rows.instalments(entry_body["charge"], entry_body["place"] - 1, 1)
+        if stored and stored[0][0].place == entry_body["place"]:
             return stored[0][0].body
     elif charge is not None and (answer := rows.answer(charge.question)) is not None:
         return answer.body
-    raise LedgerCorrupt(f"An answer of charge {said['charge']} is missing.")
+    raise LedgerCorrupt(f"An answer of charge {entry_body['charge']} is missing.")
 
 
 def _body_lines(body: bytes) -> Iterator[str]:
@@ -221,7 +221,7 @@ def _end(form: dict[str, Any], filled: _Filled) -> Head:
 
 
 def _strangers(filled: _Filled, heads: Sequence[Head], rows: Rows) -> Iterator[str]:
-    """The disagreements of the imported rows with the archive's own head and those kept
+    """Describes where the imported rows disagree with the archive's own head and those kept
     elsewhere.
     """
     own = filled.head

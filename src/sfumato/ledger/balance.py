@@ -101,25 +101,25 @@ class Balance:
             return
         if charge.delta > self.left.delta:
             raise _delta_exceeded(charge.delta, self.left.delta, is_pure=self.gates.rho is None)
-        asked = f"rho {increments_text(charge.rho)}"
+        cost = f"rho {increments_text(charge.rho)}"
         if charge.epsilon is not None:
-            asked = f"epsilon {increments_text(charge.epsilon)}"
+            cost = f"epsilon {increments_text(charge.epsilon)}"
         options = self._options()
         if charge.epsilon is None and self.gates.rho is None:
             raise BudgetExceeded(
-                f"The question costs {asked}, and {_PURE}",
+                f"The question costs {cost}, and {_PURE}",
                 allowed=options,
                 remedy="Ask with epsilon=: discrete Laplace noise is all that a pure account can "
                 "pay for.",
             )
         if not options:
             raise BudgetExceeded(
-                f"The question costs {asked}; the account has nothing left.",
+                f"The question costs {cost}; the account has nothing left.",
                 allowed="",
                 remedy="Answers already stored stay free. Only the owner can allow more.",
             )
         raise BudgetExceeded(
-            f"The question costs {asked}; the account has {options} left.",
+            f"The question costs {cost}; the account has {options} left.",
             allowed=f"at most {options}",
             remedy="Ask with a smaller cost (more noise), or read the answers already stored, "
             "which are free.",
@@ -131,9 +131,9 @@ class Balance:
         return " or ".join(f"{name}={decimal_text(most)}" for name, most in left.items() if most)
 
 
-def _delta_exceeded(asked: int, left: int, *, is_pure: bool) -> BudgetExceeded:
-    costs = f"The question costs delta {delta_text(asked)}"
-    few = delta_text(left)
+def _delta_exceeded(cost: int, remaining: int, *, is_pure: bool) -> BudgetExceeded:
+    costs = f"The question costs delta {delta_text(cost)}"
+    few = delta_text(remaining)
     if is_pure:
         return BudgetExceeded(
             f"{costs}, and {_PURE}",
@@ -219,7 +219,11 @@ def held_text(held: Held) -> str:
 
 def held_from_text(text: str) -> Held:
     """Parses the stored string of a reserved sum."""
-    return _HELD.get(text) or _keep(_HELD, text, _held_from_json(json.loads(text)))
+    if held := _HELD.get(text):
+        return held
+    form = json.loads(text)
+    names = ("epsilon", "rho", "delta", "unbounded")
+    return _keep(_HELD, text, Held(*(_increments(form[name]) for name in names)))
 
 
 def gates_to_json(gates: Gates) -> dict[str, Json]:
@@ -249,15 +253,11 @@ def gates_from_text(text: str) -> Gates:
     return gates_from_json(json.loads(text))
 
 
-def _held_from_json(form: Mapping[str, Json]) -> Held:
-    return Held(*(_increments(form[name]) for name in ("epsilon", "rho", "delta", "unbounded")))
-
-
-def _keep(kept: dict[str, T], text: str, value: T) -> T:
-    """Caches the value of a stored string, and returns it; what was written is soon read."""
-    if len(kept) >= _MOST_KEPT:
-        kept.clear()
-    kept[text] = value
+def _keep(cache: dict[str, T], text: str, value: T) -> T:
+    """Adds the parsed value of a stored string to a cache, and returns the value."""
+    if len(cache) >= _MOST_KEPT:
+        cache.clear()
+    cache[text] = value
     return value
 
 

@@ -216,11 +216,16 @@ def _tells(opened: Entry, ended: Entry, answer: AnswerRow) -> bool:
     """Whether the entries that opened and ended a charge match this answer."""
     if opened.kind not in ("reserve", "share") or ended.kind not in ("commit", "share"):
         return False
-    asked, given = read_json(opened.body), read_json(ended.body)
-    shared = "" if opened.kind == "share" else asked.get("shared", "")
+    opening_body, commit_body = read_json(opened.body), read_json(ended.body)
+    shared = "" if opened.kind == "share" else opening_body.get("shared", "")
     digest = hashlib.sha256(answer.body).hexdigest()
-    opened_for = (asked["charge"], asked["question"], asked["statement"], shared)
-    ended_with = (given["charge"], given["answer"])
+    opened_for = (
+        opening_body["charge"],
+        opening_body["question"],
+        opening_body["statement"],
+        shared,
+    )
+    ended_with = (commit_body["charge"], commit_body["answer"])
     return opened_for == (
         answer.charge,
         answer.question,

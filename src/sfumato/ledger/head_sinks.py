@@ -243,7 +243,7 @@ def _reply(pending: "Future[Head | None]", call: Callable[[], Head | None]) -> N
 
 
 def _cause(reason: object) -> str:
-    """The reason why a connection failed; for a certificate, what is wrong with it."""
+    """Returns the reason why a connection failed; for a certificate, what is wrong with it."""
     if isinstance(reason, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted ({reason.verify_message.rstrip('.')})"
     return type(reason).__name__

@@ -193,7 +193,7 @@ class Instalments(Answers):
 
         Raises:
             AccountFrozen: an account of the path is frozen: it is given no stored answer either.
-            LedgerCorrupt: an instalment differs from what was appended.
+            LedgerCorrupt: the bytes of an instalment differ from the appended ones.
         """
 
         def find(rows: Rows) -> list[tuple[int, bytes]]:

@@ -104,22 +104,24 @@ class Owner:
         require_reason(other_people)
 
         def transaction(rows: Rows) -> bool:
-            known = rows.lock([scope.id]).get(scope.id)
+            account = rows.lock([scope.id]).get(scope.id)
             require_not_moved(rows, self._store.place)
-            if known is None:
+            if account is None:
                 # so that of two spellings of a name that are opened at once, the second is refused
                 rows.lock([f"name {folded(scope.id)}"])
                 self._open(
                     rows, contract, budget, _places(rows, scope.id, [], sources, other_people)
                 )
                 return True
-            contract.require_same(json.loads(known.contract))
-            self._bring_forward(rows, known)
-            told = _places(rows, scope.id, decided(known).get(SOURCES, []), sources, other_people)
-            if told:
+            contract.require_same(json.loads(account.contract))
+            self._bring_forward(rows, account)
+            places = _places(
+                rows, scope.id, decided(account).get(SOURCES, []), sources, other_people
+            )
+            if places:
                 locked = LockedAccounts(rows, scope.id)
-                locked.put(with_policy(locked.root, {SOURCES: told[SOURCES]}))
-                self._tell(locked, "policy", {"account": scope.id, **told}, "")
+                locked.put(with_policy(locked.root, {SOURCES: places[SOURCES]}))
+                self._tell(locked, "policy", {"account": scope.id, **places}, "")
             return False
 
         if self._write(transaction):
@@ -153,23 +155,23 @@ class Owner:
         rows.append(entry)
         rows.put_account(row._replace(seq=entry.seq, head=entry.hash))
 
-    def _bring_forward(self, rows: Rows, known: AccountRow) -> None:
+    def _bring_forward(self, rows: Rows, root: AccountRow) -> None:
         """Records once what format 4 stores of a dataset that was opened by an earlier format."""
-        if PAST in decided(known):
+        if PAST in decided(root):
             return
-        acts = earlier_acts(rows, known.id)
+        acts = earlier_acts(rows, root.id)
         parents: set[str] = set()
         for account in limited_accounts(acts):
             parents.update(lineage_of(account)[:-1])
         above = sorted(parents)
         past: dict[str, Json] = {PAST: list[Json](past_limits(acts))}
-        locked = LockedAccounts(rows, known.id)
+        locked = LockedAccounts(rows, root.id)
         locked.take(above)
         for account_id in above:
             locked.put(with_policy(locked.accounts[account_id], {LISTED: True}))
         locked.put(with_policy(locked.root, past))
         locked.record(
-            "policy", {"account": known.id, **past, "lists": list[Json](above), "actor": self.actor}
+            "policy", {"account": root.id, **past, "lists": list[Json](above), "actor": self.actor}
         )
         locked.save()
 
@@ -221,7 +223,7 @@ class Owner:
             raise WrongUse(
                 "Limits of several datasets.", remedy="Set those of one dataset after the other."
             )
-        wanted = [(scope, *_limit_of(scope, budget)) for scope, budget in limits.items()]
+        limited_scopes = [(scope, *_limit_of(scope, budget)) for scope, budget in limits.items()]
 
         def transaction(rows: Rows, some: Sequence[tuple[Scope, Json, Json]]) -> int:
             changed = 0
@@ -234,8 +236,8 @@ class Owner:
             return changed
 
         changed = 0
-        for start in range(0, len(wanted), _TOGETHER):
-            some = wanted[start : start + _TOGETHER]
+        for start in range(0, len(limited_scopes), _TOGETHER):
+            some = limited_scopes[start : start + _TOGETHER]
             changed += self._write(partial(transaction, some=some))
         return changed
 
@@ -287,8 +289,7 @@ class Owner:
         leaves the dataset's limit unchanged.
 
         Raises:
-            WrongUse: more is spent than the limit in force allows; raise it to what was spent
-                first.
+            WrongUse: more is spent than the present limit; raise the limit to that first.
         """
         scope = Scope(dataset, purpose, analyst)
         require_reason(reason, needed=True)
@@ -349,12 +350,12 @@ class Owner:
         def transaction(rows: Rows) -> int:
             locked = LockedAccounts(rows, scope.id)
             require_not_moved(rows, self._store.place)
-            seen = [row for row in rows.failures(scope.root) if is_below(row, scope.id)]
-            for row in seen:
+            failures = [row for row in rows.failures(scope.root) if is_below(row, scope.id)]
+            for row in failures:
                 rows.put_charge(row._replace(acknowledged=int(row.state == FORFEITED), failures=0))
             locked.put(locked.own._replace(frozen=""))
-            self._tell(locked, "thaw", {"account": scope.id, "failures": len(seen)}, reason)
-            return len(seen)
+            self._tell(locked, "thaw", {"account": scope.id, "failures": len(failures)}, reason)
+            return len(failures)
 
         return self._write(transaction)
 
@@ -407,7 +408,7 @@ def is_below(row: ChargeRow, account_id: str) -> bool:
 
 
 def _places(
-    rows: Rows, dataset: str, known: Sequence[str], sources: Collection[str], other_people: str
+    rows: Rows, dataset: str, recorded: Sequence[str], sources: Collection[str], other_people: str
 ) -> dict[str, Json]:
     """The members of an entry that adds places of a dataset's data; empty if none is new.
 
@@ -416,7 +417,7 @@ def _places(
     Raises:
         ContractMismatch: another dataset has a new place, and the owner gave no reason.
     """
-    new = sorted(set(sources) - set(known))
+    new = sorted(set(sources) - set(recorded))
     if not new:
         return {}
     # so that of two datasets with one source that are opened at once, the second sees the first
@@ -424,7 +425,7 @@ def _places(
     others = shared_sources(rows, dataset, new)
     if others and not other_people:
         raise same_people(dataset, others)
-    body: dict[str, Json] = {SOURCES: [*known, *new]}
+    body: dict[str, Json] = {SOURCES: [*recorded, *new]}
     if others:
         body |= {"other_people": list[Json](sorted(others)), "reason": other_people}
     return body
@@ -474,7 +475,7 @@ def _limited(row: AccountRow, limit: Json, gates: Json) -> AccountRow:
 
 
 def _at_orders(own: AccountRow, limit: Json, gates: Json) -> Json:
-    """The gates of a new limit, at an order at which what the account has spent is priced."""
+    """Returns the caps of a new limit, converted at an order at which earlier spending has a price."""
     orders = charge_from_text(own.spent).orders
     if orders is None or not isinstance(limit, dict):
         return gates

@@ -65,13 +65,13 @@ def _borrow(place: str | Path, key: Key) -> Ledger:
     with _GUARD:
         name = _name(place)
         if name in _OPEN:
-            ledger, count, used = _OPEN[name]
-            if key is not None and _named(key) != _named(used):
+            ledger, count, open_key = _OPEN[name]
+            if key is not None and _named(key) != _named(open_key):
                 raise WrongUse(
                     f"ledger_key={shown(key)}: this process has the ledger open with another key.",
                     remedy="Name the same key in every session, or close the others first.",
                 )
-            _OPEN[name] = ledger, count + 1, used
+            _OPEN[name] = ledger, count + 1, open_key
             return ledger
         ledger = Ledger.open(place, key=key)
         name = _name(place)
@@ -94,7 +94,7 @@ def give_back(ledger: Ledger) -> None:
 
 
 def _named(key: Key) -> object:
-    """A key in comparable form: every name of a file is the same."""
+    """Returns a key in comparable form: all names of one file give the same."""
     return Path(key).absolute() if isinstance(key, str | Path) else key
 
 

@@ -71,7 +71,7 @@ def recover(place: str | Path, *, reason: str, sinks: Sequence[Sink] = (), key: 
 
 
 def _behind(beside: Beside, store: SQLite) -> str:
-    """What is missing according to the head beside the file."""
+    """Describes what the ledger lacks of the head beside its file."""
     try:
         beside.require_not_older(store)
     except LedgerError as error:

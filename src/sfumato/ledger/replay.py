@@ -330,9 +330,9 @@ class Replay:
             book = self.book(account_id)
             book.policy = merged(book.policy, {LISTED: True})
 
-    def _move(self, entry: Entry, moved: dict[str, list[Any]]) -> None:
+    def _move(self, entry: Entry, digests: dict[str, list[Any]]) -> None:
         """Checks the accounts that an entry names, each with the entry that changed it before."""
-        for account_id, (previous, digest) in moved.items():
+        for account_id, (previous, digest) in digests.items():
             book = self.book(account_id)
             if book.moved != previous:
                 self.problems.append(
@@ -345,17 +345,17 @@ class Replay:
         event, orders = body["event"], body["cost"].get("orders", [])
         # version 0 of marshal: equal values give equal bytes
         content = marshal.dumps((event, orders), 0)
-        known = self._costs.get(content)
-        if known is None:
+        priced = self._costs.get(content)
+        if priced is None:
             cost = price(event_from_json(event), frozenset(map(Fraction, orders)))
             form = charge_to_json(cost)
-            known = cost, form, canonical_json(form)
+            priced = cost, form, canonical_json(form)
             if len(self._costs) < _COSTS_KEPT:
-                self._costs[content] = known
-        if known[1] != body["cost"]:
+                self._costs[content] = priced
+        if priced[1] != body["cost"]:
             self.problems.append(f"charge {body['charge']} does not cost what its event costs")
             return charge_from_json(body["cost"]), body["cost"], canonical_json(body["cost"])
-        return known
+        return priced
 
     def _opened(self, entry: Entry, body: dict[str, Any]) -> Open:
         """The charge that an entry opens, with a slot for its digest."""

@@ -99,9 +99,9 @@ class Book:
     def to_json(self) -> list[Json]:
         """Returns the fields in a fixed order, for ``from_json``."""
         orders = self.taken.orders
-        kept: list[Json] = []
+        order_list: list[Json] = []
         if orders is not None:
-            kept = [[str(order) for order in sorted(orders)]]
+            order_list = [[str(order) for order in sorted(orders)]]
         return [
             self.contract,
             self.limit,
@@ -113,7 +113,7 @@ class Book:
             self.earlier,
             self.moved,
             self.digest,
-            *kept,
+            *order_list,
         ]
 
     @property

@@ -143,7 +143,7 @@ class Ready:
 
     def row(self, charge_id: str, seq: int) -> ChargeRow:
         """Returns the row of the charge, reserved by entry ``seq``; the ledger sets its lease."""
-        asked, root = self.request, self.dataset
+        request, root = self.request, self.dataset
         return ChargeRow(
             *(
                 charge_id,
@@ -151,12 +151,12 @@ class Ready:
                 seq,
                 root,
                 self.account,
-                asked.analyst,
+                request.analyst,
                 RESERVED,
-                asked.question,
-                asked.statement,
+                request.question,
+                request.statement,
             ),
-            *(asked.shared, charge_text(self.cost), "", "", 0),
+            *(request.shared, charge_text(self.cost), "", "", 0),
         )
 
     def body(self, charge_id: str, **more: Json) -> dict[str, Json]:
@@ -168,9 +168,9 @@ class Ready:
 
 
 def _asked(account: str, keys: Keys) -> str:
-    """The hash of who asks for what. It leaves out the cost.
+    """Returns the hash of a question and its account, to which an idempotency key is bound.
 
-    When the same request is repeated, a part of it may have been paid for in the meantime.
+    The cost is left out of it.
     """
     form: dict[str, Json] = {
         "account": account,

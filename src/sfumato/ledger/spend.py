@@ -220,12 +220,12 @@ class Ledger(Instalments):
 
     def orders(self, scope: Scope) -> frozenset[Fraction]:
         """Returns the Renyi orders at which the accounts of a path convert rho to (epsilon, delta)."""
-        found: set[Fraction] = set()
+        orders: set[Fraction] = set()
         for row in filter(None, map(self._store.peek, scope.lineage)):
             order = gates_from_text(row.gates).order if row.gates else None
             if order is not None:
-                found.add(order)
-        return frozenset(found)
+                orders.add(order)
+        return frozenset(orders)
 
     def standing(self, dataset: str, purpose: str = "", analyst: str = "") -> Standing:
         """Returns the status of an account: its limit, what is spent, and what it can still spend."""
@@ -393,7 +393,7 @@ class Ledger(Instalments):
         self._write(transaction)
 
     def abandon(self, charge_id: str, *, fence: int = 0) -> None:
-        """Ends the work on a charge, in whatever state it is.
+        """Ends the work on a charge in any state.
 
         A reserved charge is voided. An executing one is forfeited, or suspended if it has
         instalments and this is still its worker. Other states are left unchanged.

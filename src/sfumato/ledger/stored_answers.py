@@ -164,7 +164,7 @@ def _is_shared_soon(rows: Rows, ready: Ready) -> bool:
 
 
 def _shares_with(rows: Rows, ready: Ready) -> str | None:
-    """The analyst whose answers an account may share, whatever the purpose; None: everybody's."""
+    """Returns the analyst whose answers an account may share; None if it may share everybody's."""
     root = rows.account(ready.dataset)
     return None if root is not None and decided(root).get(SHARING) else ready.request.analyst
 

@@ -176,14 +176,14 @@ class _Latest:
             if row is not None and is_over and row.dataset == self._root:
                 self._see_charge(at, row)
             return
-        named = body.get("account")
-        if not named:
-            named = Scope(body.get("contract", body)["dataset"]).id
-        if lineage_of(named)[0] == self._root:
-            self.acts.append(Act(at, kind, named, body))
+        account_id = body.get("account")
+        if not account_id:
+            account_id = Scope(body.get("contract", body)["dataset"]).id
+        if lineage_of(account_id)[0] == self._root:
+            self.acts.append(Act(at, kind, account_id, body))
             self.at = at
         limit = body.get("limit") or body.get("contract")
-        if named == self._root and limit:
+        if account_id == self._root and limit:
             if kind == "refresh":
                 self._limits.append([])
             self._limits[-1].append(Budget(limit["epsilon"], limit["delta"]))

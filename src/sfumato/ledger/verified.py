@@ -113,18 +113,18 @@ def source_before(rows: Rows, ends: Ends, charge_id: str) -> Source:
     if proof is None or not all(map(is_genuine, proof)):
         return NO_SOURCE
     opened, ended = proof
-    asked, given = read_json(opened.body), read_json(ended.body)
-    if (opened.kind, ended.kind, asked["charge"], given["charge"]) != (
+    opening_body, commit_body = read_json(opened.body), read_json(ended.body)
+    if (opened.kind, ended.kind, opening_body["charge"], commit_body["charge"]) != (
         "reserve",
         "commit",
         charge_id,
         charge_id,
     ):
         return NO_SOURCE
-    if not asked.get("shared") or ended.seq > ends.get(ended.chain, 0):
+    if not opening_body.get("shared") or ended.seq > ends.get(ended.chain, 0):
         return NO_SOURCE
-    row = opened_row(opened, asked, canonical_json(asked["cost"]))
-    return row.account, row.cost, str(given["answer"])
+    row = opened_row(opened, opening_body, canonical_json(opening_body["cost"]))
+    return row.account, row.cost, str(commit_body["answer"])
 
 
 def _accounts(replay: Replay) -> str:

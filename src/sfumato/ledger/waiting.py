@@ -67,13 +67,13 @@ def open_when_free(place: str | Path, wait: float, open_it: Callable[[], T]) -> 
             return open_it()
         except LedgerBusy as busy:
             holder = find_holder(place)
-            left = ends - time.monotonic()
-            if left <= 0 or holder.process == os.getpid() or is_address(place):
+            remaining = ends - time.monotonic()
+            if remaining <= 0 or holder.process == os.getpid() or is_address(place):
                 raise _named(busy, place, holder) from None
         if not is_told:
-            _OWNER.warning("waiting up to %.0f s for a ledger that %s has open", left, holder)
+            _OWNER.warning("waiting up to %.0f s for a ledger that %s has open", remaining, holder)
             is_told = True
-        time.sleep(min(_PAUSE, left))
+        time.sleep(min(_PAUSE, remaining))
 
 
 def require_free(place: str | Path) -> None:

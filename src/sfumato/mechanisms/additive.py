@@ -247,18 +247,18 @@ def _integer(value: object) -> int:
     return int(value)
 
 
-def _require(distance: object, norm: Norm, what: str) -> None:
+def _require(distance: object, norm: Norm, noise_name: str) -> None:
     """Refuses a distance in another norm, and anything but a ``Distance`` (a local sensitivity)."""
     if not isinstance(distance, Distance):
         raise InvalidDeclaration(
-            f"{what} calibrated to a {type(distance).__name__}.",
+            f"{noise_name} calibrated to a {type(distance).__name__}.",
             allowed="a Distance: a bound over all neighbouring datasets (global sensitivity)",
             remedy="A local sensitivity depends on the data and reveals it "
             "(Nissim, Raskhodnikova, Smith 2007).",
         )
     if distance.norm is not norm:
         raise InvalidDeclaration(
-            f"{what} on a statistic bounded in {distance.norm.value}.",
+            f"{noise_name} on a statistic bounded in {distance.norm.value}.",
             allowed=f"a statistic bounded in {norm.value}",
         )
     if distance.value < 1:

@@ -117,7 +117,7 @@ class Buffered:
         return np.stack(pieces).astype(np.int64), row.tolist()
 
     def _heights(self) -> Iterator[tuple[int, int]]:
-        """Bounds of coefficients, each with the number of ages from its own on that it covers."""
+        """Yields bounds of coefficients, each with the number of ages that it covers."""
         powers = [1 << _WORKING] * len(self.rates)
         factors = [rate << (_WORKING - _FINE) for rate in self.rates]
         shift = _WORKING + _FINE - _BITS

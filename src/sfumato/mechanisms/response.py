@@ -111,12 +111,12 @@ class ResponseMechanism:
         reports[reports >= self.categories] -= self.categories
         return reports.reshape(given.shape)
 
-    def _categories(self, given: NDArray[Any]) -> Integers:
+    def _categories(self, values: NDArray[Any]) -> Integers:
         """The category of each value, in one dimension, as a new array."""
-        if given.dtype.kind == "O":
-            return np.array([self._category(value) for value in given.flat], np.int64)
-        widest = np.uint64 if given.dtype.kind == "u" else np.int64
-        clipped = np.clip(given.astype(widest), 0, self.categories - 1)
+        if values.dtype.kind == "O":
+            return np.array([self._category(value) for value in values.flat], np.int64)
+        widest = np.uint64 if values.dtype.kind == "u" else np.int64
+        clipped = np.clip(values.astype(widest), 0, self.categories - 1)
         return clipped.astype(np.int64).ravel()
 
     def _category(self, value: object) -> int:
@@ -147,13 +147,13 @@ class ResponseMechanism:
 
     def estimate(self, reports: ArrayLike) -> NDArray[np.float64]:
         """Returns unbiased estimates of the number of people in each category, from all reports."""
-        given = np.asarray(reports).ravel()
-        integral = given.dtype.kind in "iub"
-        if len(given) and not (integral and 0 <= given.min() <= given.max() < self.categories):
+        flat = np.asarray(reports).ravel()
+        integral = flat.dtype.kind in "iub"
+        if len(flat) and not (integral and 0 <= flat.min() <= flat.max() < self.categories):
             raise InvalidDeclaration(
                 "These are not reports.", allowed=f"integers from 0 to {self.categories - 1}"
             )
-        counts = np.bincount(given.astype(np.int64), minlength=self.categories)
+        counts = np.bincount(flat.astype(np.int64), minlength=self.categories)
         return self.estimate_counts(counts)
 
     def estimate_counts(self, counts: Sequence[int] | Integers) -> NDArray[np.float64]:

@@ -22,6 +22,7 @@ from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
 from sfumato.metadata.timestamp import Timestamp
+from sfumato.metadata.tokens import Tokens
 
 __all__ = [
     "Array",
@@ -37,4 +38,5 @@ __all__ = [
     "Table",
     "Text",
     "Timestamp",
+    "Tokens",
 ]

@@ -73,7 +73,7 @@ def clip_ends(clip: DeclaredClip, lower: Fraction, upper: Fraction) -> Ends | Au
 
 
 def _declared(clip: object, lower: Fraction) -> Ends:
-    """Both ends, as numbers."""
+    """Returns both ends of a declared clip as numbers."""
     if isinstance(clip, tuple | list):
         low, high = clip
         return to_fraction("clip", low), to_fraction("clip", high)

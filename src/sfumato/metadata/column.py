@@ -22,6 +22,7 @@ from sfumato.metadata.clip import Clip, DeclaredClip, Ends, clip_codes, clip_end
 from sfumato.metadata.coded import Coded, Markers, markers, set_codes, shown_missing
 from sfumato.metadata.date_format import require_format
 from sfumato.metadata.timestamp import Timestamp
+from sfumato.metadata.tokens import Tokens
 from sfumato.privacy.unit import Auto
 
 EPOCH = datetime.date(1970, 1, 1)
@@ -280,18 +281,28 @@ class Text:
     """Any string.
 
     A text column can be counted and compared, but is no group key, since its values are not public.
+    ``tokens`` says how mining and models split a text into words; without it a text is one string.
 
     >>> Text(missing="N")
     Text(missing='N')
+    >>> Text(tokens=Tokens(stop=["the"]))
+    Text(tokens=Tokens(stop=['the']))
     """
 
     missing: Markers
+    tokens: Tokens | None
 
-    def __init__(self, *, missing: str | Sequence[str] | None = None) -> None:
+    def __init__(
+        self, *, missing: str | Sequence[str] | None = None, tokens: Tokens | None = None
+    ) -> None:
+        if tokens is not None and type(tokens) is not Tokens:
+            raise InvalidDeclaration(f"tokens={shown(tokens)}.", allowed="sf.Tokens(...), or None")
         object.__setattr__(self, "missing", markers(missing))
+        object.__setattr__(self, "tokens", tokens)
 
     def __repr__(self) -> str:
-        return f"Text({shown_missing(self.missing).removeprefix(', ')})"
+        split = "" if self.tokens is None else f", tokens={self.tokens}"
+        return f"Text({(shown_missing(self.missing) + split).removeprefix(', ')})"
 
 
 # Rows of longer arrays would not fit beside each other in memory.
@@ -440,13 +451,17 @@ def _bounds(lower: Number, upper: Number) -> tuple[Fraction, Fraction]:
 
 
 def _derived_step(range_: Fraction, ends: Ends | Auto | None) -> Fraction:
-    """The step of a Real without ``step``: a power of two, at most a millionth of what is kept."""
-    kept = range_
+    """Returns the step of a Real without ``step``: a power of two, at most a millionth of its
+    range.
+
+    With a clip, it is a millionth of the clip.
+    """
+    width = range_
     if isinstance(ends, tuple):
-        kept = ends[1] - ends[0]
+        width = ends[1] - ends[0]
     elif ends is not None:
-        kept = range_ / NARROWEST_CLIP
-    return power_of_two_at_most(kept / LATTICE_STEPS)
+        width = range_ / NARROWEST_CLIP
+    return power_of_two_at_most(width / LATTICE_STEPS)
 
 
 def _shown_clip(kind: Integer | Real) -> str:

@@ -104,7 +104,7 @@ class Dataset:
 
     def _require_owner(self, name: str) -> None:
         """Refuses a chain of ``via`` that does not end at a unit whose columns hold its id."""
-        seen = [name]
+        path = [name]
         unit = self.tables[name].unit
         while unit is not None and unit.target is not None:
             target, column = unit.target
@@ -116,18 +116,18 @@ class Dataset:
                     if table.unit
                 ]
                 raise InvalidDeclaration(
-                    f"The unit of table {seen[-1]!r} goes via {unit.via!r}, "
+                    f"The unit of table {path[-1]!r} goes via {unit.via!r}, "
                     "which is no unit of a declared table.",
                     allowed=", ".join(named),
                     remedy="Declare that table with sf.Unit on the column that via= names.",
                 )
-            if target in seen:
+            if target in path:
                 raise InvalidDeclaration(
-                    f"The unit of table {name!r} goes in a circle: {' -> '.join([*seen, target])}.",
+                    f"The unit of table {name!r} goes in a circle: {' -> '.join([*path, target])}.",
                     remedy="One of these tables must hold the unit itself: "
                     "declare it without via=.",
                 )
-            seen.append(target)
+            path.append(target)
             unit = other.unit
 
     def _require_no_other(self, name: str) -> None:
@@ -138,11 +138,11 @@ class Dataset:
         if table.unit is None:
             return
         root = self._at_the_end(table.unit)
-        known = [root.name] if len(root.columns) == 1 else list(root.columns)
+        id_columns = [root.name] if len(root.columns) == 1 else list(root.columns)
         own = []
         if table.unit.target is None:
             own = [column.lower() for column in table.unit.columns]
-        for reserved in known:
+        for reserved in id_columns:
             if reserved is None or reserved.lower() in own:
                 continue
             column = table.column(reserved)
@@ -155,7 +155,7 @@ class Dataset:
 
 
 def _spelled(kind: Boolean) -> str:
-    """How the values of a Boolean are written, and what is missing."""
+    """Describes how the values of a Boolean are written in the data, and which values are missing."""
     *trues, true = kind.true
     *falses, false = kind.false
     return (

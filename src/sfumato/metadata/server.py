@@ -106,15 +106,15 @@ def is_object(place: object) -> bool:
     """
     if not isinstance(place, str) or not place.startswith("s3://") or set("@#") & set(place):
         return False
-    known = StoredObject(place)
+    stored = StoredObject(place)
     try:
-        _origin(known.options.get("endpoint", "https://store.example"))
+        _origin(stored.options.get("endpoint", "https://store.example"))
     except ValueError:
         return False
-    bucket, *key = known.name.split("/")
+    bucket, *key = stored.name.split("/")
     # some stores take a//b and a/./b for a/b
     is_plain = bool(bucket and key) and not {"", ".", ".."} & set(key)
-    return is_plain and set(known.options) <= set(_S3_OPTIONS)
+    return is_plain and set(stored.options) <= set(_S3_OPTIONS)
 
 
 def _origin(endpoint: str) -> str:

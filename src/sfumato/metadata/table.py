@@ -54,13 +54,13 @@ class Table:
 
     Args:
         source: the path of a Parquet, CSV or Excel file, of a folder of Parquet files, or a glob
-            pattern ("events/2024-*.parquet"); or anything that Arrow can read (a pyarrow, pandas
-            or polars table, a DuckDB relation); or a Parquet or CSV file in an S3 store
+            pattern ("events/2024-*.parquet"); or anything that Arrow can read (a pyarrow, pandas or
+            polars table, a DuckDB relation); or a Parquet or CSV file in an S3 store
             ("s3://clinic/people.parquet"); or, with ``table``, a DuckDB or SQLite file ("shop.db",
             "sqlite:///shop.db"), or the address of a PostgreSQL, MySQL or MariaDB server
-            ("postgresql://host/clinic", "mysql://host/clinic"), whose password is never shown.
-            CSV values and Hive-style folder names ("year=2024") are strings that are converted as
-            the columns declare.
+            ("postgresql://host/clinic", "mysql://host/clinic"), whose password is never shown. CSV
+            values and Hive-style folder names ("year=2024") are strings that are converted as the
+            columns declare.
         unit: the privacy unit; None: each row is one unit.
         columns: the declared columns. Other columns do not exist for questions.
         size: the number of rows, if it is public; a reference for relative errors.
@@ -75,7 +75,7 @@ class Table:
         thousands: the sign between groups of three digits there: ".", ",", " " or "'".
         sheet: the sheet of an Excel file; its first one if None.
         header_row: the number of the row that names the columns there, or of the line in a CSV
-            file; what is above is not read; 1 if None.
+            file; rows above it are not read; 1 if None.
 
     Guarantees:
         a table shows nothing of its source that is not declared

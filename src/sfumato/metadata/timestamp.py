@@ -114,12 +114,12 @@ class Timestamp(Coded):
         >>> Timestamp.of_codes(0, 23, step=3600, zone="")
         Timestamp('1970-01-01 00:00:00', '1970-01-01 23:00:00', zone='', step=3600)
         """
-        made = cls.__new__(cls)
+        timestamp = cls.__new__(cls)
         missing = None if like is None else like.missing
-        _set(made, (lower_code, upper_code), step, zone, missing)
+        _set(timestamp, (lower_code, upper_code), step, zone, missing)
         if like is not None:
-            object.__setattr__(made, "format", like.format)
-        return made
+            object.__setattr__(timestamp, "format", like.format)
+        return timestamp
 
     def __repr__(self) -> str:
         low, high = (self._written(code) for code in (self.lower_code, self.upper_code))

@@ -75,10 +75,7 @@ def _small(curve: Curve) -> Cells:
 
 @lru_cache(maxsize=4)
 def _large(curve: Curve) -> Cells:
-    """A table that is quick to draw from: so many cells that few are hard, in up to 2 MB.
-
-    2^16 cells need only 16 random bits per draw.
-    """
+    """Returns a table for many draws: so many cells that few are hard, in up to 2 MB."""
     columns = _columns(curve, curve.fineness)
     one_integer_blocks = curve.shift(curve.fineness) == 0
     if columns <= 64:

@@ -338,7 +338,7 @@ def _listed(scores: Sequence[int | float | Fraction], rate: Fraction) -> _Listed
 
 
 def _whole(weights: Weights, count: int) -> Weights:
-    """The weights, after a check that they are integers >= 1, one per candidate."""
+    """Returns the weights after a check that they are integers >= 1, one per candidate."""
     values = vector("weights", weights)
     if len(values) != count:
         raise _unfit(f"{len(values)} weights for {count} candidates")
@@ -350,9 +350,9 @@ def _whole(weights: Weights, count: int) -> Weights:
     raise InvalidNumber("A weight that is not an integer >= 1.", allowed="integers >= 1")
 
 
-def _unfit(given: str) -> InvalidDeclaration:
+def _unfit(problem: str) -> InvalidDeclaration:
     return InvalidDeclaration(
-        f"{given}.",
+        f"{problem}.",
         allowed="an array of integers or floats of one dimension, or a sequence of int, float or "
         "Fraction, with one entry for each of 1 to 2^40 candidates",
     )

@@ -251,7 +251,7 @@ class Mean(Linear):
     """AVG(value): the pair (sum of u, sum of w - u).
 
     u is the code less its lower bound, w the largest u. Each row adds exactly w to the L1 norm of
-    the pair, whatever its value (RULES 15).
+    the pair, for every value (RULES 15).
 
     >>> from sfumato.metadata.column import Column, Integer
     >>> age = Value.of(Column("age", Integer(20, 120)))
@@ -485,14 +485,14 @@ def quantiles(
     return CodeQuantiles(value, levels, leaf, ends)
 
 
-def _of_shares(aggregate: Mean | Variance, kind: Kind, whole: int) -> Reading:
-    """The reading of shares of a range; ``whole`` is what one row adds to all integers."""
+def _of_shares(aggregate: Mean | Variance, kind: Kind, total: int) -> Reading:
+    """The reading of shares of a range; ``total`` is what one row adds to all integers."""
     codes = aggregate.value.numeric
     step = aggregate.value.step
     half = Fraction(aggregate.coarse - 1, 2)
     return Reading(
         kind,
-        unit=Fraction(1, whole),
+        unit=Fraction(1, total),
         lower=(codes.lower_code + half) * step,
         span=aggregate.levels * aggregate.coarse * step,
         upper=codes.upper_code * step,

@@ -108,7 +108,7 @@ def _column(column: Column) -> str:
 # Fields that column types did not always have: they are in the form of a column that declares
 # them, and in no other, so the forms of before stay as they were. A value that is computed from the
 # column contains it.
-_LATER = ("format",)
+_LATER = ("format", "tokens")
 _LEAVES: Mapping[type, Callable[[Any], str]] = {
     str: encode_basestring,
     int: str,

@@ -450,10 +450,7 @@ def _least_reach(x: Lattice, times: int, middle: int, rate: float, chance: float
 
 
 def _log_transform(weights: Floats, start: int, rate: float, block: int) -> float:
-    """No less than ln of the sum of weight e^(rate * point).
-
-    Each block of points is replaced by its two ends, with the same mean: exponentials only grow.
-    """
+    """Returns an upper bound of ln of the sum of weight e^(rate * point)."""
     if block > 1:
         padded = np.zeros(-(-len(weights) // block) * block)
         padded[: len(weights)] = weights

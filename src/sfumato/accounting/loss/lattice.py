@@ -42,14 +42,14 @@ class Cap:
 
 @dataclass(frozen=True, slots=True)
 class Lattice:
-    """The law under P of a loss S, after each part of it was rounded up or down to a lattice.
+    """The distribution under P of a privacy loss S that was rounded to a lattice.
 
-    A path of the true loss S is shown as R = S + N + E, or not at all. R is on whole
-    multiples of ``step``, from ``start`` steps on; with probability about
-    weight e^(log_mass - tilt R). N is the rounding: fair to both laws (the mean of e^-N is 1
-    whatever came before), and of variance proxy ``blur`` (Hoeffding). |E| is at most ``shift``,
-    and ``relative`` of the sum of all single losses' sizes, which is at most ``travel``. At
-    most ``hidden`` of P is not shown. The weights are within ``error`` of the true ones, in
+    The lattice represents S by R = S + N + E, a whole multiple of ``step``, from ``start`` steps
+    on. The value r of R has a probability of about weight e^(log_mass - tilt r). N is the rounding:
+    fair to both laws (the mean of e^-N is 1 given all earlier rounding), and of variance proxy
+    ``blur`` (Hoeffding). E is the error of computed losses: |E| is at most ``shift``, and
+    ``relative`` of the sum of all single losses' sizes, which is at most ``travel``. At most
+    ``hidden`` of the mass of P is left out. The weights are within ``error`` of the true ones, in
     total absolute difference. A ``cap`` says how S differs from the loss that was asked for.
     """
 

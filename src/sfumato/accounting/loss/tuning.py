@@ -171,17 +171,17 @@ def _split_at(
 ) -> Split | None:
     """Chooses the separation such that of ``most`` copies rarely more than three are far."""
     folds = min(most, times)
-    whole = float(losses[-1] - losses[0])
-    if whole <= _FEW_POINTS * near:
+    loss_range = float(losses[-1] - losses[0])
+    if loss_range <= _FEW_POINTS * near:
         return None
-    coarser = 2.0 ** math.ceil(math.log2(whole / near / _MOST_POINTS))
+    coarser = 2.0 ** math.ceil(math.log2(loss_range / near / _MOST_POINTS))
     far = near * max(_COARSER, coarser)
     seldom = 0.7 * (24 * lost * folds / times) ** 0.25 / folds
     first = _place_of(weights, seldom)
     last = -1 - _place_of(weights[::-1], seldom)
     low = far * math.floor(float(losses[first]) / far)
     high = far * math.ceil(float(losses[last]) / far)
-    if whole <= 4 * (high - low):
+    if loss_range <= 4 * (high - low):
         return None
     finer = math.floor(math.log2(_MOST_POINTS * far / (high - low)))
     near = max(near, far * 2.0**-finer)
@@ -309,11 +309,11 @@ def aim(
     return Aim(tilt, blur, epsilon, delta, width, least, score=score)
 
 
-def _score(parts: Sequence[Part], least: float, known: Aim | None) -> float:
-    """How far the least bound is above the delta that is known, as a logarithm; 0 if unused."""
-    if known is None or not (known.far(parts) or isinstance(parts[0].pair, Capped)):
+def _score(parts: Sequence[Part], least: float, earlier: Aim | None) -> float:
+    """Returns ln of the ratio of the least bound to the known delta; 0 if it is not used."""
+    if earlier is None or not (earlier.far(parts) or isinstance(parts[0].pair, Capped)):
         return 0.0
-    return least - math.log(known.delta)
+    return least - math.log(earlier.delta)
 
 
 def _least_epsilon(orders: Floats, moments: Floats, delta: float) -> tuple[int, float]:
@@ -323,11 +323,11 @@ def _least_epsilon(orders: Floats, moments: Floats, delta: float) -> tuple[int, 
     return best, float(guesses[best])
 
 
-def _outside_of_each(parts: Sequence[Part], delta: float | None, known: Aim | None) -> float:
+def _outside_of_each(parts: Sequence[Part], delta: float | None, earlier: Aim | None) -> float:
     """The mass of one copy that may be left out of its outline."""
     times = _count_uses(parts)
-    if known:
-        return known.outside / times
+    if earlier:
+        return earlier.outside / times
     if delta:
         return _negligible_mass(delta) / times
     return _UNSEEN
@@ -371,13 +371,13 @@ def _log_moments(
     return grown
 
 
-def _best_tilt(parts: Sequence[Part], exponents: Floats, known: Aim | None) -> int:
+def _best_tilt(parts: Sequence[Part], exponents: Floats, earlier: Aim | None) -> int:
     """The place of the tilt to take: that of the least bound, or a smaller one."""
     best = int(np.argmin(exponents))
-    if known is None or not known.far(parts):
+    if earlier is None or not earlier.far(parts):
         return best
     # a smaller tilt keeps rare losses rare; it costs digits, of which there are enough here
-    loose = math.log(known.delta) + _looseness(_count_uses(parts))
+    loose = math.log(earlier.delta) + _looseness(_count_uses(parts))
     enough = max(float(exponents[best]), loose)
     smallest = int(np.argmax(exponents <= enough))
     return min(best, smallest)
@@ -419,7 +419,7 @@ def least_lost(parts: Sequence[Part]) -> float:
 
 
 def _looseness(times: int) -> float:
-    """How loose a Chernoff bound may be, as a logarithm."""
+    """Returns how loose a Chernoff bound may be, as a logarithm."""
     loose = math.log(_IN_ALL / (_EACH * times))
     return min(max(loose, 0.0), _LOOSEST)
 
@@ -453,9 +453,9 @@ def _variance(pair: Pair, *, exchanged: bool) -> float:
     return float(squares.sum())
 
 
-def _cumulant(seen: tuple[Floats, Floats], orders: Floats, *, exchanged: bool) -> Floats:
+def _cumulant(sampled: tuple[Floats, Floats], orders: Floats, *, exchanged: bool) -> Floats:
     """ln of the mean of e^(order loss), from a coarse outline of the pair."""
-    losses, masses = seen
+    losses, masses = sampled
     logs = np.log(masses)
     if exchanged:
         losses = -losses

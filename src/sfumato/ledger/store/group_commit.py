@@ -204,5 +204,7 @@ def _closed() -> LedgerUnavailable:
 
 
 def _patience(took: float) -> float:
-    """How long a batch waits for callers served by one that took ``took`` seconds."""
+    """Returns how long a batch waits for the callers of the last batch, which took ``took``
+    seconds.
+    """
     return min(took / 2, _LONGEST_WAIT)

@@ -117,20 +117,20 @@ def place_of(url: str) -> str:
 
 
 def _translate(error: psycopg.Error, place: str) -> LedgerError:
-    what = f"{type(error).__name__} {error.sqlstate or ''}".strip()
+    error_name = f"{type(error).__name__} {error.sqlstate or ''}".strip()
     if isinstance(error, errors.LockNotAvailable):
         return LedgerBusy(
             f"An account of the ledger {place} is held by somebody else.", remedy="Ask again."
         )
     if isinstance(error, errors.ReadOnlySqlTransaction | errors.InsufficientPrivilege):
         return LedgerReadOnly(
-            f"The ledger {place} cannot be written ({what}), so nothing can be charged.",
+            f"The ledger {place} cannot be written ({error_name}), so nothing can be charged.",
             remedy=f"Give this role SELECT, INSERT and UPDATE in the schema {SCHEMA}; "
             "to create it, CREATE on the database.",
         )
     if isinstance(error, _DAMAGED):
         return corrupt(place)
     return LedgerUnavailable(
-        f"The ledger {place} does not answer ({what}).",
+        f"The ledger {place} does not answer ({error_name}).",
         remedy="Look at the server and ask again; what was paid for is not paid twice.",
     )

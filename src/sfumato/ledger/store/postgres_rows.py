@@ -69,13 +69,13 @@ class PostgresRows(SqlRows):
     def lock(
         self, ids: Iterable[str], ahead: Callable[[], object] | None = None
     ) -> dict[str, AccountRow]:
-        wanted = sorted(set(ids))
-        locked = self._locked(wanted, ahead)
-        missing = [account_id for account_id in wanted if account_id not in locked]
+        account_ids = sorted(set(ids))
+        locked = self._locked(account_ids, ahead)
+        missing = [account_id for account_id in account_ids if account_id not in locked]
         if missing:
             for account_id in missing:
                 self._all("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (account_id,))
-            locked = self._locked(wanted)
+            locked = self._locked(account_ids)
         return locked
 
     def put_account(self, row: AccountRow) -> None:

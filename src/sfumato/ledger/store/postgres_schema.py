@@ -229,7 +229,7 @@ def _from_4(connection: psycopg.Connection[Any]) -> None:
 
 
 def _fold_names(connection: psycopg.Connection[Any]) -> None:
-    """Fills ``folded``, by which accounts are found whatever the spelling of their names."""
+    """Fills the column ``folded``, by which accounts are found regardless of how names are spelled."""
     connection.execute(
         """ALTER TABLE account ADD COLUMN folded TEXT COLLATE "C" NOT NULL DEFAULT ''"""
     )

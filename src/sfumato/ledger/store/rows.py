@@ -166,7 +166,9 @@ class SqlRows(ABC):
         """A large body; empty if it is missing."""
 
     def _packed(self, row: AnswerRow | InstalmentRow) -> Packed:
-        """The stored form of a row's body; within a transaction its own length is its bound."""
+        """Returns the stored form of a row's body; its own length is its bound if it is not packed
+        yet.
+        """
         return row.packed or pack(row.body, len(row.body), self.keep)
 
     def _answer(self, row: tuple[Any, ...]) -> AnswerRow:

@@ -157,7 +157,7 @@ def _opened_to_read(place: str) -> LedgerReadOnly:
     )
 
 
-def _share(path: str, held: list[int]) -> None:
+def _share(path: str, descriptors: list[int]) -> None:
     """Locks out writers of any process, and admits readers."""
     if not Path(path).is_file():
         raise LedgerMissing(
@@ -172,7 +172,7 @@ def _share(path: str, held: list[int]) -> None:
     except OSError:
         os.close(descriptor)
         raise busy(path) from None
-    held.append(descriptor)
+    descriptors.append(descriptor)
 
 
 def _opened(path: str) -> apsw.Connection:

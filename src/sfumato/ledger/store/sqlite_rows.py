@@ -335,7 +335,7 @@ class Tables(SqlRows):
 
 @lru_cache(maxsize=64)
 def _for_many(sql: str, count: int) -> str:
-    """An INSERT of one row turned into one of many rows."""
+    """Returns an INSERT of one row as one of ``count`` rows."""
     head, _, tail = sql.partition("VALUES (")
     row, _, rest = tail.partition(")")
     return f"{head}VALUES {', '.join([f'({row})'] * count)}{rest}"

@@ -439,7 +439,7 @@ Event: TypeAlias = (
 
 
 def _events(events: Iterable[object]) -> tuple[Event, ...]:
-    """Refuses parts that are not events, since nothing is known of their cost."""
+    """Refuses parts that are not events, since their cost is unknown."""
     if not isinstance(events, Iterable):
         raise InvalidDeclaration(
             f"Events in a {type(events).__name__}.", allowed="a tuple of events"

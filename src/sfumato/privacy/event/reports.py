@@ -288,7 +288,10 @@ def _odds(one: int, other: int) -> Fraction:
 
 
 def _check_chance(name: str, chance: object) -> None:
-    """Refuses what is no integer strictly between 0 and 2^64: such a report has no epsilon."""
+    """Refuses a weight that is not an integer strictly between 0 and 2^64.
+
+    A report with any other weight has no finite epsilon.
+    """
     if type(chance) is not int or not 0 < chance < WHOLE:
         raise InvalidDeclaration(
             f"{name} = {shown(chance)} of a report.", allowed="an integer from 1 to 2^64 - 1"
