@@ -114,7 +114,7 @@ def test_the_refusal_notices_a_reader_that_takes_what_float_takes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        rational, "_decimal", lambda _, text, given: Fraction(min(float(text), 1e300))
+        rational, "_decimal", lambda _, text, written: Fraction(min(float(text), 1e300))
     )
     assert not refused("inf")
     assert to_fraction("x", 0.1) * 10 != 1

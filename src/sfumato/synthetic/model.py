@@ -76,10 +76,10 @@ class Model(ABC):
 
     def copied(self) -> Sampler:
         """A copy of the sampler, measured and fitted again with fresh noise."""
-        return self.new_copies(1)[0]
+        return self._new_copies(1)[0]
 
     @abstractmethod
-    def new_copies(self, count: int) -> Sequence[Sampler]:
+    def _new_copies(self, count: int) -> Sequence[Sampler]:
         """So many copies, each with noise of its own; together they take less time."""
 
     @abstractmethod
@@ -287,7 +287,7 @@ class Model(ABC):
     ) -> list[Sampler]:
         """So many copies; those that were made before are used again."""
         if len(self._copies) < copies:
-            self._copies += self.new_copies(copies - len(self._copies))
+            self._copies += self._new_copies(copies - len(self._copies))
         return self._copies[:copies]
 
     def _drawn(
@@ -353,7 +353,7 @@ class TableModel(Model):
         """The distribution, with the single columns."""
         return TableSampler(self.released.base, self.fitted)
 
-    def new_copies(self, count: int) -> list[TableSampler]:
+    def _new_copies(self, count: int) -> list[TableSampler]:
         """So many copies, measured and fitted again with fresh noise."""
         base, pairs = self.released.base, self.released.pairs
         copies = copied(base, pairs, self.fitted, count=count, estimator=self._estimator)
