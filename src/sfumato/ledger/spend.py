@@ -323,8 +323,7 @@ class Ledger(Instalments):
         return self._write(transaction)
 
     def execute(self, charge_id: str) -> None:
-        """Marks a charge as executing, durably; afterwards the data may be read and nothing is
-        refunded.
+        """Marks a charge as executing, durably; then the data may be read and nothing is refunded.
 
         Raises:
             AccountFrozen: the account was frozen meanwhile; the charge is voided.
