@@ -337,14 +337,14 @@ def _target(claim: Claim | None, delta: Number | None) -> tuple[Fraction | None,
     )
 
 
-def _at_least_own(own: Fraction, asked: Fraction | None) -> Fraction:
+def _at_least_own(claimed_delta: Fraction, tested_delta: Fraction | None) -> Fraction:
     """The delta at which a claim is tested; refuses one below its own, where it claims nothing."""
-    if asked is not None and asked < own:
+    if tested_delta is not None and tested_delta < claimed_delta:
         raise InvalidDeclaration(
-            f"delta = {number(asked)} for a claim of delta = {number(own)}.",
+            f"delta = {number(tested_delta)} for a claim of delta = {number(claimed_delta)}.",
             allowed="that of the claim, or more",
         )
-    return own if asked is None else asked
+    return claimed_delta if tested_delta is None else tested_delta
 
 
 def _count(runs: int) -> int:

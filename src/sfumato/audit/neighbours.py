@@ -75,24 +75,24 @@ def _shifts(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
 
     Slightly smaller shifts are included, since a discrete curve has jumps.
     """
-    whole = _whole(distance)
+    largest_shift = _whole(distance)
     declared = getattr(mechanism, "cells", None)
     sizes = (declared,) if declared else (1, _CELLS)
     for cells in sizes:
         zero = (0,) * cells
-        steps = _steps(whole) if cells == 1 else [whole]
+        steps = _steps(largest_shift) if cells == 1 else [largest_shift]
         for step in steps:
             yield zero, (step, *zero[1:])
-        if cells > 1 and whole:
+        if cells > 1 and largest_shift:
             for shift in _shared(distance, cells):
                 yield zero, shift
 
 
-def _steps(whole: int) -> list[int]:
+def _steps(largest_shift: int) -> list[int]:
     """The shifts of one integer to try: the largest, those smaller by 1 and 2, and 1."""
-    if not whole:
+    if not largest_shift:
         return [0]
-    return sorted({1, max(whole - 2, 1), max(whole - 1, 1), whole})
+    return sorted({1, max(largest_shift - 2, 1), max(largest_shift - 1, 1), largest_shift})
 
 
 def _whole(distance: Distance) -> int:

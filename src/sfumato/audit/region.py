@@ -170,12 +170,12 @@ def _plain(value: Any) -> int | float | Fraction | None:
 
 def _numbers(output: Any) -> list[Any]:
     """The numbers of a flat sequence or array; empty if it contains anything else."""
-    parts = output
+    entries = output
     if isinstance(output, np.ndarray):
-        parts = output.ravel().tolist()
-    if not isinstance(parts, list | tuple):
+        entries = output.ravel().tolist()
+    if not isinstance(entries, list | tuple):
         return []
-    numbers = list(map(_plain, parts))
+    numbers = list(map(_plain, entries))
     if None in numbers:
         return []
     return numbers

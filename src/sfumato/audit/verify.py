@@ -164,12 +164,12 @@ class Verification:
         all_pairs = {str(finding.neighbours) for finding in self.findings}
         pairs = len({str(finding.neighbours) for finding in self.findings if finding.whole})
         if verdict is Verdict.HOLDS:
-            held = (
+            sentence = (
                 f"HOLDS on {pairs} pairs of neighbours, up to a probability of "
                 f"{number(self.tolerance)}."
             )
             rest = len(all_pairs) - pairs
-            return f"{held} Not compared whole: {rest} pairs." if rest else held
+            return f"{sentence} Not compared whole: {rest} pairs." if rest else sentence
         if self.needed and not pairs:
             return (
                 f"UNDECIDED: one input takes about {self.needed:.1g} runs, more than paths "
@@ -239,7 +239,7 @@ def verify(
         slack = min(slack, claimed.delta / 100)
     effort = Effort(_count(paths), _aim(claimed, slack))
     compared = _compared(mechanism, event, pairs, effort)
-    whole = [pair for pair in compared if pair.whole]
+    complete_pairs = [pair for pair in compared if pair.whole]
     findings: list[Finding] = []
     for pair in compared:
         findings += _findings(pair, claimed, slack)
@@ -249,7 +249,7 @@ def verify(
         findings=tuple(findings),
         epsilon=_largest_epsilon(compared, claimed.delta + slack),
         tolerance=slack,
-        unreached=float_up(Fraction(max(pair.rest for pair in whole or compared), ONE)),
+        unreached=float_up(Fraction(max(pair.rest for pair in complete_pairs or compared), ONE)),
         needed=max(pair.needed for pair in compared),
     )
 

@@ -91,12 +91,12 @@ def command(
         claim = claim_of(epsilon, delta)
         with _progress() as bar:
             task = bar.add_task(place, total=1)
-            result = audit_function(place, inputs, claim, runs, _within(bar, task, 0))
+            result = audit_function(place, inputs, claim, runs, _progress_within(bar, task, 0))
         _show_function(result, form)
         return
     if epsilon is not None or delta is not None:
         raise click.UsageError("--epsilon and --delta state the claim of --function.")
-    results = _checked(_chosen(names), runs)
+    results = _check_all(_choose_mechanisms(names), runs)
     if form == "json":
         click.echo(as_json([_json(checked) for checked in results]))
     else:
@@ -123,7 +123,7 @@ def _show_function(result: Audit, form: str) -> None:
         )
 
 
-def _chosen(names: Sequence[str]) -> list[Promised]:
+def _choose_mechanisms(names: Sequence[str]) -> list[Promised]:
     """Returns the named mechanisms, or all, in the order of the catalogue."""
     known = {promised.name: promised for promised in catalogue()}
     unknown = [name for name in names if name not in known]
@@ -134,7 +134,7 @@ def _chosen(names: Sequence[str]) -> list[Promised]:
     return [promised for name, promised in known.items() if not names or name in names]
 
 
-def _checked(chosen: Sequence[Promised], runs: int) -> list[Checked]:
+def _check_all(chosen: Sequence[Promised], runs: int) -> list[Checked]:
     """Checks mechanisms, with a progress bar on a terminal."""
     with _progress() as bar:
         task = bar.add_task("mechanisms", total=len(chosen))
@@ -142,7 +142,7 @@ def _checked(chosen: Sequence[Promised], runs: int) -> list[Checked]:
         for promised in chosen:
             done = len(results)
             bar.update(task, description=promised.name, completed=done)
-            results.append(promised.check(runs, _within(bar, task, done)))
+            results.append(promised.check(runs, _progress_within(bar, task, done)))
     return results
 
 
@@ -158,7 +158,7 @@ def _progress() -> Progress:
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
-def _within(bar: Progress, task: TaskID, before: int) -> Callable[[int, int], None]:
+def _progress_within(bar: Progress, task: TaskID, before: int) -> Callable[[int, int], None]:
     """Returns a callback that advances the bar while one mechanism is checked."""
     return lambda done, total: bar.update(task, completed=before + done / total)
 

@@ -53,7 +53,7 @@ def command(config: str, *, counting: bool, in_json: bool) -> int:
     faults: tuple[str, ...] = ()
     if counting:
         # printed at once: what the ledger says later does not lose it
-        checked, streams = _counted(declared.dataset, config, declared.streams)
+        checked, streams = _count_data(declared.dataset, config, declared.streams)
         if in_json:
             click.echo(
                 as_json({**checked.to_json(), "streams": [each.to_json() for each in streams]})
@@ -64,7 +64,7 @@ def command(config: str, *, counting: bool, in_json: bool) -> int:
     for line in _lines(declared, is_read=counting):
         if not in_json:
             say(line)
-    for line in _planned(config):
+    for line in _section_lines(config):
         if not in_json:
             say(line)
     if faults:
@@ -73,7 +73,7 @@ def command(config: str, *, counting: bool, in_json: bool) -> int:
     return 0
 
 
-def _counted(
+def _count_data(
     dataset: Dataset, config: str, streams: Iterable[str]
 ) -> tuple[DataCheck, list["StreamCheck"]]:
     """Counts how the data is read, for ``--data``; the result is printed and stored nowhere."""
@@ -118,7 +118,7 @@ def _lines(declared: Declarations, *, is_read: bool) -> Iterator[str]:
     yield _ledger(declared)
 
 
-def _planned(config: str) -> Iterator[str]:
+def _section_lines(config: str) -> Iterator[str]:
     """Yields a line for each model and each synthetic fit of the file whose keys are valid.
 
     Raises:

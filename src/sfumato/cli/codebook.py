@@ -51,13 +51,13 @@ def _read(path: Path) -> list[tuple[str, Entry]]:
     if reader is None:
         raise WrongUse(f"A codebook {shown(str(path))}.", allowed=", ".join(_READERS))
     try:
-        found = list(reader(path))
+        entries = list(reader(path))
     except (OSError, ValueError, TypeError, AttributeError, KeyError) as error:
         why = getattr(error, "strerror", None) or type(error).__name__
         raise WrongUse(
             f"The codebook {shown(str(path))} cannot be read ({why}).",
             allowed="Frictionless or CSVW JSON, DDI 2 XML, CSV of name and values, .sav, .dta",
         ) from None
-    if not found:
+    if not entries:
         raise WrongUse(f"The codebook {shown(str(path))} describes no column.")
-    return found
+    return entries

@@ -28,24 +28,24 @@ def entry(
     {'type': 'category', 'values': {'1': 'Male', '2': 'Female'}}
     """
     markers = list(dict.fromkeys(str(marker) for marker in missing if str(marker)))
-    kept = {}
+    labelled_values = {}
     for value, label in (values or {}).items():
         if value not in markers:
-            kept[value] = label
-    found: Entry = {}
-    if kept and kind != "boolean":
-        found = {"type": "category", "values": _listed(kept)}
+            labelled_values[value] = label
+    declaration: Entry = {}
+    if labelled_values and kind != "boolean":
+        declaration = {"type": "category", "values": _listed(labelled_values)}
     elif kind:
-        found["type"] = kind
-    if found.get("type") in ("integer", "real", "date", "timestamp"):
+        declaration["type"] = kind
+    if declaration.get("type") in ("integer", "real", "date", "timestamp"):
         for name, bound in zip(("lower", "upper"), bounds, strict=True):
             if bound is not None and bound != "":
-                found[name] = number(bound)
+                declaration[name] = number(bound)
     if kind == "date" and format in FORMATS:
-        found["format"] = format
+        declaration["format"] = format
     if markers:
-        found["missing"] = markers
-    return found
+        declaration["missing"] = markers
+    return declaration
 
 
 def _listed(values: Mapping[str, str]) -> object:

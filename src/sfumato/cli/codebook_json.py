@@ -55,17 +55,17 @@ def _frictionless(schema: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
     for field in schema.get("fields", ()):
         limits = field.get("constraints", {})
         values = _values(limits.get("enum", ())) or _values(field.get("categories", ()))
-        found = entry(
+        declaration = entry(
             _TYPES.get(field.get("type", "string"), ""),
             bounds=(limits.get("minimum"), limits.get("maximum")),
             values=values,
             missing=_values(field.get("missingValues", everywhere)),
             format=field.get("format"),
         )
-        if found.get("type") == "boolean":
+        if declaration.get("type") == "boolean":
             for key, name in (("true", "trueValues"), ("false", "falseValues")):
-                found |= {key: field[name]} if name in field else {}
-        yield field["name"], found
+                declaration |= {key: field[name]} if name in field else {}
+        yield field["name"], declaration
 
 
 def _csvw(column: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:

@@ -163,15 +163,15 @@ def _rows(asked: Asked, attacker: Attacker) -> Iterator[tuple[str, str]]:
         "harm: 1% on average without you",
         f"at most {_most(attacker.harm(_USUAL, largest=1))} with you",
     )
-    yield f"{asked.size} units together", _together(asked.promise, asked.size)
+    yield f"{asked.size} units together", _group_guarantee(asked.promise, asked.size)
     if asked.relation is Relation.ADD_REMOVE:
-        yield "your value, if it is known that you are in", _together(asked.promise, 2)
+        yield "your value, if it is known that you are in", _group_guarantee(asked.promise, 2)
     if isinstance(asked.promise, ZeroConcentratedDP):
         stated = approx_from_zcdp(asked.promise, asked.delta)
         yield f"as (epsilon, delta) at delta {_up(asked.delta)}", f"epsilon {_up(stated.epsilon)}"
 
 
-def _together(promise: Explained, size: int) -> str:
+def _group_guarantee(promise: Explained, size: int) -> str:
     """Returns the guarantee for a group of units."""
     together = for_group(promise, size)
     if isinstance(together, ApproxDP) and together.delta == 1:
@@ -236,7 +236,7 @@ def _json(asked: Asked, attacker: Attacker) -> Json:
         "misses at 1% false alarms": attacker.misses("0.01"),
         "precision at half of the members": attacker.precision(prior, "0.5"),
         "harm of 0.01, at most 1": attacker.harm(_USUAL, largest=1),
-        "group": {"size": asked.size, "promise": _together(asked.promise, asked.size)},
+        "group": {"size": asked.size, "promise": _group_guarantee(asked.promise, asked.size)},
         "trade_off": [list(point) for point in attacker.trade_off(20)],
         "not protected": list(unprotected(asked.relation)),
         "settings": [

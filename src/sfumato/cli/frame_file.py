@@ -83,12 +83,12 @@ def require_columns(rows: pa.Table, columns: Sequence[FrameColumn]) -> None:
 def unread(rows: pa.Table, columns: Sequence[FrameColumn]) -> list[str]:
     """A note on each column with missing values, or values that the model does not know."""
     notes = []
-    for each in unread_values(rows, columns):
-        if each.unknown:
-            notes.append(f"note: {each.unknown:,} of {each.values:,} values of {each.name!r} are "
+    for column in unread_values(rows, columns):
+        if column.unknown:
+            notes.append(f"note: {column.unknown:,} of {column.values:,} values of {column.name!r} are "
                          "no value that the model knows, and count as missing")  # fmt: skip
-        if each.missing:
-            notes.append(f"note: {each.missing:,} of {each.values:,} values of {each.name!r} are "
+        if column.missing:
+            notes.append(f"note: {column.missing:,} of {column.values:,} values of {column.name!r} are "
                          "missing")  # fmt: skip
     return notes
 

@@ -63,20 +63,20 @@ def command(
         "delta": delta if delta is not None else declared.form.get("delta"),
         "folds": folds if folds is not None else declared.form.get("folds", _FOLDS),
     }
-    found = _measured(config, declared, public, asked)
+    frontier = _measure_frontier(config, declared, public, asked)
     if output is not None and output.endswith(".svg"):
-        write_file(output, found.plot().svg.encode())
+        write_file(output, frontier.plot().svg.encode())
     elif output is not None:
-        write_file(output, as_json(found.to_json()).encode())
+        write_file(output, as_json(frontier.to_json()).encode())
     if form == "json":
-        click.echo(as_json(found.to_json()))
+        click.echo(as_json(frontier.to_json()))
         return
-    say(repr(found))
+    say(repr(frontier))
     if output is not None:
         say(f"wrote {output}")
 
 
-def _measured(
+def _measure_frontier(
     config: str,
     declared: ModelConfig,
     public: str | None,

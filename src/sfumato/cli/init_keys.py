@@ -72,15 +72,15 @@ class Keys:
 
     def unit_of(self, table: str) -> dict[str, str]:
         """A draft of the unit of a table; empty if no name suggests one."""
-        own = self.by_table[table]
-        if self.person in own:
+        table_keys = self.by_table[table]
+        if self.person in table_keys:
             return {"column": self.person}
         for other, names in self.by_table.items():
-            shared = [name for name in own if name in names]
+            shared = [name for name in table_keys if name in names]
             if other != table and self.person in names and shared:
                 return {"column": shared[0], "via": f"{other}.{self.person}"}
-        if len(own) == 1 and not _EVENT.search(own[0].lower()):
-            return {"column": own[0]}
+        if len(table_keys) == 1 and not _EVENT.search(table_keys[0].lower()):
+            return {"column": table_keys[0]}
         return {}
 
 

@@ -122,7 +122,7 @@ def _column(table: TableDraft, column: str) -> Iterator[str]:
     guessed = table.columns.guesses.get(column, {})
     kind = str(known.get("type") or guessed.get("type", ""))
     if "type" not in known and kind:
-        yield f"# type = {literal(kind)}  # or {_others(kind)}"
+        yield f"# type = {literal(kind)}  # or {_other_types(kind)}"
     elif "type" not in known:
         yield _line("type", OPEN, ", ".join(TYPES))
     for name, value in known.items():
@@ -136,7 +136,7 @@ def _column(table: TableDraft, column: str) -> Iterator[str]:
         yield '# if it is free text: type = "text", and delete the line "values"'
 
 
-def _others(kind: str) -> str:
+def _other_types(kind: str) -> str:
     """The other types that strings of the same form may have."""
     if kind == "integer":
         return '"category" if the numbers are codes'

@@ -53,19 +53,19 @@ class Words:
         Sentences that only frame another one ("note: {1}") come first, then those with the longest
         fixed text.
         """
-        found = []
+        patterns = []
         for english, other in self.sentences.items():
-            parts = _PLACE.split(english)
-            if len(parts) > 1:
-                fixed = "".join(parts[::2])
-                groups = [re.escape(parts[0])]
-                for name, text in zip(parts[1::2], parts[2::2], strict=True):
+            pieces = _PLACE.split(english)
+            if len(pieces) > 1:
+                fixed = "".join(pieces[::2])
+                groups = [re.escape(pieces[0])]
+                for name, text in zip(pieces[1::2], pieces[2::2], strict=True):
                     groups.append(f"(?P<p{name}>.+?){re.escape(text)}")
-                is_frame = len(parts) == 3 and not parts[2] and "{1*}" in other
+                is_frame = len(pieces) == 3 and not pieces[2] and "{1*}" in other
                 rank = (not is_frame, -len(fixed))
-                found.append((rank, re.compile("".join(groups), re.DOTALL), other))
-        found.sort(key=lambda each: each[0])
-        return [(pattern, other) for _, pattern, other in found]
+                patterns.append((rank, re.compile("".join(groups), re.DOTALL), other))
+        patterns.sort(key=lambda each: each[0])
+        return [(pattern, other) for _, pattern, other in patterns]
 
     def sentence(self, english: str, depth: int = 0) -> str:
         """Translates a sentence; returns it unchanged if the catalogue has no entry."""
@@ -195,14 +195,14 @@ def localized(command: click.Command) -> click.Command:
     words = present()
     if not words.sentences:
         return command
-    made = copy(command)
-    made.context_class = _Context
-    made.help = _paragraphs(words, command.help)
-    made.short_help = _paragraphs(words, command.short_help)
-    made.params = [_parameter(words, each) for each in command.params]
-    if isinstance(made, click.Group):
-        made.commands = {name: localized(each) for name, each in made.commands.items()}
-    return made
+    translated = copy(command)
+    translated.context_class = _Context
+    translated.help = _paragraphs(words, command.help)
+    translated.short_help = _paragraphs(words, command.short_help)
+    translated.params = [_parameter(words, each) for each in command.params]
+    if isinstance(translated, click.Group):
+        translated.commands = {name: localized(each) for name, each in translated.commands.items()}
+    return translated
 
 
 def _parameter(words: Words, given: click.Parameter) -> click.Parameter:

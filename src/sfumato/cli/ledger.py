@@ -184,7 +184,7 @@ def verify(
     With --state FILE the state of a sound ledger is stored there, and the next verify with it reads
     only what came since: entries before it are not read again. Run without it to read all.
     """
-    kept, pins = [read_head(path) for path in heads], Known(known)
+    signed_heads, pins = [read_head(path) for path in heads], Known(known)
     _require_apart(config, state, str(pins.path), *heads)
     with reading(config) as (ledger, _):
         place, identity = ledger.store.place, ledger.store.identity
@@ -192,8 +192,8 @@ def verify(
         _require_same(place, identity, pinned, pins)
         if pinned is not None:
             key = key or pinned.key
-        since = _verified_before(state, pinned, kept)
-        report = verify_ledger(ledger, kept, key=key or "", since=since)
+        since = _verified_before(state, pinned, signed_heads)
+        report = verify_ledger(ledger, signed_heads, key=key or "", since=since)
         remembered = bool(ledger.remembered.entries())
     say(f"{report.entries} entries, {report.charges} charges, head {report.head}")
     _require_sound(report, place)
@@ -203,10 +203,10 @@ def verify(
     )
     if since is not None:
         say(f"since the verification of {state}; entries before it were not read again")
-    _say_compared(dict(zip(heads, kept, strict=True)), remembered=remembered)
-    pin = _pin(identity, kept, pinned)
+    _say_compared(dict(zip(heads, signed_heads, strict=True)), remembered=remembered)
+    pin = _pin(identity, signed_heads, pinned)
     if pin != pinned:
-        say(f"pinned in {pins.path}: ledger {identity}, key {kept[0].public_key}")
+        say(f"pinned in {pins.path}: ledger {identity}, key {signed_heads[0].public_key}")
     if pin is None:
         return
     if state is not None and report.verified is not None:
@@ -244,12 +244,12 @@ def _require_sound(report: Report, place: str) -> None:
     )
 
 
-def _pin(identity: str, kept: Sequence[Head], pinned: Pin | None) -> Pin | None:
+def _pin(identity: str, signed_heads: Sequence[Head], pinned: Pin | None) -> Pin | None:
     """Returns the pin after a verification: a new one if heads were given."""
-    if not kept:
+    if not signed_heads:
         return pinned
     state = "" if pinned is None else pinned.state
-    return Pin(identity, kept[0].public_key, state)
+    return Pin(identity, signed_heads[0].public_key, state)
 
 
 def _require_apart(config: str, state: str | None, *others: str) -> None:

@@ -61,7 +61,7 @@ def _restore(backup: str, config: str, heads: Sequence[str], accept_loss: bool) 
     lacking = restore(backup, declared.ledger, known, accept_loss=accept_loss)
     if lacking:
         _publish(config, sinks)
-    _tell(lacking, "restored and verified; it holds all that the heads know")
+    _say_losses(lacking, "restored and verified; it holds all that the heads know")
 
 
 @click.command("accept-server")
@@ -76,7 +76,7 @@ def _accept(config: str, heads: Sequence[str], accept_loss: bool) -> None:
     lacking = accept_server(str(declared.ledger), known, accept_loss=accept_loss)
     if lacking:
         _publish(config, sinks)
-    _tell(lacking, "accepted; it holds all that the heads know")
+    _say_losses(lacking, "accepted; it holds all that the heads know")
 
 
 @click.command("rotate-key")
@@ -140,7 +140,7 @@ def _publish(config: str, sinks: Sequence[Sink]) -> None:
             replace_heads(sinks, head)
 
 
-def _tell(lacking: Sequence[str], sound: str) -> None:
+def _say_losses(lacking: Sequence[str], sound: str) -> None:
     """Prints what a ledger has lost, or the line ``sound`` if nothing."""
     if not lacking:
         say(sound)

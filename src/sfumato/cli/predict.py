@@ -46,14 +46,14 @@ def command(file: str, data: str, *, output: str | None) -> None:
             )
     model = model_of(file)
     rows = read_rows(data)
-    told = said(model, rows)
+    predicted = said(model, rows)
     if output is None:
         buffer = pa.BufferOutputStream()
-        csv.write_csv(told, buffer)
+        csv.write_csv(predicted, buffer)
         write_bytes(buffer.getvalue().to_pybytes(), None)
     else:
-        write_rows(told, output)
-        say(f"wrote {output}: {told.num_rows:,} rows")
+        write_rows(predicted, output)
+        say(f"wrote {output}: {predicted.num_rows:,} rows")
     for note in unread(rows, model.columns):
         say(note, err=output is None)
 
@@ -66,12 +66,12 @@ def said(model: Loaded, rows: pa.Table) -> pa.Table:
         WrongUse: the rows have a column with the name of a new one.
     """
     require_columns(rows, model.columns)
-    found = rows
+    predicted = rows
     for name, values in _columns(model, rows).items():
         if name in rows.column_names:
             raise WrongUse(f"The rows have a column {name!r} already.", remedy="Rename it.")
-        found = found.append_column(name, pa.array(values))
-    return found
+        predicted = predicted.append_column(name, pa.array(values))
+    return predicted
 
 
 def _columns(model: Loaded, frame: pa.Table) -> dict[str, object]:

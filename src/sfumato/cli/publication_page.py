@@ -42,14 +42,14 @@ def _section(title: str, answer: Answer) -> str:
         folded = words.sentence(f"{len(answer):,} rows")
         shown = f"<details><summary>{folded}</summary>{shown}</details>"
     lines = map(words.sentence, (*answer.notes, *answer.bias))
-    said = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
+    items = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
     cost = html.escape(words.sentence(f"cost: {answer.cost}"))
     asked = words.sentence("How it was asked, and what the intervals leave out")
     return (
         f"<section><h2>{html.escape(title)}</h2>{_chart(answer)}{shown}"
         f'<p class="cost">{cost}</p>'
         f"<details><summary>{asked}</summary>"
-        f"<pre>{html.escape(answer.statement)}</pre><ul>{said}</ul></details></section>"
+        f"<pre>{html.escape(answer.statement)}</pre><ul>{items}</ul></details></section>"
     )
 
 

@@ -50,14 +50,14 @@ def tested(
         UnknownName: the rows have no such column.
         WrongUse: the label has no classes, or is a number without ``within``; nothing was charged.
     """
-    columns = _readable(session, table, rows)
+    columns = _readable_columns(session, table, rows)
     if label not in rows.column_names:
         raise UnknownName(
             f"No synthetic column {shown(label)}.", allowed=", ".join(rows.column_names)
         )
     _require_scored(label, columns.get(label), within)
     names = ", ".join(_quoted(name) for name in columns)
-    model = _trained(rows, columns, names, label)
+    model = _train_model(rows, columns, names, label)
     statement = f"SELECT {names} FROM {_quoted(table)}"
     if within is None:
         return score(session, model, statement, label=label, epsilon=epsilon)
@@ -98,7 +98,7 @@ def _require_scored(label: str, kind: ColumnType | None, within: Number | None) 
         )
 
 
-def _trained(
+def _train_model(
     rows: pa.Table,
     columns: Mapping[str, ColumnType],
     names: str,
@@ -137,14 +137,14 @@ def _recipe(label: ColumnType) -> Recipe[Model]:
     return Additive()
 
 
-def _readable(session: Session, table: str, rows: pa.Table) -> Mapping[str, ColumnType]:
+def _readable_columns(session: Session, table: str, rows: pa.Table) -> Mapping[str, ColumnType]:
     """The declared types of the synthetic columns that a classifier reads."""
-    found: dict[str, ColumnType] = {}
+    types: dict[str, ColumnType] = {}
     for name, kind in session.dataset.tables[table].columns.items():
         is_known = isinstance(kind, Category | Boolean | Integer | Real)
         if is_known and name in rows.column_names:
-            found[name] = kind
-    return found
+            types[name] = kind
+    return types
 
 
 def _quoted(name: str) -> str:

@@ -139,7 +139,7 @@ def answer_command(
     found = _read(file, config)
     tables = []
     for question in questions:
-        tables.append(_asked(found, question, confidence))
+        tables.append(_answer_rows(found, question, confidence))
     if form == "json":
         named = zip(questions, tables, strict=True)
         answers = [{"question": question, "rows": _plain(rows)} for question, rows in named]
@@ -160,12 +160,14 @@ def _read(file: str, config: str) -> Synopsis | Tables:
     return from_json(text, read_declarations(config).dataset)
 
 
-def _asked(found: Synopsis | Tables, question: str, confidence: str) -> list[dict[str, Any]]:
+def _answer_rows(
+    synopsis: Synopsis | Tables, question: str, confidence: str
+) -> list[dict[str, Any]]:
     """Answers a question from a synopsis; returns the rows of the answer."""
     if question.lstrip()[:6].upper() == "SELECT":
-        rows: list[dict[str, Any]] = found.query(question, confidence).to_pylist()
+        rows: list[dict[str, Any]] = synopsis.query(question, confidence).to_pylist()
         return rows
-    said = found.answer(question, confidence)
+    said = synopsis.answer(question, confidence)
     return [
         {"n": said.value, "n_error": said.standard_error, "n_low": said.low, "n_high": said.high}
     ]

@@ -202,10 +202,10 @@ def _scores(
         return
     table, rows = next(iter(model.sample().items()))
     label, within = test.label, test.within
-    found = tested(session, table, rows, label, test.epsilon, within)
+    score = tested(session, table, rows, label, test.epsilon, within)
     if within is None:
         guess = f"the most frequent value alone {most_frequent(rows, label):.3f}"
-        yield f"{label}: {found!r}; {guess}"
+        yield f"{label}: {score!r}; {guess}"
         return
     guess = f"the median alone {nearest_guess(rows, label, within):.3f}"
-    yield f"{label} within {within}: {found!r}; {guess}"
+    yield f"{label} within {within}: {score!r}; {guess}"

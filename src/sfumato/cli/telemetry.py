@@ -75,9 +75,9 @@ def _plan(
     planned = planned_errors(task, devices)
     picture = planned.picture(task, devices) if save_plot else None
     say(planned.text)
-    say(_life(task))
+    say(_lifetime_text(task))
     if task.aggregator and not task.memory:
-        say(_central(task))
+        say(_shuffled_text(task))
     _draw(save_plot, picture)
 
 
@@ -100,7 +100,7 @@ def _simulate(
     """
     require_outputs(config, save_plot)
     task = read_task(config, name)
-    say(_life(task))
+    say(_lifetime_text(task))
     held = _counts(counts, task)
     # the candidates are the texts of the file; 0 devices: one that nobody holds
     texts = [str(text) for text in held] if isinstance(task.domain, Texts) else None
@@ -125,7 +125,7 @@ def _sign(asking: Asking, name: str, key: str, output: str, published: str | Non
         signed = sign(session, task, _key(key))
         budget = repr(session.budget).splitlines()[-1]
     write_file(output, signed.to_bytes())
-    say(_life(task))
+    say(_lifetime_text(task))
     say(f"hash {task.hash.hex()}")
     say(f"wrote {output}")
     if published:
@@ -188,11 +188,11 @@ def _estimate(
     _tell(findings(sums, texts), top, save_plot)
 
 
-def _tell(found: Mean | Spread | Counts, top: int, save_plot: str | None) -> None:
+def _tell(estimates: Mean | Spread | Counts, top: int, save_plot: str | None) -> None:
     """Prints estimates, and draws them if a plot is wanted."""
-    for line in found.lines(top):
+    for line in estimates.lines(top):
         say(line)
-    _draw(save_plot, found.picture(top) if save_plot else None)
+    _draw(save_plot, estimates.picture(top) if save_plot else None)
 
 
 def _draw(path: str | None, picture: Figure | None) -> None:
@@ -237,11 +237,11 @@ def _stored(task: ReportTask, folder: str, periods: Iterable[int]) -> Iterator[p
 
 def _counts(path: str, task: ReportTask) -> dict[object, int]:
     """Parses made-up counts by value; a value of a task with attributes is a tuple."""
-    found: dict[object, int] = {}
+    counts_by_value: dict[object, int] = {}
     for line in _lines(path):
         value, _, count = line.rpartition(",")
         try:
-            found[_held(value, task.domain)] = int(count)
+            counts_by_value[_parse_value(value, task.domain)] = int(count)
         except (ValueError, ZeroDivisionError):
             allowed = "heart,60000"
             if isinstance(task.domain, Record):
@@ -249,10 +249,10 @@ def _counts(path: str, task: ReportTask) -> dict[object, int]:
             raise WrongUse(
                 f"A line of {shown(path)} is no value and count.", allowed=allowed
             ) from None
-    return found
+    return counts_by_value
 
 
-def _held(written: str, domain: Domain) -> object:
+def _parse_value(written: str, domain: Domain) -> object:
     """Parses a value of a domain from a file."""
     if isinstance(domain, Lattice):
         return Fraction(written)
@@ -260,16 +260,16 @@ def _held(written: str, domain: Domain) -> object:
         return written
     (parts,) = csv.reader([written])
     pairs = zip(parts, domain.domains, strict=True)
-    return tuple(_held(part, each) for part, each in pairs)
+    return tuple(_parse_value(part, each) for part, each in pairs)
 
 
-def _life(task: ReportTask) -> str:
+def _lifetime_text(task: ReportTask) -> str:
     """A sentence on what a device reveals over its life, by its first report and by all."""
     first, life = float(task.first_epsilon), float(task.life_epsilon)
     return f"first report epsilon {first:.4g}, for ever {life:.4g}"
 
 
-def _central(task: ReportTask) -> str:
+def _shuffled_text(task: ReportTask) -> str:
     """A sentence on what a device reveals to observers of shuffled batches."""
     found = central(task, _DELTA)
     one, life = float_up(found.epsilon), float_up(found.life_epsilon)

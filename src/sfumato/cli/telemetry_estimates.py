@@ -120,19 +120,19 @@ def findings(
     return Counts(title, {"": sums.texts(texts)})
 
 
-def _table(found: Estimates | TextEstimates, top: int) -> str:
+def _table(estimates: Estimates | TextEstimates, top: int) -> str:
     """A table of the largest estimates with their intervals."""
-    listed = found.to_arrow().to_pylist()
+    listed = estimates.to_arrow().to_pylist()
     ordered = sorted(listed, key=lambda row: -row["estimate"])
     rows = []
     for row in ordered[:top]:
         estimate, low, high = (number(round(row[name])) for name in ("estimate", "low", "high"))
-        held = "" if row["p_value"] <= found.found_level else _MAY_BE_ABSENT
+        held = "" if row["p_value"] <= estimates.found_level else _MAY_BE_ABSENT
         p_value = f"{row['p_value']:.2g}"
         rows.append([str(row["value"]), estimate, f"[{low}, {high}]", p_value, held])
     return text_table(_HEADER, rows, top)
 
 
-def _interval(found: NumberEstimate) -> str:
+def _interval(estimate: NumberEstimate) -> str:
     """A number with its interval."""
-    return f"{found.estimate:,.6g}, 95% interval [{found.low:,.6g}, {found.high:,.6g}]"
+    return f"{estimate.estimate:,.6g}, 95% interval [{estimate.low:,.6g}, {estimate.high:,.6g}]"

@@ -96,8 +96,8 @@ def _attributes(oracle: AttributesOracle, domain: Record, devices: int) -> Plann
 def _texts(task: ReportTask, devices: int) -> Planned:
     """The errors of all oracles for strings, at a string that no device has."""
     rows, lines = [], []
-    for name, oracle in _of_texts(task):
-        half = _HALF * (_missed(oracle) * devices) ** 0.5
+    for name, oracle in _text_oracles(task):
+        half = _HALF * (_absent_variance(oracle) * devices) ** 0.5
         mark = " *" if oracle == task.oracle else ""
         rows.append([name + mark, f"{oracle.size}", f"+- {number(half)}"])
         lines.append(ErrorLine(name, half / devices))
@@ -105,27 +105,27 @@ def _texts(task: ReportTask, devices: int) -> Planned:
     return Planned(f"{text}\n{_COLLISIONS}", "95% error in share of the devices", lines)
 
 
-def _of_texts(task: ReportTask) -> list[tuple[str, AnyOracle]]:
+def _text_oracles(task: ReportTask) -> list[tuple[str, AnyOracle]]:
     """The oracles for strings at the cost of the task, and the task's own, with their names."""
     epsilon = task.first_epsilon
     if isinstance(task.oracle, RapporOracle):
         return [("rappor", task.oracle)]
-    made: list[tuple[str, AnyOracle]]
+    named_oracles: list[tuple[str, AnyOracle]]
     if isinstance(task.domain, Words):
         symbols, length = task.domain.symbols, task.domain.length
-        made = [
+        named_oracles = [
             ("prefixes", oracles.prefixes(symbols, length, epsilon)),
             ("fragments", oracles.fragments(symbols, length, epsilon)),
         ]
     else:
-        made = [
+        named_oracles = [
             ("sketch", oracles.sketch(epsilon)),
             ("count_mean", oracles.count_mean(epsilon)),
             ("hadamard_count_mean", oracles.hadamard_count_mean(epsilon)),
         ]
     # one with other options, or of an epsilon that was rounded, is shown as it is
     own = _name_of(task.oracle)
-    return [(name, task.oracle if name == own else each) for name, each in made]
+    return [(name, task.oracle if name == own else each) for name, each in named_oracles]
 
 
 def _name_of(oracle: AnyOracle) -> str:
@@ -135,7 +135,7 @@ def _name_of(oracle: AnyOracle) -> str:
     return {"unary": "count_mean", "bit": "hadamard_count_mean"}.get(oracle.part.kind, "sketch")
 
 
-def _missed(oracle: AnyOracle) -> float:
+def _absent_variance(oracle: AnyOracle) -> float:
     """The variance, for one device, of the estimate of a string that no device has."""
     match oracle:
         case PrefixesOracle():

@@ -27,22 +27,22 @@ def trade_off_chart(attackers: Sequence[Named]) -> Figure:
     curves = [_curve(attacker) for _, attacker in attackers]
     outline = [f"{_LEFT},{_TOP + _SIDE}", *(f"{x:.1f},{y:.1f}" for x, y in curves[-1])]
     shaded = f'<polygon points="{" ".join(outline)}" fill="currentColor" fill-opacity=".05"/>'
-    parts = [_text(_LEFT, 24, title, "t"), shaded, _frame()]
+    elements = [_text(_LEFT, 24, title, "t"), shaded, _frame()]
     for place, (curve, (name, attacker)) in enumerate(zip(curves, attackers, strict=True)):
         colour = PALETTE[place % len(PALETTE)]
         line = "L".join(f"{x:.1f} {y:.1f}" for x, y in curve)
-        parts.append(f'<path d="M{line}" fill="none" stroke-width="2.2" stroke="{colour}"/>')
+        elements.append(f'<path d="M{line}" fill="none" stroke-width="2.2" stroke="{colour}"/>')
         top = _TOP + 30 + 46 * place
-        parts.append(
+        elements.append(
             f'<rect x="{_LEFT + _SIDE + 24}" y="{top - 10}" width="10" height="10" rx="2" '
             f'fill="{colour}"/>'
         )
-        parts.append(_text(_LEFT + _SIDE + 40, top, name, "t"))
+        elements.append(_text(_LEFT + _SIDE + 40, top, name, "t"))
         best = math.ceil(1000 * attacker.accuracy("0.5")) / 10
-        parts.append(
+        elements.append(
             _text(_LEFT + _SIDE + 40, top + 17, f"right at most {best:.1f}%, even odds", "a")
         )
-    return Figure(svg_document(_HEIGHT, title, "".join(parts)))
+    return Figure(svg_document(_HEIGHT, title, "".join(elements)))
 
 
 def _curve(attacker: Attacker) -> list[tuple[float, float]]:

@@ -84,7 +84,7 @@ class Folder:
         """
         with self._busy:
             try:
-                kept = self._file(task, period).append(rows)
+                new_reports = self._file(task, period).append(rows)
             except BaseException as error:
                 # what is not stored is no duplicate when it comes again
                 self._leave(task, period)
@@ -93,7 +93,7 @@ class Folder:
                 raise StoreFailed(f"The store of reports failed ({error.strerror}).") from None
             if not self._holds and self._file(task, period).count >= PART:
                 self._roll(task, period)
-            return kept
+            return new_reports
 
     def finish(self, task: ReportTask, period: int) -> None:
         """Makes a part of the growing file of a period that has ended, and forgets its ids."""
@@ -169,9 +169,9 @@ class _Growing:
         self._time = task.start + period * task.period
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         _flush(folder.parent)
-        number = _settled(folder)
+        number = _clean_up(folder)
         # sealed reports show no id
-        self._seen = None if task.aggregator else _known(folder, self._size)
+        self._seen = None if task.aggregator else _stored_ids(folder, self._size)
         self._open(number)
 
     def _open(self, number: int) -> None:
@@ -286,7 +286,7 @@ def rows_of_part(path: Path) -> pa.Array:
     return parquet.read_table(path)[COLUMN].combine_chunks()
 
 
-def _known(folder: Path, size: int) -> Seen:
+def _stored_ids(folder: Path, size: int) -> Seen:
     """The ids of the reports in the folder of a period."""
     seen = Seen()
     for part in _read(folder, size):
@@ -300,7 +300,7 @@ def _number(path: Path) -> int:
     return int(path.stem.rpartition("-")[2])
 
 
-def _settled(folder: Path) -> int:
+def _clean_up(folder: Path) -> int:
     """Cleans up what a crash left behind; returns the number of the growing file."""
     for path in folder.glob("*.unfinished"):
         path.unlink()

@@ -67,12 +67,12 @@ class Intake:
         rows = rows[self._layout.are_ours(rows)]
         rows = rows[self._task.oracle.valid(rows[:, HEADER:])]
         periods = periods_of(rows)
-        kept = 0
+        new_reports = 0
         for period in filter(self._is_open, np.unique(periods).tolist()):
             self._begun.add(period)
-            kept += self._store.append(self._task, period, rows[periods == period])
+            new_reports += self._store.append(self._task, period, rows[periods == period])
         self._finish()
-        return kept
+        return new_reports
 
     def _is_open(self, period: int) -> bool:
         """Whether reports of a period are accepted now."""

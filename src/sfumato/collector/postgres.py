@@ -82,7 +82,7 @@ class PostgresStore:
             _require_logged(self._connection)
         except psycopg.Error as error:
             self.close()
-            raise _away(error) from None
+            raise _unavailable(error) from None
         except WrongUse:
             self.close()
             raise
@@ -143,14 +143,14 @@ def read(address: str, task: ReportTask, period: int) -> Iterator[pa.Array]:
     """
     size = sent_size(task)
     try:
-        with psycopg.connect(**_patient(address)) as connection:
+        with psycopg.connect(**_connection_options(address)) as connection:
             connection.read_only = True
             with connection.cursor("reports", binary=True) as cursor:
                 cursor.execute(_READ, (name_of(task), period, size))
                 while rows := cursor.fetchmany(_BLOCK):
                     yield pa.array([report for (report,) in rows], pa.binary(size))
     except psycopg.Error as error:
-        raise _away(error) from None
+        raise _unavailable(error) from None
 
 
 def _name(report: bytes) -> bytes:
@@ -158,14 +158,14 @@ def _name(report: bytes) -> bytes:
     return report[13:29]
 
 
-def _patient(address: str) -> dict[str, Any]:
+def _connection_options(address: str) -> dict[str, Any]:
     """The connection parameters of an address, with default timeouts."""
     return _PATIENCE | conninfo_to_dict(address)
 
 
 def _connected(address: str) -> psycopg.Connection[Any]:
     """A connection to a server that is durable and records no times."""
-    connection = psycopg.connect(**_patient(address), autocommit=True)
+    connection = psycopg.connect(**_connection_options(address), autocommit=True)
     # a pooler gives each transaction another session
     connection.prepare_threshold = None
     try:
@@ -207,7 +207,7 @@ def _require_logged(connection: psycopg.Connection[Any]) -> None:
         )
 
 
-def _away(error: psycopg.Error) -> WrongUse:
+def _unavailable(error: psycopg.Error) -> WrongUse:
     """The error for a server that cannot be used, without its message and address."""
     what = f"{type(error).__name__} {error.sqlstate or ''}".strip()
     return WrongUse(

@@ -91,13 +91,13 @@ def read_totals(path: Path) -> dict[str, dict[str, int]]:
     Raises:
         InvalidConfig: it cannot be read, or a total is no number.
     """
-    found: dict[str, dict[str, int]] = {}
+    totals: dict[str, dict[str, int]] = {}
     try:
         for line in csv.DictReader(StringIO(side_text(path), newline="")):
-            found.setdefault(line["level"], {})[line["area"]] = int(line["total"])
+            totals.setdefault(line["level"], {})[line["area"]] = int(line["total"])
     except (OSError, KeyError, TypeError, ValueError):
         raise InvalidConfig(
             f"The public totals {shown(path)} cannot be read.",
             allowed="a CSV file with the columns level, area and total",
         ) from None
-    return found
+    return totals

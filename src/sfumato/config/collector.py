@@ -74,9 +74,9 @@ def read_door(path: str, section: str) -> Door:
     return Door(_place(path, section, found), tasks, found["host"], found["port"], found)
 
 
-def _place(path: str, section: str, found: dict[str, Any]) -> str | Path:
+def _place(path: str, section: str, values: dict[str, Any]) -> str | Path:
     """The store of reports: a folder beside the file, or a server; a shuffler needs a folder."""
-    folder, server = found["folder"], found["postgres"]
+    folder, server = values["folder"], values["postgres"]
     if folder is not None and server is None:
         return Path(path).parent / str(folder)
     if folder is None and section == "collector" and is_postgres(server):

@@ -35,7 +35,7 @@ def read_limits(path: str, dataset: str) -> dict[Scope, Budget | None]:
     limits: dict[Scope, Budget | None] = {}
     for count, form in enumerate(_forms(path), start=1):
         place = f"account {count} of {shown(path)}"
-        stated = _stated(form)
+        stated = _without_empty(form)
         account = read(stated, place, ACCOUNT)
         if account["epsilon"] is None and "delta" in stated:
             raise InvalidConfig(
@@ -66,7 +66,7 @@ def _forms(path: str) -> Sequence[Any]:
     raise InvalidConfig(f"{shown(path)} is no file of limits.", allowed=_ALLOWED)
 
 
-def _stated(form: Any) -> Any:
+def _without_empty(form: Any) -> Any:
     """Returns an account without its empty strings, which are the empty cells of CSV."""
     if not isinstance(form, Mapping):
         return form

@@ -97,7 +97,7 @@ def read_model(path: str, name: str) -> ModelConfig:
         for key in settings
         if key.name in values
     }
-    return ModelConfig(name, _made(where, kind, given), values)
+    return ModelConfig(name, _make_recipe(where, kind, given), values)
 
 
 def _kind(where: str, form: Mapping[str, Any]) -> type[Recipe[Any]]:
@@ -119,7 +119,7 @@ def _kind(where: str, form: Mapping[str, Any]) -> type[Recipe[Any]]:
     return RECIPES[named]
 
 
-def _made(
+def _make_recipe(
     where: str,
     kind: type[Recipe[Any]],
     given: Mapping[str, Any],
@@ -165,14 +165,14 @@ def _order(where: str, value: object) -> Order:
         case "full":
             return FullBatch()
         case {"poisson": rate, **more} if not more:
-            return _sampled(where, Poisson, rate)
+            return _sampling_order(where, Poisson, rate)
         case {"fixed": int(size), "population": int(population), **more} if not more:
-            return _sampled(where, Fixed, size, population)
+            return _sampling_order(where, Fixed, size, population)
         case _:
             raise InvalidConfig(f"{where}: order.", allowed=_ORDERS)
 
 
-def _sampled(where: str, kind: type[Poisson] | type[Fixed], *sizes: Any) -> Order:
+def _sampling_order(where: str, kind: type[Poisson] | type[Fixed], *sizes: Any) -> Order:
     """A sampling order; its class checks its numbers."""
     try:
         return kind(*sizes)

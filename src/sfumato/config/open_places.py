@@ -28,14 +28,14 @@ def require_filled(form: Mapping[str, object]) -> None:
       budget: epsilon
     What to do: Fill what the comment beside each says. Remove the "# " of a guess to confirm it.
     """
-    found: dict[str, list[str]] = {}
+    open_keys: dict[str, list[str]] = {}
     for path in _open_places(form, ()):
-        found.setdefault(".".join(path[:-1]), []).append(path[-1])
-    if not found:
+        open_keys.setdefault(".".join(path[:-1]), []).append(path[-1])
+    if not open_keys:
         return
-    count = sum(map(len, found.values()))
+    count = sum(map(len, open_keys.values()))
     what = "1 place is" if count == 1 else f"{count} places are"
-    shown = [f"\n  {place}: {', '.join(names)}" for place, names in found.items()]
+    shown = [f"\n  {place}: {', '.join(names)}" for place, names in open_keys.items()]
     raise InvalidConfig(
         f"{what} still open:{''.join(shown)}",
         remedy='Fill what the comment beside each says. Remove the "# " of a guess to confirm it.',
@@ -50,13 +50,13 @@ def _open_places(form: Mapping[str, object], above: tuple[str, ...]) -> Iterator
     for key, value in form.items():
         path = (*above, key)
         if isinstance(value, Mapping):
-            yield from _unstated(value, path)
+            yield from _missing_keys(value, path)
             yield from _open_places(value, path)
         elif value == OPEN and not _is_of_the_data(path):
             yield path
 
 
-def _unstated(form: Mapping[str, object], path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+def _missing_keys(form: Mapping[str, object], path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """Yields the required keys that the declaration of a column or a unit lacks."""
     match path:
         case ("tables", _, "columns", _) if "type" not in form:

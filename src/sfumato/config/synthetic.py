@@ -76,14 +76,14 @@ def read_synthetic(
         raise InvalidConfig(
             f"synthetic.{name}: its table must be named.", allowed="table, or tables"
         )
-    given = stated({key.name: form[key.name] for key in _OPTIONS})
-    if "bins" in given:
-        given["bins"] = _bins(name, given["bins"])
+    options = stated({key.name: form[key.name] for key in _OPTIONS})
+    if "bins" in options:
+        options["bins"] = _bins(name, options["bins"])
     arguments = {
         **cost_of(form, cost),
         "constraints": [*_constraints(name, form), *_publics(path, name, form)],
         "workload": form["workload"],
-        "options": Options(**given),
+        "options": Options(**options),
     }
     return SyntheticConfig(tables, arguments)
 
@@ -119,39 +119,39 @@ def _declared(path: str) -> dict[str, Mapping[str, Any]]:
 def _constraints(name: str, form: Mapping[str, Any]) -> list[Constraint]:
     """The constraints of a fit: tests, pairs of tests, and dependences with their values."""
     try:
-        found = [require(test) for test in form["require"]]
-        found += [implies(test, consequence) for test, consequence in form["implies"]]
+        constraints = [require(test) for test in form["require"]]
+        constraints += [implies(test, consequence) for test, consequence in form["implies"]]
         for each in form["determines"]:
-            found.append(determines(each["column"], each["other"], each["values"]))
+            constraints.append(determines(each["column"], each["other"], each["values"]))
     except (TypeError, ValueError, KeyError, AttributeError):
         raise InvalidConfig(
             f"The constraints of synthetic.{name}.",
             allowed='require = ["a <= b"], implies = [["age < 15", "income IS NULL"]], '
             'determines = [{column = "a", other = "b", values = {x = 1}}]',
         ) from None
-    return found
+    return constraints
 
 
 def _publics(path: str, name: str, form: Mapping[str, Any]) -> Iterator[Public]:
     """Yields the public marginals of a fit; their files are relative to the folder of ``path``."""
     listed = form["public"]
-    for each in listed if isinstance(listed, list) else [listed]:
-        if isinstance(each, str):
-            yield public_counts(str(Path(path).parent / each))
+    for entry in listed if isinstance(listed, list) else [listed]:
+        if isinstance(entry, str):
+            yield public_counts(str(Path(path).parent / entry))
             continue
         wrong = InvalidConfig(
             f"The public marginals of synthetic.{name}.",
             allowed='public = [{columns = "sex", counts = {F = 52, M = 48}}, "census.csv"]',
         )
-        if not isinstance(each, Mapping) or set(each) != {"columns", "counts"}:
+        if not isinstance(entry, Mapping) or set(entry) != {"columns", "counts"}:
             raise wrong
         try:
-            yield public(each["columns"], _listed(each["counts"]))
+            yield public(entry["columns"], _counts_by_value(entry["counts"]))
         except (TypeError, AttributeError):
             raise wrong from None
 
 
-def _listed(counts: object) -> Any:
+def _counts_by_value(counts: object) -> Any:
     """Counts by value, from a TOML table, or from rows of one or two values and a count."""
     if not isinstance(counts, list):
         return counts
@@ -170,16 +170,16 @@ def _or_missing(value: Any) -> Any:
 
 def _by_value(rows: Sequence[Sequence[Any]]) -> dict[Any, Any]:
     """A mapping from the other entries of each row to its last entry."""
-    found: dict[Any, Any] = {}
+    counts: dict[Any, Any] = {}
     for row in rows:
         if not 2 <= len(row) <= 3:
             raise WrongUse(f"The counts {shown(row)}.", allowed="one or two values and a count")
         *values, count = row
         key = values[0] if len(values) == 1 else tuple(values)
-        if key in found:
+        if key in counts:
             raise WrongUse(f"The public value {shown(key)} twice.", allowed="each value once")
-        found[key] = count
-    return found
+        counts[key] = count
+    return counts
 
 
 def public_counts(path: str) -> Public:

@@ -96,14 +96,14 @@ def _refusal(planned: CensusPlan) -> str:
     raise Failed("Totals that must be refused were accepted.")
 
 
-def _sums(found: Census) -> str:
+def _sums(census: Census) -> str:
     """The published total of each level."""
     lines = []
-    design = found.plan.design
-    for level, counts in enumerate(found.counts):
+    design = census.plan.design
+    for level, counts in enumerate(census.counts):
         total = int(by_axes(counts, design.detail(level), ()).sum())
         size = design.tree.sizes[level]
-        lines.append(f"{size:,} x {found.plan.spine.levels[level]}: {total:,} persons in all")
+        lines.append(f"{size:,} x {census.plan.spine.levels[level]}: {total:,} persons in all")
     return "\n".join(lines)
 
 
@@ -127,26 +127,26 @@ _EXPLAINED = (
 )
 
 
-def errors(found: Census, country: MadeUp) -> str:
+def errors(census: Census, country: MadeUp) -> str:
     """The mean absolute error of each table, beside that of separate questions at the same cost."""
-    plan = found.plan
+    plan = census.plan
     alone = _alone_error(plan)
     body = []
     for level, axes in plan.design.tables:
-        published = _mean_error(found, country, level, axes)
+        published = _mean_error(census, country, level, axes)
         row = [plan.spine.levels[level], plan.title(axes), number(alone), number(published)]
         body.append([*row, f"{published / alone:.2f}"])
     return text_table(["level", "table", "alone", "census", "ratio"], body)
 
 
-def _mean_error(found: Census, country: MadeUp, level: int, axes: tuple[int, ...]) -> float:
+def _mean_error(census: Census, country: MadeUp, level: int, axes: tuple[int, ...]) -> float:
     """The mean absolute error of a published table."""
-    design = found.plan.design
+    design = census.plan.design
     places = design.tree.ancestors(level)
     starts = np.flatnonzero(np.diff(places, prepend=-1))
     truth = np.add.reduceat(country.counts, starts, axis=0)
     every = tuple(range(len(design.sizes)))
-    published = by_axes(found.counts[level], design.detail(level), axes)
+    published = by_axes(census.counts[level], design.detail(level), axes)
     return float(np.abs(published - by_axes(truth, every, axes)).mean())
 
 

@@ -40,7 +40,7 @@ def command(report: str) -> None:
     """Choose an epsilon on public rows, train on private ones, kill the training, resume it."""
     require_spared(report)
     console = Console(highlight=False)
-    boundary = _boundary(console)
+    boundary = _measure_frontier(console)
     told = [(_title(boundary), repr(boundary))]
     say(console, *told[0])
     with tempfile.TemporaryDirectory(prefix="sfumato-learning-") as folder:
@@ -51,7 +51,7 @@ def command(report: str) -> None:
     console.print(f"\n[bold]Written:[/bold] {report}")
 
 
-def _boundary(console: Console) -> Frontier:
+def _measure_frontier(console: Console) -> Frontier:
     """Measures accuracy against epsilon on the public rows."""
     console.print(f"{_FOLDS * (len(_EPSILONS) + 1)} fits on public rows ...")
     return frontier(
@@ -77,7 +77,7 @@ def _sections(folder: Path) -> Iterator[Told]:
     with opened(ledger) as session:
         planned = preview(session, RECIPE, STATEMENT, label="income", **COST)
         yield "32,561 private rows: what a training costs, before it is paid", repr(planned)
-    yield "The process is killed while it trains", _killed(ledger)
+    yield "The process is killed while it trains", _train_and_kill(ledger)
     with opened(ledger) as session:
         left = preview(session, RECIPE, STATEMENT, label="income", **COST).paid
         places: list[str] = []
@@ -88,20 +88,20 @@ def _sections(folder: Path) -> Iterator[Told]:
         chain = f"verified: {checked.entries} entries, {checked.charges} charge"
     yield (
         "How often it is right on 16,281 other rows, which are public",
-        f"{_right(model)}\n{chain}",
+        f"{_accuracy(model)}\n{chain}",
     )
     yield "Pictures of digits, read by a small network of PyTorch", _pictures(folder)
 
 
-def _killed(ledger: Path) -> str:
+def _train_and_kill(ledger: Path) -> str:
     """Trains in a child process, which kills itself; returns its output."""
-    code = _started("killed_fit", str(ledger), str(_DIES_AFTER)).returncode
+    code = _run_module("killed_fit", str(ledger), str(_DIES_AFTER)).returncode
     if code != -signal.SIGKILL:
         raise Failed(f"The training ended with {code}, and not by SIGKILL.")
     return f"SIGKILL right after checkpoint {_DIES_AFTER}: no time to tidy up, no refund"
 
 
-def _right(model: Model) -> str:
+def _accuracy(model: Model) -> str:
     """The share of public rows that the model predicts right."""
     rows = adult("test")
     truth = np.array(rows["income"].to_pylist())
@@ -114,13 +114,13 @@ def _pictures(folder: Path) -> str:
     """Runs the demo of the network, if PyTorch is installed; returns its output."""
     if find_spec("torch") is None:
         return "left out: PyTorch is not installed (make torch)"
-    ran = _started("demo_pictures", str(folder))
+    ran = _run_module("demo_pictures", str(folder))
     if ran.returncode:
         raise Failed(f"The training of the network ended with {ran.returncode}.")
     return ran.stdout.strip()
 
 
-def _started(module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def _run_module(module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Runs a Python module in a child process until it ends."""
     command = [sys.executable, "-m", f"sfumato.examples.{module}", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603

@@ -69,7 +69,7 @@ def _units(session: Session) -> str:
     """The standard error of running totals, by how often a card counts."""
     body = []
     for participations in (1, 8, _HORIZON):
-        found = plan_stream(
+        plan = plan_stream(
             session.dataset,
             "trips",
             time="day",
@@ -78,8 +78,8 @@ def _units(session: Session) -> str:
             rho=_RHO,
             participations=participations,
         )
-        error = number(math.sqrt(found.best.mean))
-        body.append([f"{participations} days", found.best.name, f"+- {error}"])
+        error = number(math.sqrt(plan.best.mean))
+        body.append([f"{participations} days", plan.best.name, f"+- {error}"])
     return text_table(["a card counts on", "encoder", "standard error"], body)
 
 

@@ -66,11 +66,11 @@ def command(report: str, output: str) -> None:
     with tempfile.TemporaryDirectory(prefix="sfumato-synthetic-") as folder:
         ledger = Path(folder) / "ledger.db"
         with connect({"people": people()}, dataset="acs", budget=BUDGET, ledger=ledger) as session:
-            model = _fitted(console, session)
+            model = _fit_model(console, session)
         say(console, "Rows", _first(model.sample(5)["people"]))
         say(console, f"{QUESTION}, with intervals", _first(model.query(QUESTION)))
         say(console, "Report", repr(model.report()))
-        clinics = _clinics(console, Path(folder))
+        clinics = _fit_hospitals(console, Path(folder))
     beside = Path(report).with_stem(f"{Path(report).stem}-hospitals")
     _write(console, model, Path(report), Path(output))
     _write(console, clinics, beside, Path(output) / "hospitals")
@@ -93,7 +93,7 @@ def _write(
     console.print(f"written: {report}", soft_wrap=True)
 
 
-def _clinics(console: Console, folder: Path) -> Model:
+def _fit_hospitals(console: Console, folder: Path) -> Model:
     """Fits a model of three hospital tables that are linked by keys."""
     tables, ledger = hospitals(write_hospitals(folder)), folder / "hospitals.db"
     with connect(tables, dataset="hospitals", budget=CLINICS, ledger=ledger) as session:
@@ -126,7 +126,7 @@ def people() -> Table:
     return replace(declared, columns=columns)
 
 
-def _fitted(console: Console, session: Session) -> Model:
+def _fit_model(console: Console, session: Session) -> Model:
     """Prints the preview of a model, then fits it."""
     options = Options(bins=BINS)
     planned = preview(

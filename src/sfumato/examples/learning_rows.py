@@ -68,13 +68,13 @@ def persons() -> Table:
 def digits() -> tuple[Table, pa.Table]:
     """Pictures of digits: a private table for training, and every fourth one for the test."""
     with gzip.open(PEOPLE / "digits.csv.gz", "rt", encoding="ascii") as file:
-        found = np.loadtxt(file, delimiter=",")
-    held = np.arange(len(found)) % 4 == 0
+        values = np.loadtxt(file, delimiter=",")
+    is_test = np.arange(len(values)) % 4 == 0
     columns: dict[str, ColumnType] = {
         "picture": Array((_SIDE, _SIDE), 0, _INK),
         "digit": Category(*map(str, range(10))),
     }
-    return Table(_pictures(found[~held]), columns=columns), _pictures(found[held])
+    return Table(_pictures(values[~is_test]), columns=columns), _pictures(values[is_test])
 
 
 def _pictures(rows: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> pa.Table:

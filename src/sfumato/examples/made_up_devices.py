@@ -93,12 +93,12 @@ def questions(now: int, aggregator: PublicKey) -> tuple[Question, ...]:
 
 def _words() -> Counts:
     """Three frequent new words, and a thousand rare ones that are not candidates."""
-    found: dict[object, int] = {}
+    counts: dict[object, int] = {}
     for word, count in NEW_WORDS.items():
-        found[word] = count
+        counts[word] = count
     for place in range(1000):
-        found[f"rare word {place}"] = 167
-    return found
+        counts[f"rare word {place}"] = 167
+    return counts
 
 
 def _emoji() -> Counts:
@@ -139,13 +139,13 @@ def drawn(counts: Counts, total: int) -> Counts:
     >>> drawn({"a": 5, "b": 3}, 4)
     {'a': 2, 'b': 2}
     """
-    whole = sum(counts.values())
-    found: dict[object, int] = {}
+    devices = sum(counts.values())
+    drawn_counts: dict[object, int] = {}
     before = 0
     for value, count in counts.items():
         start, before = before, before + count
-        found[value] = before * total // whole - start * total // whole
-    return found
+        drawn_counts[value] = before * total // devices - start * total // devices
+    return drawn_counts
 
 
 def left(counts: Counts, *taken: Counts) -> Counts:

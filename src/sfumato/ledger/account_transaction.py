@@ -183,8 +183,7 @@ class LockedAccounts:
         return entry.seq
 
     def put(self, row: AccountRow) -> None:
-        """Replaces the row of an account of the dataset; the next ``record`` writes it to the
-        journal.
+        """Replaces the row of an account of the dataset; the next ``record`` journals the change.
 
         The name of a new account is checked (``names``).
         """

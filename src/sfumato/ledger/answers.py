@@ -117,8 +117,7 @@ class Answers(Owner):
         return self._given(find)
 
     def to_share(self, request: Request) -> bytes | None:
-        """Returns the answer of another account that ``recall`` would give to this one for its
-        cost.
+        """Returns the answer of another account that ``recall`` would give to this one for a cost.
 
         The caller may measure it, but must not show it before it is paid for.
         """

@@ -26,8 +26,7 @@ _OPEN: "weakref.WeakSet[_Interruptible]" = weakref.WeakSet()
 
 
 def interrupt_at_exit(ledger: _Interruptible) -> None:
-    """Registers ``ledger.interrupt`` to run at the end of the process, if the ledger still exists
-    then.
+    """Registers ``ledger.interrupt`` to run at the end of the process, if the ledger still exists.
 
     Call it after the ledger's store was opened: exit functions run in reverse order, so the ledger
     is interrupted before its store is closed.

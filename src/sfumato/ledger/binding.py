@@ -44,11 +44,10 @@ def accounts_digest(digests: Mapping[str, str]) -> str:
 
 
 def moved_to(rows: Iterable[AccountRow], seq: int) -> tuple[list[AccountRow], dict[str, Json]]:
-    """Marks changed account rows with entry ``seq``; returns them and their description for the
-    entry.
+    """Marks changed account rows with entry ``seq``; returns them and their part of the entry.
 
-    The description has, for each account, the number of the entry that changed it before, and the
-    digest of its new row. By it an edit of the row outside the ledger is noticed.
+    That part has, for each account, the number of the entry that changed it before, and the digest
+    of its new row. By it an edit of the row outside the ledger is noticed.
     """
     after = [row._replace(moved=seq) for row in rows]
     said: dict[str, Json] = {

@@ -23,8 +23,7 @@ SECONDS = 60.0
 
 
 class HeadWatch:
-    """Publishes the signed heads of one ledger to its sinks, and compares them; idle until
-    ``begin``.
+    """Publishes the signed heads of one ledger to its sinks and compares them, from ``begin`` on.
 
     Guarantees:
         a ledger behind a head that is kept elsewhere does not charge

@@ -33,8 +33,7 @@ class _Renewed(Protocol):
 
 
 class Heartbeat:
-    """Renews the lease of one charge until the ``with`` block ends, or the thread that entered it
-    has.
+    """Renews the lease of one charge until the ``with`` block, or the thread that entered it, ends.
 
     If the lease is lost, renewal stops, and the worker is refused at its next step. A store that is
     unreachable for a moment does not end the renewal.
@@ -114,16 +113,12 @@ class Heartbeats:
             self._beating.discard(heartbeat)
 
     def charges(self) -> list[tuple[str, int]]:
-        """Returns the ids of the charges whose leases are renewed, each with the fence of its
-        worker.
-        """
+        """Returns the charges whose leases are renewed, each with the fence of its worker."""
         with self._lock:
             return [(heartbeat.charge, heartbeat.fence) for heartbeat in self._beating]
 
     def look(self) -> bool:
-        """Renews the leases that are due; returns False, and the thread ends, if there are no
-        leases.
-        """
+        """Renews the leases that are due; returns False, which ends the thread, if there are none."""
         with self._lock:
             beating = list(self._beating)
             if not beating:

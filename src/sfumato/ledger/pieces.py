@@ -68,8 +68,7 @@ class Pieces:
         return replace(self, begun=up_to)
 
     def with_appended(self, place: int) -> "Pieces":
-        """Returns the progress with the instalment of a place stored; skipped places below are
-        lost.
+        """Returns the progress with the instalment of a place stored; skipped places are lost.
 
         Raises:
             WrongUse: this worker has not begun the place, or it was appended or skipped before.
@@ -88,8 +87,7 @@ class Pieces:
 
 
 def opened_pieces(body: Mapping[str, Any]) -> str:
-    """Returns the stored progress at the entry that marked a charge executing, whose ``body`` this
-    is.
+    """Returns the stored progress of a charge that an entry with this ``body`` marked executing.
 
     "" for a charge with a single answer.
     """

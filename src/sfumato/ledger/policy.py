@@ -88,9 +88,7 @@ def earlier_acts(rows: Rows, dataset: str) -> list[Entry]:
 
 
 def past_limits(acts: Iterable[Entry]) -> list[list[str]]:
-    """Returns every limit (epsilon, delta) that entries gave a dataset, oldest first, without
-    repeats.
-    """
+    """Returns every limit (epsilon, delta) that entries gave a dataset, oldest first, once each."""
     limits: list[list[str]] = []
     for act in acts:
         body = json.loads(act.body)

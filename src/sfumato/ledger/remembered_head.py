@@ -135,8 +135,7 @@ class RememberedHead:
                 _OWNER.info("The head %s is not remembered (%s).", self.path, error.strerror)
 
     def accept(self, rows: Rows) -> None:
-        """Forgets all entries but the freeze by which the owner accepted a loss, once it is on
-        disk.
+        """Forgets all entries but the freeze by which the owner accepted a loss, which is on disk.
 
         Any other copy of the ledger lacks this entry, and stays refused. The file is not deleted,
         since other processes may have it open for writing.

@@ -117,8 +117,7 @@ class Replay:
                 self.open[charge.row.id] = charge
 
     def ended(self) -> Iterator[tuple[tuple[str, int], bytes, bytes]]:
-        """Yields the digest of each charge and that of its answer, with the chain and number of its
-        entry.
+        """Yields the digests of each charge and its answer, with the chain and number of its entry.
 
         They are in the order of chains and entries.
         """
@@ -244,9 +243,7 @@ class Replay:
             )
 
     def share(self, entry: Entry, body: dict[str, Any]) -> None:
-        """Opens a charge for a stored answer of another account, paid by the accounts that have not
-        paid.
-        """
+        """Opens a charge for another account's answer, paid by the accounts that have not paid."""
         charge = self._opened(entry, body)
         source, paid, answer = self._sources.get(body["source"]) or self.find_source(body["source"])
         if (paid, answer) != (charge.row.cost, body["answer"]):

@@ -170,8 +170,7 @@ def _shares_with(rows: Rows, ready: Ready) -> str | None:
 
 
 def sharers(account: str, source: str) -> tuple[str, ...]:
-    """Returns the accounts of the path ``account`` that are not on the path ``source``, which has
-    paid.
+    """Returns the accounts of a path that have not paid for what the path ``source`` paid for.
 
     >>> sharers("d/research/ann", "d/research/bob")
     ('d/research/ann',)

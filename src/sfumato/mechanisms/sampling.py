@@ -114,8 +114,8 @@ class SamplingMechanism(Generic[Statistic, Released]):
         _checked(self.design)
 
     def event(self, distance: Distance) -> Sampled:
-        """Returns the event of a release; one unit changes the inner statistic by at most
-        ``distance``.
+        """Returns the event of a release; ``distance`` bounds one unit's change of the inner
+        statistic.
         """
         if distance.relation is not self.design.relation:
             raise InvalidDeclaration(

@@ -36,9 +36,7 @@ class OpenCube:
     questions: tuple[Bounded, ...] = ()
 
     def admits(self, cube: BoundedCube) -> bool:
-        """Whether a cube equals ``cube`` in all but the axes, so that the proved bounds hold for
-        it.
-        """
+        """Whether a cube equals ``cube`` in all but the axes, so that the proved bounds hold."""
         # a subclass could override equality
         if type(cube) is not BoundedCube:
             return False

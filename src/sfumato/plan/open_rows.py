@@ -34,9 +34,7 @@ class OpenRows:
     questions: tuple[Bounded, ...] = ()
 
     def admits(self, rows: BoundedRows) -> bool:
-        """Whether rows equal ``rows`` in all but the values, so that the proved bounds hold for
-        them.
-        """
+        """Whether rows equal ``rows`` in all but the values, so that the proved bounds hold."""
         # a subclass could override equality
         if type(rows) is not BoundedRows or type(rows.rows) is not RowList:
             return False

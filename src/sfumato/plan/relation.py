@@ -327,8 +327,7 @@ def is_single(relation: Relation) -> bool:
 
 
 def row_by_row(relation: Relation) -> Scan | None:
-    """Returns the scan of which each row gives at most one row of the relation, independent of
-    others.
+    """Returns the scan whose rows each give at most one row of the relation, independently.
 
     None if there is none. A row may be joined to an arbitrary row of its unit in another table, and
     filtered by whether its unit has rows in a relation that is read in the same way.

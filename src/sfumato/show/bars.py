@@ -57,17 +57,17 @@ def bar_chart(title: str, axis: str, bars: Sequence[Bar]) -> Figure:
     def x(value: float) -> float:
         return _LEFT + (min(max(value, low), high) - low) * scale
 
-    parts = [f'<text x="{_LEFT}" y="20" class="t">{xml_text(title)}</text>', legend]
-    parts += [_tick(tick, x(tick), (top, bottom)) for tick in marks]
+    elements = [f'<text x="{_LEFT}" y="20" class="t">{xml_text(title)}</text>', legend]
+    elements += [_tick(tick, x(tick), (top, bottom)) for tick in marks]
     for place, line in enumerate(lines):
         y = top + _ROW * place
-        parts.append(_label(line, y))
+        elements.append(_label(line, y))
         if line.bar is not None:
-            parts.append(_bar(line.bar, x, y, line.colour))
+            elements.append(_bar(line.bar, x, y, line.colour))
     # a tspan holds a sentence, which pages translate; other texts are data
     caption = f"<tspan>{xml_text(axis)}; whiskers: 95% interval</tspan>"
-    parts.append(f'<text x="{_LEFT}" y="{bottom + 34}" class="a">{caption}</text>')
-    return Figure(svg_document(bottom + _BOTTOM, title, "".join(parts)))
+    elements.append(f'<text x="{_LEFT}" y="{bottom + 34}" class="a">{caption}</text>')
+    return Figure(svg_document(bottom + _BOTTOM, title, "".join(elements)))
 
 
 def _with_few_series(bars: Sequence[Bar]) -> Sequence[Bar]:
@@ -163,16 +163,16 @@ def _legend(series: Sequence[str]) -> tuple[str, int]:
     """The legend of the series, and the height that it adds; empty for one series."""
     if not 2 <= len(series) <= len(PALETTE):
         return "", 0
-    parts = []
+    elements = []
     left, top = float(_LEFT), 31
-    for place, name in enumerate(series):
+    for series_index, name in enumerate(series):
         shown = name[:24]
         width = 30 + sum(6.6 if sign < "\u2e80" else 12 for sign in shown)
         if left > _LEFT and left + width > WIDTH:
             left, top = float(_LEFT), top + _LEGEND
-        fill = PALETTE[place]
+        fill = PALETTE[series_index]
         box = f'<rect x="{left:.0f}" y="{top}" width="10" height="10" fill="{fill}" rx="2"/>'
         words = f'<text x="{left + 14:.0f}" y="{top + 9}" class="a">{xml_text(shown)}</text>'
-        parts.append(box + words)
+        elements.append(box + words)
         left += width
-    return "".join(parts), top - 31
+    return "".join(elements), top - 31

@@ -45,8 +45,7 @@ class Acknowledged:
             return dict(self._ends)
 
     def missing_from(self, ends: Ends) -> str:
-        """Describes the first chain that lacks its acknowledged entry, or has another one; "" if
-        none.
+        """Describes the first chain that lacks its acknowledged entry or has another; "" if none.
 
         ``ends`` has the present last entry of each chain.
         """

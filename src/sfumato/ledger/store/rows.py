@@ -166,8 +166,8 @@ class SqlRows(ABC):
         """A large body; empty if it is missing."""
 
     def _packed(self, row: AnswerRow | InstalmentRow) -> Packed:
-        """Returns the stored form of a row's body; its own length is its bound if it is not packed
-        yet.
+        """Returns the stored form of a row's body; if it is not packed yet, its length is its
+        bound.
         """
         return row.packed or pack(row.body, len(row.body), self.keep)
 
