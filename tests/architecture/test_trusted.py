@@ -15,7 +15,7 @@ from tests.architecture.tokens import tokens
 
 # The targets are 60,000 and 40,000: CONTRIBUTING says what the difference is made of.
 CAPS = {
-    "proof core": 92_900,
+    "proof core": 95_000,
     "proof options": 81_500,
     "runtime core": 90_650,
     "runtime options": 25_150,
