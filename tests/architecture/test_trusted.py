@@ -15,9 +15,9 @@ from tests.architecture.tokens import tokens
 
 # The targets are 60,000 and 40,000: CONTRIBUTING says what the difference is made of.
 CAPS = {
-    "proof core": 92_900,
-    "proof options": 81_500,
-    "runtime core": 90_650,
+    "proof core": 96_100,
+    "proof options": 80_450,
+    "runtime core": 91_450,
     "runtime options": 25_150,
 }
 

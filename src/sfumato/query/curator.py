@@ -19,16 +19,18 @@ from sfumato.errors import Cancelled, EngineFailed, InvalidDeclaration
 from sfumato.exact.values import copied
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.mechanisms.grid import GridQuantiles
+from sfumato.mechanisms.masks import Masks
 from sfumato.mechanisms.selection import SelectionMechanism
+from sfumato.mechanisms.shares import ShareMechanism
 from sfumato.mechanisms.threshold import ThresholdMechanism
 from sfumato.noise import SYSTEM, Integers
 from sfumato.noise.entropy import below
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import AdditiveNoise, BestOf, Design, Event
-from sfumato.query.cells import Units, WeightedLeaves
+from sfumato.query.cells import WeightedLeaves
 from sfumato.query.cycle import Cycle, Turning
 from sfumato.query.reserved import Reserved
-from sfumato.query.statistic import BoundedStatistic, GroupedScores, Opened
+from sfumato.query.statistic import BoundedStatistic, GroupedScores, Opened, UnitsByKey
 from sfumato.query.stream_state import Past, Row
 from sfumato.query.ticks import Ticks
 
@@ -75,6 +77,7 @@ class Curator:
         only the mechanisms of sfumato release anything
         scores count as monotone only where the statistic says so
         the best of several runs is all that leaves them
+        a share leaves masked and noisy
 
     Raises:
         EngineFailed: any call that fails raises this and nothing else.
@@ -152,6 +155,26 @@ class Curator:
 
         return self._carried_out(step)
 
+    def share(
+        self,
+        statistic: BoundedStatistic[Integers] | BoundedStatistic[list[int]],
+        mechanism: ShareMechanism,
+        masks: Masks,
+        step: int,
+    ) -> bytes:
+        """The integers of a statistic plus a share of noise and the masks of a step."""
+
+        def made() -> bytes:
+            _require(mechanism, ShareMechanism)
+            _require(masks, Masks)
+            own, sharing = self._opened.own(statistic), copied(mechanism)
+            reserved, noise = self._reserved.take(sharing.event(copied(own.distance(Norm.L2))))
+            if noise is None:
+                noise = reserved.noise.sample(reserved.cells)
+            return sharing.release(own.exact(self._opened), noise, masks, step)
+
+        return self._carried_out(made)
+
     def select(
         self,
         scored: BoundedStatistic[Integers] | BoundedStatistic[list[int]],
@@ -195,11 +218,13 @@ class Curator:
 
         return self._carried_out(step)
 
-    def threshold(self, counted: Units, mechanism: ThresholdMechanism) -> dict[Codes, int]:
-        """Returns the groups whose noisy number of units passes the threshold, with that number."""
+    def threshold(self, counted: UnitsByKey, mechanism: ThresholdMechanism) -> dict[Codes, int]:
+        """Returns the keys whose noisy number of units passes the threshold, with that number."""
 
         def step() -> dict[Codes, int]:
             _require(mechanism, ThresholdMechanism)
+            if not isinstance(counted, UnitsByKey):
+                raise InvalidDeclaration("A threshold on what counts no units.")
             own = self._opened.own(counted)
             reserved, _ = self._reserved.take(mechanism.event(copied(own.distance(Norm.LINF))))
             showing = ThresholdMechanism(reserved.additive.noise, reserved.threshold, reserved.keys)

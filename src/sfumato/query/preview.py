@@ -143,7 +143,9 @@ class Preview:
     @property
     def _last(self) -> list[str]:
         """The last lines: the cost, and what is left."""
-        return [*self.left, f"would cost {self.cost}; nothing was charged"]
+        cost = self.cost
+        left = left_now(self.balances, cost.charge)
+        return [*left, f"would cost {cost}; nothing was charged"]
 
 
 def planned_columns(planned: Planned) -> list[dict[str, Json]]:
