@@ -9,8 +9,8 @@ import pytest
 
 from sfumato.errors import WrongUse
 from sfumato.query.outer_answer import OuterAnswer, Result
-from sfumato.sql.trace import Kind as Of
-from sfumato.sql.trace import Known, Leaf
+from sfumato.sql.outer_forms import Kind as Of
+from sfumato.sql.outer_forms import Known, Leaf
 from tests.query.test_outer_errors import answer, code
 
 CELL = Known(Leaf(Of.CELL, (3,)), noisy=True)

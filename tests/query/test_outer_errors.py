@@ -15,7 +15,7 @@ from sfumato.query.answer import Answer
 from sfumato.query.answer_rows import merged
 from sfumato.query.outer_errors import Releases
 from sfumato.query.table import answer_body
-from sfumato.sql.trace import Computed, Constant, Kind, Leaf
+from sfumato.sql.outer_forms import Computed, FixedNumber, Kind, Leaf
 from sfumato.testing.asserts import assert_at_most
 from tests.contracts.released import means, numbers
 
@@ -144,21 +144,21 @@ def test_arithmetic_shares_the_miss():
     half = LAW.half_width(1 - MISS / 2)
     low, high = interval(ratio, [code(0), code(1)], own)
     assert low == Fraction(100 - half, 400 + half) and high == Fraction(100 + half, 400 - half)
-    twice = Computed("*", (CELL, Constant(Fraction(2))))
+    twice = Computed("*", (CELL, FixedNumber(Fraction(2))))
     assert interval(twice, [code(0)], own) == (140, 260)
     scaled = Computed("*", (CELL, Leaf(Kind.PUBLIC, (1,))))
     assert interval(scaled, [code(0), 3], own) == (210, 390)
     assert interval(scaled, [code(0), None], own) is None
-    rounded = Computed("round", (twice, Constant(Fraction(50))))
+    rounded = Computed("round", (twice, FixedNumber(Fraction(50))))
     assert interval(rounded, [code(0)], own) == (150, 250)
 
 
 def test_the_first_that_is_not_null():
     own = answer([100, 400])
-    first = Computed("first", (CELL, Constant(Fraction(0))))
+    first = Computed("first", (CELL, FixedNumber(Fraction(0))))
     assert interval(first, [code(0)], own) == (70, 130)
     assert interval(first, [None], own) == (0, 0)
-    anyone = Computed("any", (CELL, Constant(Fraction(0))))
+    anyone = Computed("any", (CELL, FixedNumber(Fraction(0))))
     assert interval(anyone, [code(0)], own) == (0, 130)
 
 

@@ -8,7 +8,8 @@ import pytest
 from sqlglot import parse_one
 
 from sfumato.sql.outer import text_of_outer
-from sfumato.sql.trace import ROW, Computed, Constant, Inner, Kind, Leaf, cell_of, traced
+from sfumato.sql.outer_forms import Computed, FixedNumber, Kind, Leaf, cell_of
+from sfumato.sql.trace import ROW, Inner, traced
 
 ANSWERS = {
     "answer 0": Inner(("g", "n", "x"), (False, True, True), chosen=False),
@@ -101,7 +102,7 @@ def test_arithmetic_is_kept():
     found = form("SELECT ROUND(100 * n / (SELECT SUM(n) FROM a0), 1) FROM a0")
     assert isinstance(found, Computed) and found.operation == "round"
     quotient, step = found.parts
-    assert step == Constant(Fraction(1, 10)) and quotient.operation == "/"
+    assert step == FixedNumber(Fraction(1, 10)) and quotient.operation == "/"
     assert quotient.parts[1].kind is Kind.SUM
     cases = form("SELECT CASE WHEN g = 'a' THEN n ELSE x END FROM a0")
     assert cases.operation == "any" and len(cases.parts) == 2

@@ -17,7 +17,6 @@ from sfumato.errors import UnknownName, WrongUse, shown
 from sfumato.exact.rational import Number, positive, to_fraction
 from sfumato.ledger.journal import canonical_json
 from sfumato.plan.output import Output
-from sfumato.plan.stored import restore_output
 from sfumato.privacy.event import Json
 from sfumato.query.answer_files import (
     Filled,
@@ -32,7 +31,7 @@ from sfumato.query.answer_files import (
 from sfumato.query.consistent import NOTE, consistent_error, consistent_rows, is_count
 from sfumato.query.cost import Cost
 from sfumato.query.estimate import AnyReleased
-from sfumato.query.table import error_rows, is_untold, load_body, released_parts
+from sfumato.query.table import error_rows, is_untold, load_body, released_of
 from sfumato.show.bars import Bar, bar_chart
 from sfumato.show.render import cells, html_table, key, text_table
 from sfumato.show.svg import Figure
@@ -143,13 +142,13 @@ class Answer:
         """
         fraction = to_fraction("confidence", confidence)
         level = positive("confidence", fraction, at_most=1 - Fraction(1, 10**12))
-        output, parts = self.released()
-        lines = error_rows(output, parts, self.order, 1 - level)
+        output, parts, order = released_of(self.form)
+        lines = error_rows(output, parts, order, 1 - level)
         if self.form.get("consistent"):
             lines = _cut(lines, self.rows, output, parts)
-        return self.cells_with(lines)
+        return self._cells_with(lines)
 
-    def cells_with(self, lines: Sequence[Json]) -> list[dict[str, Json]]:
+    def _cells_with(self, lines: Sequence[Json]) -> list[dict[str, Json]]:
         """The rows with the interval of each released cell in its place."""
         names = [str(column["name"]) for column in self.columns]
         table = []
@@ -161,19 +160,13 @@ class Answer:
             table.append(cells)
         return table
 
-    @property
-    def order(self) -> list[int]:
-        """For each row, which of the released rows it is: the order that ORDER BY gave them."""
-        released = cast(dict[str, Json], self.form["released"])
-        return cast(list[int], released["order"])
-
     def consistent(self) -> "Answer":
         """The answer with counts as integers of at least 0, and with totals that equal their sums.
 
         This is post-processing: it is free and keeps the guarantee. Intervals of counts are cut at
         0.
         """
-        output, parts = self.released()
+        output, parts, _ = released_of(self.form)
         rows = consistent_rows(self.form, output, parts)
         notes: list[Json] = [*self.notes, NOTE]
         stored = cast(list[Json], self.form["errors"])
@@ -186,12 +179,6 @@ class Answer:
             "consistent": True,
         }
         return Answer(canonical_json(form).encode(), recalled=self.recalled)
-
-    def released(self) -> tuple[Output, list[AnyReleased]]:
-        """The output expressions of the statement, and the parts from which they are computed."""
-        released = cast(dict[str, Json], self.form["released"])
-        output = restore_output(released["output"])
-        return output, released_parts(released)
 
     def to_json(self) -> dict[str, Json]:
         """The answer as ``sfumato query --format json`` prints it."""

@@ -10,12 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from sqlglot import exp
-
 from sfumato.engines.scratch import Held, Scratch, Stopped, Unbound
 from sfumato.engines.stop import Patience
 from sfumato.errors import OuterFailed, UnsupportedSql, WrongUse
-from sfumato.metadata.clip import Values
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import Quantiles
 from sfumato.privacy.event import Json
@@ -27,7 +24,7 @@ from sfumato.query.price import Price
 from sfumato.query.selected import candidates, declared_rows
 from sfumato.query.statements import Statements
 from sfumato.query.subqueries import Policy, Resolver
-from sfumato.sql.bind import Parameters
+from sfumato.query.table import released_of
 from sfumato.sql.outer import require_allowed, text_of_outer
 from sfumato.sql.split import Inner as InnerQuestion
 from sfumato.sql.split import Split, name_of, split
@@ -79,13 +76,7 @@ class Outer:
 
 
 def planned_outer(
-    sql: str | exp.Select,
-    parameters: Parameters | None,
-    price: Price,
-    values: Values,
-    statements: Statements,
-    scratch: Scratch,
-    policy: Policy,
+    asked: Resolver, statements: Statements, scratch: Scratch, policy: Policy
 ) -> Outer | None:
     """Plans a statement that is no single question; None if it is no SQL over answers either.
 
@@ -94,16 +85,16 @@ def planned_outer(
     Raises:
         Refused, WrongUse: a part of it is refused, or its outer statement is.
     """
-    dataset = statements.asker.dataset
+    sql, parameters, price = asked.statement
     today = datetime.datetime.now(datetime.UTC).date()
-    parts = split(sql, dataset, today, parameters)
+    parts = split(sql, statements.asker.dataset, today, parameters)
     if parts is None:
         return None
     names = [name_of(place) for place in range(len(parts.inner))]
     require_allowed(parts.outer, names)
     questions, plans, datasets = [], [], []
     for inner, share in zip(parts.inner, _shares(price, parts.inner), strict=True):
-        question = Resolver(inner.text, None, share, dataset, values)
+        question = asked.part(inner.text, share)
         step = question.resolve(policy)
         questions.append(question)
         plans.append(statements.planned(step))
@@ -230,8 +221,9 @@ def _held(answer: Answer, *, numbered: bool) -> Held:
     """The table of an answer, with its rows in the order of their keys."""
     table = _table(answer.columns)
     told = answer.told
+    _, _, order = released_of(answer.form)
     kinds = [kind for _, kind in table.columns]
-    places = sorted(range(len(told)), key=answer.order.__getitem__)
+    places = sorted(range(len(told)), key=order.__getitem__)
     rows = []
     for place in places:
         row = [_local(value, kind) for value, kind in zip(told[place], kinds, strict=True)]

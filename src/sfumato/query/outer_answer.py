@@ -20,7 +20,7 @@ from sfumato.query.cost import total_cost
 from sfumato.query.outer_errors import Releases
 from sfumato.query.output_intervals import Cell
 from sfumato.query.table import end_forms, finite, interval_form, warnings
-from sfumato.sql.trace import Computed, Form, Known, Leaf
+from sfumato.sql.outer_forms import Computed, Form, Known, Leaf
 
 _DEFAULT_MISS = Fraction(5, 100)
 _CHOSEN = (
@@ -112,7 +112,7 @@ class OuterAnswer(Answer):
         """As ``Answer.error``; a cell without an interval has ``low`` and ``high`` None."""
         fraction = to_fraction("confidence", confidence)
         level = positive("confidence", fraction, at_most=1 - Fraction(1, 10**12))
-        return self.cells_with(self._result.lines(self.inner, 1 - level))
+        return self._cells_with(self._result.lines(self.inner, 1 - level))
 
     def consistent(self) -> NoReturn:
         """Not defined here.

@@ -23,7 +23,8 @@ from sfumato.query.answer import Answer
 from sfumato.query.estimate import AnyReleased, Range, Released, linear_weights
 from sfumato.query.noise_sums import sum_reach
 from sfumato.query.output_intervals import Cell, combined, ranges_of
-from sfumato.sql.trace import Computed, Constant, Form, Kind, Leaf, cell_of
+from sfumato.query.table import released_of
+from sfumato.sql.outer_forms import Computed, FixedNumber, Form, Kind, Leaf, cell_of
 
 # A sum of that many cells is one of doubles in DuckDB: each addition is off by at most this share.
 _OFF = Fraction(1, 2**50)
@@ -60,7 +61,7 @@ class Releases:
 
     def _range(self, form: Form, hidden: Callable[[int], object], miss: Fraction) -> Cell:
         """The interval of a form, whose random parts miss with probability ``miss`` each."""
-        if isinstance(form, Constant):
+        if isinstance(form, FixedNumber):
             return Cell((form.value, form.value))
         if isinstance(form, Leaf):
             return self._leaf(form, [hidden(place) for place in form.hidden], miss)
@@ -89,7 +90,7 @@ class Releases:
                 possible.append(self._range(part, hidden, miss))
                 break
             possible.append(self._range(part, hidden, miss))
-            if isinstance(part, Constant):
+            if isinstance(part, FixedNumber):
                 break
         ranges = [cell.interval for cell in possible if cell.interval is not None]
         if not ranges or len(ranges) < len(possible):
@@ -192,8 +193,7 @@ class _Release:
     @classmethod
     def of(cls, answer: Answer) -> "_Release":
         """The release of an answer; ``rows`` are all groups that it could have shown."""
-        output, parts = answer.released()
-        order = answer.order
+        output, parts, order = released_of(answer.form)
         rows = max(parts[0].count if parts else 1, 1)
         return cls(output.items, parts, order, answer.told, not output.sets, rows)
 

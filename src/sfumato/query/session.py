@@ -75,6 +75,7 @@ from sfumato.query.subqueries import (
     Step,
     previewed,
     refused,
+    unanswered,
 )
 from sfumato.query.task import Stored, Task, require_members, require_task
 from sfumato.show.render import html_table
@@ -186,7 +187,7 @@ class Session:
         try:
             step = question.rehearse(previewed)
         except NotOneQuestion as several:
-            outer = self._outer(sql, parameters, asked, values, previewed, several.refusal)
+            outer = self._outer(question, previewed, several.refusal)
             previews = []
             for plan, declared in zip(outer.plans, outer.datasets, strict=True):
                 bounded = plan.statement(self._engine.statement)
@@ -265,8 +266,7 @@ class Session:
                     lambda: self._statements.answer(question, key or "", patience), patience
                 )
             except NotOneQuestion as several:
-                unknown = lambda step: None  # noqa: E731 - it has no answer yet
-                outer = self._outer(sql, parameters, stated_price, values, unknown, several.refusal)
+                outer = self._outer(question, unanswered, several.refusal)
                 require_no_key(key)
                 return persistently(
                     lambda: outer.answer(self._statements, self._scratch, patience), patience
@@ -276,19 +276,9 @@ class Session:
             self._known.keep(name, as_asked)
         return answer
 
-    def _outer(
-        self,
-        sql: str | exp.Select,
-        parameters: Parameters | None,
-        stated_price: Price,
-        values: Values,
-        policy: Policy,
-        refusal: Refused,
-    ) -> Outer:
+    def _outer(self, question: Resolver, policy: Policy, refusal: Refused) -> Outer:
         """Plans SQL over private answers; raises the refusal of the whole if it is none."""
-        outer = planned_outer(
-            sql, parameters, stated_price, values, self._statements, self._scratch, policy
-        )
+        outer = planned_outer(question, self._statements, self._scratch, policy)
         if outer is None:
             raise refusal
         return outer

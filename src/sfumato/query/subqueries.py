@@ -99,6 +99,15 @@ class Resolver:
         self.guesses = 0
         self.doubtful = False
 
+    @property
+    def statement(self) -> tuple[str | exp.Select, Parameters | None, Price]:
+        """The statement as it was asked, with its parameters and its price."""
+        return self._statement
+
+    def part(self, text: str, price: Price) -> "Resolver":
+        """A question of the same asking, at another price."""
+        return Resolver(text, None, price, self._dataset, self._values)
+
     def resolve(self, answer: Policy, *, nulls: bool = False) -> Step:
         """Returns the question with its share of the price, ready to be planned.
 
@@ -314,6 +323,10 @@ def previewed(step: Step) -> None:
             f"preview is free and does not. {_units_warning(step.price)}",
             remedy=f"Declare {step.limit}= with a number, or ask with query.",
         )
+
+
+def unanswered(step: Step) -> None:
+    """The policy of a plan before anything is asked: nothing has an answer."""
 
 
 def refused(step: Step) -> NoReturn:

@@ -35,6 +35,7 @@ from sfumato.plan.scalar import (
     Value,
 )
 from sfumato.plan.show import canonical
+from sfumato.plan.stored import restore_output
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import AdditiveNoise, Json, event_from_json, event_to_json
 from sfumato.query.answer_rows import Rows, by_level
@@ -156,6 +157,13 @@ def released_parts(released: Mapping[str, Json]) -> list[AnyReleased]:
         return list(parts)
     members = cast(list[list[int]], released["members"])
     return list(by_level(parts, levels, members))
+
+
+def released_of(form: Mapping[str, Json]) -> tuple[Output, list[AnyReleased], list[int]]:
+    """What a stored answer computes from which parts, and which of their rows it shows in order."""
+    released = cast(dict[str, Json], form["released"])
+    output = restore_output(released["output"])
+    return output, released_parts(released), cast(list[int], released["order"])
 
 
 def _rows(output: Output, parts: Sequence[AnyReleased], groups: Sequence[Group]) -> list[int]:

@@ -9,7 +9,7 @@ import datetime
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from sqlglot import exp
 
@@ -19,8 +19,6 @@ from sfumato.sql.reject import refuse, require_few
 
 Parameter: TypeAlias = int | float | str | bool | Decimal | Fraction | datetime.date
 Parameters: TypeAlias = Mapping[str, Parameter] | Sequence[Parameter]
-Q = TypeVar("Q", bound=exp.Query)
-
 Answered: TypeAlias = Fraction | datetime.date | None
 Scalars: TypeAlias = Callable[[exp.Select], Answered]
 
@@ -50,7 +48,7 @@ _CLOCKS = (
 _CLOCK_NAMES = ("NOW", "GET_CURRENT_TIMESTAMP")
 
 
-def with_parameters(select: Q, parameters: Parameters | None) -> Q:
+def with_parameters(select: exp.Select, parameters: Parameters | None) -> exp.Select:
     """Replaces the parameters of a statement by constants, in place.
 
     Raises:
@@ -79,7 +77,7 @@ def with_parameters(select: Q, parameters: Parameters | None) -> Q:
     return select
 
 
-def with_today(select: Q, today: datetime.date) -> tuple[Q, tuple[str, ...]]:
+def with_today(select: exp.Select, today: datetime.date) -> tuple[exp.Select, tuple[str, ...]]:
     """Replaces CURRENT_DATE by a constant, in place; returns a note that states the date.
 
     Raises:

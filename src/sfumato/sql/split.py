@@ -11,7 +11,7 @@ import datetime
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from sqlglot import exp
 
@@ -98,7 +98,9 @@ def split(
         UnsupportedSql, UnknownName, MissingDeclaration: a part reads rows of persons and is no
             question; it is the reason of that part.
     """
-    query, notes = with_today(with_parameters(parse_query(statement), parameters), today)
+    # parameters and dates are found in any query
+    query = cast(exp.Select, parse_query(statement))
+    query, notes = with_today(with_parameters(query, parameters), today)
     for table in query.find_all(exp.Table):
         if _OF_ANSWER.fullmatch(table.name):
             raise UnknownName(f"No table {table.name!r}.", allowed=", ".join(dataset.tables))

@@ -8,21 +8,32 @@ intervals. What cannot be traced has no interval.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 
 from sfumato.sql.literal import literal
+from sfumato.sql.outer_forms import (
+    Computed,
+    FixedNumber,
+    Form,
+    Kind,
+    Known,
+    Leaf,
+    as_chosen,
+    code_of,
+    in_scope,
+    merged,
+    quoted,
+    shape,
+    with_places,
+)
 
 # The column of a table of answers with the number of its row, and the name of such a table.
 ROW = "row number"
-# Rows and columns of an answer in the code of a cell.
-_ROWS = 2**32
-_COLUMNS = 2**12
 _SAME = (exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue)
 _OPERATIONS: Mapping[type[exp.Expr], str] = {
     exp.Add: "+",
@@ -31,57 +42,6 @@ _OPERATIONS: Mapping[type[exp.Expr], str] = {
     exp.Div: "/",
 }
 _WHOLE = frozenset({"TINYINT", "SMALLINT", "INT", "BIGINT", "INT128"})
-
-
-class Kind(Enum):
-    """What a leaf of a form is: a released cell, a sum or a mean of cells, or a public number."""
-
-    CELL = "cell"
-    SUM = "sum"
-    MEAN = "mean"
-    PUBLIC = "public"
-
-
-@dataclass(frozen=True, slots=True)
-class Leaf:
-    """A number of which an interval is known.
-
-    ``hidden`` are its hidden columns: of a cell its code; of a sum the sum itself, the number of
-    cells, that of different ones, the least and the largest code; of a public number itself. ``chosen``: which
-    row it is depends on released numbers.
-    """
-
-    kind: Kind
-    hidden: tuple[Any, ...]
-    chosen: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """A constant number."""
-
-    value: Fraction
-
-
-@dataclass(frozen=True, slots=True)
-class Computed:
-    """A number computed from others: + - * /, "any" of them, the "first" that is not NULL, the
-    "greatest", the "least", or "round" for the first one in multiples of the second.
-    """
-
-    operation: str
-    parts: "tuple[Form, ...]"
-
-
-Form: TypeAlias = Leaf | Constant | Computed
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """A column: how it is computed, None if that has no interval; whether it depends on noise."""
-
-    form: Form | None
-    noisy: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,21 +62,6 @@ class Inner:
     columns: tuple[str, ...]
     released: tuple[bool, ...]
     chosen: bool
-
-
-def cell_of(code: int) -> tuple[int, int, int]:
-    """The answer, the column and the row of the code of a cell.
-
-    >>> cell_of(_code(2, 3) + 7)
-    (2, 3, 7)
-    """
-    column, row = divmod(code, _ROWS)
-    return (*divmod(column, _COLUMNS), row)
-
-
-def _code(answer: int, column: int) -> int:
-    """The code of the first cell of a column."""
-    return (answer * _COLUMNS + column) * _ROWS
 
 
 def traced(query: exp.Query, answers: Mapping[str, Inner]) -> Trace | None:
@@ -144,7 +89,7 @@ def traced(query: exp.Query, answers: Mapping[str, Inner]) -> Trace | None:
     places = {name: visible + place for place, name in enumerate(tracer.names)}
     columns = []
     for known, form in zip(whole.columns, forms, strict=True):
-        columns.append(Known(_with_places(form, places), known.noisy))
+        columns.append(Known(with_places(form, places), known.noisy))
     return Trace(tree, tuple(columns))
 
 
@@ -208,14 +153,14 @@ class _Tracer:
         columns = []
         for one, other in zip(left.columns, right.columns, strict=True):
             form = None
-            if is_all and left.hides and right.hides and _shape(one.form) == _shape(other.form):
-                form = _merged(one.form, other.form)
+            if is_all and left.hides and right.hides and shape(one.form) == shape(other.form):
+                form = merged(one.form, other.form)
             columns.append(Known(form, one.noisy or other.noisy))
         noisy = any(known.noisy for known in columns)
         chosen = left.chosen or right.chosen or (noisy and not is_all)
         chosen |= noisy and bool(node.args.get("limit") or node.args.get("offset"))
         if chosen:
-            columns = [replace(known, form=_chosen(known.form)) for known in columns]
+            columns = [replace(known, form=as_chosen(known.form)) for known in columns]
         self._arms[id(node)] = (left, right)
         return _Rows(node, left.names, columns, chosen, is_all)
 
@@ -233,8 +178,8 @@ class _Tracer:
             names = self.names
             self.hide(arms[1])
             self.names = names
-            merged = zip(forms, rows.columns, strict=True)
-            return [_merged(form, known.form) for form, known in merged]
+            both = zip(forms, rows.columns, strict=True)
+            return [merged(form, known.form) for form, known in both]
         self.names = []
         forms = []
         for known in rows.columns:
@@ -243,7 +188,7 @@ class _Tracer:
 
     def _named(self, node: exp.Query, form: Form) -> Form:
         """A form whose hidden columns were added to a query."""
-        if isinstance(form, Constant):
+        if isinstance(form, FixedNumber):
             return form
         if isinstance(form, Computed):
             return replace(form, parts=tuple(self._named(node, part) for part in form.parts))
@@ -265,12 +210,12 @@ class _Tracer:
             if inner is None:
                 raise _Untraced
             place = list(self.answers).index(node.name)
-            row = exp.column(exp.to_identifier(ROW, quoted=True), table=_quoted(alias))
+            row = exp.column(exp.to_identifier(ROW, quoted=True), table=quoted(alias))
             source: _Source = {}
             for number, (name, released) in enumerate(
                 zip(_renamed(node, inner.columns), inner.released, strict=True)
             ):
-                start = exp.Literal.number(_code(place, number))
+                start = exp.Literal.number(code_of(place, number))
                 code = exp.Paren(this=exp.Add(this=row.copy(), expression=start))
                 leaf = Leaf(Kind.CELL, (code,), inner.chosen) if released else None
                 source[name.lower()] = Known(leaf, released)
@@ -285,7 +230,7 @@ class _Tracer:
         names = _renamed(node, rows.names)
         source = {}
         for name, known, form in zip(names, rows.columns, forms, strict=True):
-            seen = None if form is None else _in_scope(form, alias)
+            seen = None if form is None else in_scope(form, alias)
             source[name.lower()] = Known(seen, known.noisy)
         return alias, source, rows.chosen
 
@@ -337,7 +282,7 @@ class _Select:
             chosen |= any(column.noisy for column in columns)
             columns = [replace(column, form=None) for column in columns]
         if chosen:
-            columns = [replace(column, form=_chosen(column.form)) for column in columns]
+            columns = [replace(column, form=as_chosen(column.form)) for column in columns]
         return _Rows(node, names, columns, chosen, hides)
 
     def _column(self, node: exp.Column) -> Known:
@@ -370,7 +315,7 @@ class _Select:
         """The form of an expression; None if it has no interval."""
         value = literal(node) if isinstance(node, exp.Literal | exp.Neg) else None
         if isinstance(value, Fraction):
-            return Constant(value)
+            return FixedNumber(value)
         if isinstance(node, exp.Column):
             known = self._column(node)
             if not known.noisy:
@@ -425,7 +370,7 @@ class _Select:
         form = self._form(node.this)
         if form is None or not isinstance(value, Fraction) or not -300 <= value <= 300:
             return None
-        return Computed("round", (form, Constant(Fraction(10) ** -int(value))))
+        return Computed("round", (form, FixedNumber(Fraction(10) ** -int(value))))
 
     def _cast(self, node: exp.Cast) -> Form | None:
         """The form of a CAST to a number."""
@@ -434,7 +379,7 @@ class _Select:
         if form is None or kind not in _WHOLE | {"FLOAT", "DOUBLE"}:
             return None
         if kind in _WHOLE:
-            return Computed("round", (form, Constant(Fraction(1))))
+            return Computed("round", (form, FixedNumber(Fraction(1))))
         return form if kind == "DOUBLE" else None
 
     def _sum(self, node: exp.Expr, window: exp.Window | None) -> Form | None:
@@ -508,7 +453,7 @@ class _Select:
 
 def _asked_apart(form: Form | None, select: exp.Select) -> Form | None:
     """The form of the one column of a sub-query, in the scope around it."""
-    if form is None or isinstance(form, Constant):
+    if form is None or isinstance(form, FixedNumber):
         return form
     if isinstance(form, Computed):
         parts = [_asked_apart(part, select) for part in form.parts]
@@ -539,63 +484,8 @@ def _parts_of(node: exp.Expr) -> Iterator[tuple[str, exp.Expr]]:
                 yield name, part
 
 
-def _quoted(name: str) -> exp.Identifier:
-    return exp.to_identifier(name, quoted=True)
-
-
 def _renamed(node: exp.Expr, names: Sequence[str]) -> list[str]:
     """The names of the columns of a table, after those that its alias gives."""
     alias = node.args.get("alias")
     given = [column.name for column in (alias.args.get("columns") or [])] if alias else []
     return [*given, *names[len(given) :]]
-
-
-def _in_scope(form: Form, alias: str) -> Form:
-    """A form whose hidden columns are those of a table of FROM."""
-    if isinstance(form, Constant):
-        return form
-    if isinstance(form, Computed):
-        return replace(form, parts=tuple(_in_scope(part, alias) for part in form.parts))
-    columns = [exp.column(_quoted(name), table=_quoted(alias)) for name in form.hidden]
-    return replace(form, hidden=tuple(columns))
-
-
-def _with_places(form: Form | None, places: Mapping[str, int]) -> Form | None:
-    """A form whose hidden columns are places in the result."""
-    if form is None or isinstance(form, Constant):
-        return form
-    if isinstance(form, Computed):
-        parts = [_with_places(part, places) for part in form.parts]
-        return replace(form, parts=tuple(part for part in parts if part is not None))
-    return replace(form, hidden=tuple(places[name] for name in form.hidden))
-
-
-def _chosen(form: Form | None) -> Form | None:
-    """A form of a row that noise chose."""
-    if form is None or isinstance(form, Constant):
-        return form
-    if isinstance(form, Computed):
-        parts = [_chosen(part) for part in form.parts]
-        return replace(form, parts=tuple(part for part in parts if part is not None))
-    return replace(form, chosen=form.kind is not Kind.PUBLIC)
-
-
-def _shape(form: Form | None) -> object:
-    """What two forms must have in common to be columns of one UNION ALL."""
-    if form is None or isinstance(form, Constant):
-        return form
-    if isinstance(form, Computed):
-        return form.operation, tuple(map(_shape, form.parts))
-    return form.kind
-
-
-def _merged(one: Form | None, other: Form | None) -> Form | None:
-    """The first of two forms of one shape, chosen where either is; None if one has none."""
-    if one is None or other is None:
-        return None
-    if isinstance(one, Leaf) and isinstance(other, Leaf):
-        return replace(one, chosen=one.chosen or other.chosen)
-    if isinstance(one, Computed) and isinstance(other, Computed):
-        parts = [_merged(*pair) for pair in zip(one.parts, other.parts, strict=True)]
-        return replace(one, parts=tuple(part for part in parts if part is not None))
-    return one
