@@ -208,9 +208,10 @@ def _mass(tape: Tape) -> tuple[int, int]:
 
 
 def _branch(open_paths: list[tuple[float, tuple[int, ...]]], tape: Tape) -> None:
-    """Adds the paths that differ from this run in one draw, by one rank.
+    """Adds the paths that differ from this run by one rank in one draw.
 
-    The draw is the last one of its plan or a later one.
+    Only draws from the last one of the run's plan on are changed: earlier ones belong to plans that
+    other runs add, so each plan is added once.
     """
     ranks = tuple(rank for _, rank in tape.taken)
     likely = 1.0

@@ -158,7 +158,7 @@ def flag(value: object) -> bool:
 
 
 def texts(value: object) -> list[str]:
-    """Reads a list of strings."""
+    """Checks that a value of the configuration is a list of strings, and returns it."""
     if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
         raise only("a list of texts")
     return value

@@ -51,9 +51,11 @@ class _Place:
 
 @dataclass(frozen=True, eq=False)
 class Columns(Mapping[Codes, tuple[int, ...]]):
-    """The integers of a part as a table: a row for each group, with its codes in the first columns.
+    """One aggregate's integers from an engine, kept as an Arrow table: a row per group, keys first.
 
-    As a mapping it equals the result of ``tidy``; the mapping is computed at its first use.
+    Large results are read from the table by column, without a Python object per group. As a mapping
+    from group codes to integers it equals the result of ``tidy``; the mapping is computed at its
+    first use.
     """
 
     table: "pyarrow.Table"

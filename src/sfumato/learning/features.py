@@ -241,7 +241,10 @@ class Features:
 
     @property
     def groups(self) -> tuple[Group, ...]:
-        """The features in groups that are encoded together; all weights must be whole."""
+        """The features in groups of neighbours that share one encoding table of limited size.
+
+        All weights of the features must be whole numbers.
+        """
         groups: list[Group] = []
         for start, part in zip(self.starts, self.parts, strict=True):
             if groups and groups[-1].size * part.width <= _CELLS:

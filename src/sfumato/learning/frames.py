@@ -37,12 +37,12 @@ _TRUTHS = ("False", "True")
 
 @dataclass(frozen=True, slots=True)
 class FrameColumn:
-    """How a model reads one column of a frame: the strings of its codes, or the step of its
-    numbers.
+    """How a fitted model reads a column of a data frame: from its values to the codes of the fit.
 
-    ``length`` is the number of numbers in a value that is a list; 0 for single values. ``words``
-    are the declared strings with their codes, and ``missing`` the strings that mean a missing
-    value; model files of earlier versions have neither.
+    ``texts`` are the labels of the codes from ``lower`` on, for a column of strings; otherwise
+    numbers are divided by ``step`` and rounded. ``length`` is the number of numbers in a value that
+    is a list; 0 for single values. ``words`` are the declared strings with their codes, and
+    ``missing`` the strings that mean a missing value; model files of earlier versions have neither.
 
     >>> FrameColumn("sex", 0, ("F", "M")).codes(["M", None, "?"]).tolist() == [1, MISSING, MISSING]
     True
@@ -59,7 +59,9 @@ class FrameColumn:
 
     @classmethod
     def of(cls, value: Value) -> "FrameColumn":
-        """Returns the frame column for a value of the fitted rows."""
+        """Builds the description of a frame column from the declared type of a value that was
+        fitted.
+        """
         kind = value.type
         if isinstance(kind, Array):
             return cls(value.name, kind.lower_code, step=kind.step, length=kind.length)

@@ -45,7 +45,7 @@ def read_cost(form: Mapping[str, Any]) -> Cost:
 
 
 def texts(values: Sequence[Any]) -> tuple[str, ...]:
-    """Returns values as a tuple of strings.
+    """Checks that the values of a model file are strings; returns them as a tuple.
 
     Raises:
         ValueError: one is none.

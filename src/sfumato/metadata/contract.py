@@ -57,8 +57,11 @@ class Contract:
         return self._about() | {"epsilon": self.epsilon, "delta": self.delta}
 
     def about_data(self) -> dict[str, Json]:
-        """Returns the fields that answers depend on: all but the limits, and how texts are read
-        (RULES 21).
+        """Returns the declarations on which answers depend, as JSON; the limits (budgets) are left
+        out.
+
+        They are the data set, its units, the neighbour relation, and how strings are read (RULES
+        21).
         """
         if not self.reading:
             return self._about()

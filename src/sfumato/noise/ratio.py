@@ -231,10 +231,12 @@ def pieces_for(variance: Fraction) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stated:
-    """Tables of outward bounds of P(X = x) and of P(X >= x) for x = first, first + 1, ...
+    """The tabulated distribution of an integer noise X: bounds of P(X = x) and P(X >= x) from x =
+    first on.
 
-    ``pmf`` and ``upper_tail`` each have the lower and the upper bounds. ``rest`` bounds the
-    probability of all other x.
+    Used to bound the ratio of two distributions without their formulas. ``pmf`` and ``upper_tail``
+    each have an array of lower and one of upper bounds, for x = first, first + 1, ... ``rest``
+    bounds the probability of all x outside of the tables.
     """
 
     first: int

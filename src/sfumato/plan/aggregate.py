@@ -248,10 +248,10 @@ class Sum(Linear):
 
 @dataclass(frozen=True, slots=True)
 class Mean(Linear):
-    """AVG(value): the pair (sum of u, sum of w - u).
+    """AVG(value): releases two sums, of u and of w - u, whose ratio gives the mean.
 
-    u is the code less its lower bound, w the largest u. Each row adds exactly w to the L1 norm of
-    the pair, for every value (RULES 15).
+    u is a row's code minus the lowest code, and w the largest u. Each row adds exactly w to the L1
+    norm of the pair, for every value (RULES 15).
 
     >>> from sfumato.metadata.column import Column, Integer
     >>> age = Value.of(Column("age", Integer(20, 120)))
@@ -263,7 +263,7 @@ class Mean(Linear):
 
     @property
     def levels(self) -> int:
-        """The largest u (w), in codes."""
+        """The largest u (w): the upper code of ``value`` minus its lower code."""
         codes = self.value.numeric
         return codes.upper_code - codes.lower_code
 

@@ -327,10 +327,13 @@ def is_single(relation: Relation) -> bool:
 
 
 def row_by_row(relation: Relation) -> Scan | None:
-    """Returns the scan whose rows each give at most one row of the relation, independently.
+    """Returns the one table of which each row gives at most one row of the relation, by itself
+    alone.
 
-    None if there is none. A row may be joined to an arbitrary row of its unit in another table, and
-    filtered by whether its unit has rows in a relation that is read in the same way.
+    None if there is no such table. A prepared layout (a fixed sample of a unit's rows) can be read
+    only for such relations, since nothing may multiply its rows afterwards. A row may still be
+    joined to an arbitrary row of its unit in another table, or filtered by whether its unit has
+    rows in a relation that is read in the same way.
     """
     match relation:
         case Scan():

@@ -131,7 +131,12 @@ def _text(name: str, value: object) -> str:
 
 
 def sized(size: object) -> int | None:
-    """Returns the size that a task states (WrongUse unless it is a number of bytes or None)."""
+    """Checks the size in bytes that a task declares for its stored answer; None means it declares
+    none.
+
+    Raises:
+        WrongUse: not a whole number from 0 on, or None.
+    """
     if size is None or (type(size) is int and size >= 0):
         return size
     raise WrongUse(f"size={shown(size)}.", allowed="a whole number of bytes, or None")

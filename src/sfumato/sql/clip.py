@@ -44,7 +44,11 @@ _NOTHING = (
 
 @dataclass(frozen=True, slots=True)
 class Occasion:
-    """The question for which clips are considered: its rows, keys and number of aggregates."""
+    """The question in which a column's clip is looked up: its rows, group keys and number of
+    aggregates.
+
+    A clip declared as ``sf.AUTO`` may have been learnt for such a question.
+    """
 
     relation: Relation
     keys: tuple[GroupKey, ...]

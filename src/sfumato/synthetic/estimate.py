@@ -147,8 +147,12 @@ def descended(
     start: Sequence[Floats],
     steps: int,
 ) -> tuple[list[Floats], Tables]:
-    """Returns the potentials whose residual is what the noise explains, and their expected
-    counts.
+    """Fits potentials to noisy marginals by gradient descent; stops as soon as the noise explains
+    the misfit.
+
+    Returns the potentials, one table of logarithms per measurement, and the expected counts that
+    they give. A lower misfit than noise alone would cause is overfitting, so the descent does not
+    go on to the minimum. It also ends after ``steps`` steps, or when the step size gets too small.
     """
     potentials = list(start)
     explained = 0.5 * EXPLAINED * sum(each.counts.size for each in target.measurements)

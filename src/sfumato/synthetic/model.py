@@ -76,7 +76,11 @@ class Model(ABC):
         """The distribution from which rows are drawn."""
 
     def copied(self) -> Sampler:
-        """Returns a copy of the sampler, measured and fitted again with fresh noise."""
+        """Returns a sampler like the model's own, from data that the model itself generated.
+
+        Synthetic rows are measured and fitted again with fresh noise, as a parametric bootstrap; no
+        private data is read.
+        """
         return self._new_copies(1)[0]
 
     @abstractmethod

@@ -257,7 +257,9 @@ def parts_of(
     inputs: torch.Tensor,
     outputs: torch.Tensor,
 ) -> Named:
-    """Yields the parts of a layer's parameters, from its input and output gradient (first axis:
-    rows).
+    """Yields the gradient factors of each parameter of a layer, row by row.
+
+    ``inputs`` are the layer's inputs, ``outputs`` the gradients of the loss at its outputs; the
+    first axis of both is rows.
     """
     return _RULES[type(layer)](layer, inputs, outputs)

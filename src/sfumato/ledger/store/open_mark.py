@@ -158,12 +158,16 @@ def closed(opening: str) -> str:
 
 
 def forgotten(why: str) -> list[str]:
-    """Returns a shortfall as a list of problems, as ``Store.damage`` does; empty for ""."""
+    """Returns a description of lost entries as a list of at most one problem, for ``Store.damage``.
+
+    ``why`` says what is missing; the list is empty if ``why`` is "".
+    """
     return [f"{_FORGOTTEN}{why}"] if why else []
 
 
 def shortfall_in(problem: str) -> str:
-    """Returns the shortfall that a problem of ``Store.damage`` states; "" if it states none."""
+    """Returns the description of lost entries in a problem that ``forgotten`` wrote; "" for others.
+    """
     return problem.partition(_FORGOTTEN)[2]
 
 
