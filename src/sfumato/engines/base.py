@@ -76,7 +76,9 @@ class UnitRows:
         return len(self.starts) - 1
 
     def of(self, chosen: Integers) -> "UnitRows":
-        """Returns the rows of the chosen units, given by their indices, each at most once."""
+        """Returns the rows of some units only; ``chosen`` are the units' indices, without
+        repetition.
+        """
         sizes = np.diff(self.starts)[chosen]
         ends = np.cumsum(sizes)
         starts = np.concatenate([np.zeros(1, np.int64), ends])

@@ -150,7 +150,10 @@ def columns(
     places: Sequence[int],
     result: "pyarrow.Table",
 ) -> dict[int, Groups]:
-    """Returns the integers of the parts as ``gather`` does, given the result as an Arrow table."""
+    """Returns the integers of the aggregates at ``places`` from a plan's result, as Arrow tables.
+
+    The result equals that of ``gather``, without a Python object per group.
+    """
     return {part: Columns(result, place) for part, place in _places(plan, places).items()}
 
 

@@ -76,10 +76,10 @@ class FrameColumn:
         return cls(value.name, kind.lower_code, (), kind.step, is_date, missing=missing)
 
     def features(self, values: Sequence[object]) -> list[Integers]:
-        """Returns the codes of each feature that reads the column: one, or one per number of a
-        list.
+        """Returns the codes of each feature that reads the column.
 
-        A list with a missing number, or of another length, counts as missing.
+        A column of lists gives a feature for each number of a list; other columns give a single
+        feature. A list with a missing number, or of another length, counts as missing.
         """
         if not self.length:
             return [self.codes(values)]
@@ -254,8 +254,8 @@ def with_report(
     *,
     report: bool,
 ) -> Any:
-    """Returns the predictions; with ``report`` a pair of them and the ``ColumnReport`` of each
-    column.
+    """Returns predictions, or a pair of them and a ``ColumnReport`` for each column if ``report``
+    is set.
     """
     return (predicted, unread_values(frame, columns)) if report else predicted
 

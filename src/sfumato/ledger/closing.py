@@ -83,7 +83,7 @@ def void(rows: Rows, locked: LockedAccounts, row: ChargeRow, reason: str) -> Non
 
 
 def give_up(rows: Rows, charge_id: str, reason: str) -> None:
-    """Voids a charge if it is still reserved."""
+    """Voids a charge if it is still reserved; else does nothing. ``reason`` goes into the journal."""
     unlocked = rows.charge(charge_id)
     if unlocked is None:
         return

@@ -206,7 +206,7 @@ class Pieces:
         ]
 
     def one(self, entropy: Entropy) -> int:
-        """One exact draw."""
+        """Returns an exact sample."""
         return sum(
             mode + sampler.one(entropy)
             for sampler, mode, times in self._pieces
@@ -214,7 +214,7 @@ class Pieces:
         )
 
     def many(self, shape: Shape, entropy: Entropy) -> Integers:
-        """Independent exact draws."""
+        """Returns an array of independent exact samples."""
         size_of(shape)
         total = np.zeros(shape, np.int64)
         for sampler, mode, times in self._pieces:

@@ -18,7 +18,9 @@ MISSING = -(2**63)
 
 @dataclass(frozen=True, slots=True)
 class RowList:
-    """The values to read from each row of a relation. Like ``Raw``, it is unbounded.
+    """A plan that reads values of each row of a relation, instead of aggregates.
+
+    Like ``Raw``, it is unbounded: the contribution of a unit is not limited yet.
 
     Raises:
         WrongUse: there are no values.
@@ -48,7 +50,7 @@ class RowList:
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """How many codes each value has: one, or for an array one for each of its numbers."""
+        """The number of codes of each value: 1, or for an array its number of elements."""
         kinds = [value.type for value in self.values]
         return tuple(kind.length if isinstance(kind, Array) else 1 for kind in kinds)
 
@@ -59,7 +61,7 @@ class RowList:
 
     @property
     def raw(self) -> Raw:
-        """A question that reads the same values."""
+        """The plan of a question that reads the same values, by which the rows are bounded."""
         return Raw(self.relation, (), tuple(map(CountValues, self.values)))
 
 

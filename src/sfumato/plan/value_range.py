@@ -44,7 +44,9 @@ _CYCLES = {
 
 
 def span(expression: Scalar) -> Span:
-    """Returns the least and the greatest code that an expression can have over all possible rows.
+    """Returns the least and greatest code that an expression can have, over all possible rows.
+
+    None if the expression has no codes.
 
     Guarantees:
         no row leads outside the span

@@ -68,7 +68,7 @@ class Clipping:
     occasion: Occasion | None = None
 
     def ends(self, column: Column) -> tuple[int, int] | None:
-        """Returns the ends of a column's clip as codes; None if it has none."""
+        """Returns the ends of a column's clip as codes; None if the column has no clip."""
         kind = column.type
         if not isinstance(kind, Integer | Real) or kind.clip is None:
             return None

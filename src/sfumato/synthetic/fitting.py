@@ -188,7 +188,7 @@ class Base:
 
     @cached_property
     def measured(self) -> tuple[Measurement, ...]:
-        """The counts of each single column, in blocks."""
+        """The noisy counts of each single column, in blocks, as measurements."""
         found = []
         for place, counts in enumerate(self.singles[: self.counted]):
             merging = self.merges[place]

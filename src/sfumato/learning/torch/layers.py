@@ -70,7 +70,7 @@ Named: TypeAlias = Iterator[tuple[str, Callable[[], Part]]]
 
 
 def block_of(parts: Sequence[Part]) -> Block:
-    """Returns the block of a parameter, given the parts of all calls that use it.
+    """Combines the gradient parts of a parameter, one for each call that uses it, into a ``Block``.
 
     Parts of one kind are concatenated along their positions.
 

@@ -40,7 +40,7 @@ _DIGITS = 20
 
 @dataclass(frozen=True, slots=True)
 class OpenMark:
-    """The content of the file ``ledger.db.open``, which lies beside a ledger file while it is open.
+    """The content of the file ``ledger.db.open``, which exists while a ledger file is open.
 
     ``opening`` is the id of this opening, ``entries`` the number of acknowledged entries. ``after``
     is the state of the ledger file before the opening; None once the file itself has the new state.
@@ -166,8 +166,7 @@ def forgotten(why: str) -> list[str]:
 
 
 def shortfall_in(problem: str) -> str:
-    """Returns the description of lost entries in a problem that ``forgotten`` wrote; "" for others.
-    """
+    """Returns the description of lost entries in a problem that ``forgotten`` wrote; "" for others."""
     return problem.partition(_FORGOTTEN)[2]
 
 
@@ -189,7 +188,7 @@ def incomplete(ledger: str, why: str) -> LedgerIncomplete:
 
 
 class MarkFile:
-    """The file ``ledger.db.open`` beside an open ledger, which detects lost transactions."""
+    """Reads and writes ``ledger.db.open`` beside an open ledger file, to detect lost transactions."""
 
     def __init__(self, ledger: str) -> None:
         self._path = mark_path(ledger)
