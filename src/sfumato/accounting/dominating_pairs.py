@@ -88,8 +88,8 @@ class FixedPlan:
         """Whether some neighbouring data sets attain the composition of all pairs: the curve is
         exact.
 
-        The pair of a bounded range is the worst of several mechanisms, one for each epsilon, so
-        nothing attains it in a composition; nor if a unit is replaced. ``one_way`` is attained.
+        The pair of a bounded range is the worst of several mechanisms, so nothing attains it in a
+        composition; nor if a unit is replaced. ``one_way`` is attained.
         """
         pairs = [pair for pair, _ in self.pairs]
         if not self.exists or any(isinstance(pair, Replaced) for pair in pairs):

@@ -60,8 +60,8 @@ class Aim:
 
     Half of ``blur``, the variance that rounding may add, is for the first rounding. ``epsilon`` and
     ``delta`` are estimates. ``width`` is the allowed relative distance of the bounds, for an
-    epsilon of ``least`` or more; ``lost`` the tilted weight that may be lost; ``score`` ln of the
-    Chernoff bound over delta.
+    epsilon of ``least`` or more; ``lost`` the tilted weight to lose; ``score`` ln of Chernoff's
+    bound over delta.
     """
 
     tilt: float
