@@ -92,12 +92,27 @@ def _family(physical: str) -> str:
     return "other"
 
 
-def named(columns: Sequence[str], source: Source) -> sql.Expression:
+def named(
+    columns: Sequence[str],
+    source: Source,
+    *,
+    unordered: bool = False,
+) -> sql.Expression:
     """Returns the name that columns spell; NULL if one of them is NULL.
 
-    It is the string of a single column; of several, each string follows its length.
+    It is the string of a single column; of several, each string follows its length. With
+    ``unordered``, the lesser of two strings comes first.
     """
     texts = [column_text(column, source) for column in columns]
+    if unordered:
+        first, second = texts
+        is_sorted = sql.Paren(first) <= sql.Paren(second)
+        return sql.Case(((is_sorted, _spelled([first, second])),), _spelled([second, first]))
+    return _spelled(texts)
+
+
+def _spelled(texts: Sequence[sql.Expression]) -> sql.Expression:
+    """Returns one string, or several in one, each after its length."""
     if len(texts) == 1:
         return texts[0]
     pieces: list[sql.Expression] = []

@@ -11,6 +11,7 @@ from json.encoder import encode_basestring
 from typing import Any, cast
 
 from sfumato.metadata.column import Column
+from sfumato.plan.owner import Owner
 from sfumato.privacy.event import Json
 
 
@@ -105,6 +106,12 @@ def _column(column: Column) -> str:
     )
 
 
+def _owner(owner: Owner) -> str:
+    """The form of an owner; ``unordered`` is in it only if it is set, since it came later."""
+    names = ["columns", "via", "keys", "owner", *(["unordered"] if owner.unordered else [])]
+    return _object("Owner", {name: form(getattr(owner, name)) for name in names})
+
+
 # Fields that column types did not always have: they are in the form of a column that declares
 # them, and in no other, so the forms of before stay as they were. A value that is computed from the
 # column contains it.
@@ -115,5 +122,6 @@ _LEAVES: Mapping[type, Callable[[Any], str]] = {
     bool: json.dumps,
     type(None): json.dumps,
     Column: _column,
+    Owner: _owner,
     Fraction: lambda value: f'{{"fraction":"{value}"}}',
 }

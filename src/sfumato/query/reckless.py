@@ -60,7 +60,7 @@ def _of_budget(dataset: Dataset, budget: Budget) -> Iterator[str]:
 def _of_limits(name: str, table: Table) -> Iterator[str]:
     """Which limits of a table only add noise, since nothing can reach them, and which lack."""
     unit = table.unit
-    if unit is None:
+    if not isinstance(unit, Unit):
         return
     for limit in ("max_rows", "max_groups", "max_rows_total"):
         value = getattr(unit, limit)

@@ -419,7 +419,7 @@ def _chosen_columns(
 ) -> list[str]:
     """The names of the columns to synthesise, in the order of their declarations."""
     listed = dataset.tables[table].columns
-    unit = dataset.tables[table].unit
+    unit = dataset.row_unit(table)
     ids = keys | set(() if unit is None else unit.columns)
     if columns is None:
         names = []
