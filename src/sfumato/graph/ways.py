@@ -26,7 +26,7 @@ from sfumato.query.curator import Curator
 from sfumato.query.statistic import BoundedStatistic
 
 # The limits of degrees among which one is selected.
-LIMITS = tuple(2**power for power in range(13))
+LIMITS: tuple[int, ...] = tuple(2**power for power in range(13))
 CONFIDENCE = Fraction(95, 100)
 # That the selected limit is far from the best has this probability.
 _FAR = Fraction(1, 20)
