@@ -65,7 +65,7 @@ UNITS = [sf.Edge("a", "b"), sf.Node("a", "b", of="people")]
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=["edge", "node"])
-@settings(max_examples=examples(0.3))
+@settings(max_examples=examples(0.2))
 @given(
     rows=st.lists(
         st.fixed_dictionaries({"a": IDS, "b": IDS, "kind": st.sampled_from(["x", "y", "z", None])}),

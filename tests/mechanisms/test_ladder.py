@@ -48,13 +48,13 @@ def test_an_integer_is_drawn_with_exactly_the_probability_of_its_rung(width, eps
     mechanism = ladder(ONE, epsilon)
     rate = float(mechanism.rate)
     drawn = [mechanism.release(100, width) - 100 for _ in range(3000)]
-    wrong = cdf_of(law(width + 1, 0.6 * rate))
+    wrong = cdf_of(law(width + 1, 0.45 * rate))
     assert_follows(drawn, cdf_of(law(width, rate)), notices=wrong)
 
 
 BROKEN = {
     "rungs that do not grow": lambda rung, width: rung * width,
-    "a rung too far": lambda rung, width: honest(rung + 1, width),
+    "rungs too far": lambda rung, width: honest(rung + 3, width),
 }
 honest = module._below_rung
 
