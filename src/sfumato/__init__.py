@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from sfumato.metadata.column import Text as Text
     from sfumato.metadata.table import Table as Table
     from sfumato.metadata.timestamp import Timestamp as Timestamp
+    from sfumato.metadata.tokens import Tokens as Tokens
     from sfumato.privacy.budget import Budget as Budget
     from sfumato.privacy.unit import AUTO as AUTO
     from sfumato.privacy.unit import AddRemove as AddRemove
@@ -79,6 +80,7 @@ _HOME = {
     "Table": "metadata.table",
     "Text": "metadata.column",
     "Timestamp": "metadata.timestamp",
+    "Tokens": "metadata.tokens",
     "Unit": "privacy.unit",
     "col": "query.dataframe",
     "connect": "query.connect",

@@ -55,7 +55,9 @@ _SECRET = re.compile(r"\b(pass\w*|pwd|secret\w*|token\w*)\s*=.*", re.IGNORECASE 
 
 
 def shown(value: object) -> str:
-    """The text that an error message shows for an argument: a constant, a declaration, or its type.
+    """Returns the text that an error message shows for an argument.
+
+    It is the value of a constant, a declaration, or only the type of anything else.
 
     Guarantees:
         of a frame nothing but its type is quoted
@@ -75,7 +77,7 @@ def shown(value: object) -> str:
 
 
 def unknown(node: Never) -> TypeError:
-    """The error to raise for a node of a type that a ``match`` does not handle.
+    """Returns the error to raise in a ``match`` for a node of a type that has no case.
 
     A type checker reports a ``match`` that lacks a case, since ``node`` is then not ``Never``.
 
@@ -86,7 +88,7 @@ def unknown(node: Never) -> TypeError:
 
 
 def without_secrets(place: str) -> str:
-    """Removes user, password and options from a path or an address.
+    """Returns a path or address without user, password and options.
 
     Guarantees:
         no password of an address is quoted
@@ -106,7 +108,10 @@ def without_secrets(place: str) -> str:
 
 
 class SfumatoError(Exception):
-    """Base class of all errors: what was given (``problem``), what is ``allowed``, what to do."""
+    """Base class of all errors.
+
+    Its parts are the ``problem`` (what was given), what is ``allowed``, and the ``remedy``.
+    """
 
     exit_code = 3
 
@@ -150,7 +155,7 @@ def _rebuilt(kind: type[SfumatoError], state: dict[str, object]) -> SfumatoError
 
 
 class Refused(SfumatoError):
-    """A valid request that is refused, for example for lack of budget."""
+    """A valid request that is refused, for example because the budget is spent."""
 
     exit_code = 1
 

@@ -16,7 +16,7 @@ from tests.architecture.tokens import tokens
 # The targets are 60,000 and 40,000: CONTRIBUTING says what the difference is made of.
 CAPS = {
     "proof core": 92_900,
-    "proof options": 80_000,
+    "proof options": 81_500,
     "runtime core": 90_650,
     "runtime options": 25_150,
 }
@@ -70,6 +70,8 @@ def test_the_proof_core_and_the_runtime_core_need_no_option():
     choosing = {"engines.remote", "engines.sources", "ledger.store.open"}
     # what a charge without a zCDP cost costs, follows from its event
     choosing |= {"accounting.order_price"}
+    # how a text is split follows from its declaration
+    choosing |= {"metadata.column"}
     assert {each.split(" -> ")[0] for each in strangers(basic)} == choosing
 
 

@@ -198,7 +198,7 @@ def test_groups_that_nobody_declared_are_refused_or_cost_a_delta(tmp_path):
 
 def test_groups_that_are_taken_from_what_occurs_are_noticed(tmp_path, monkeypatch):
     monkeypatch.setattr(choose, "_require_delta", lambda raw, price: None)
-    monkeypatch.setattr(choose, "_counted", lambda raw: raw)
+    monkeypatch.setattr(choose, "_with_unit_count", lambda raw: raw)
     everything = ThresholdMechanism(DiscreteLaplace(1), 1, 1)
     monkeypatch.setattr(
         add_noise,

@@ -142,7 +142,7 @@ def test_ugly_arguments_are_refused(shell: Shell, arguments: tuple[object, ...])
 
 def test_the_bar_moves_within_a_mechanism() -> None:
     bar = Progress(disable=True)
-    told = AUDIT._within(bar, bar.add_task("mechanisms", total=9), before=5)
+    told = AUDIT._progress_within(bar, bar.add_task("mechanisms", total=9), before=5)
     told(1, 4)
     assert bar.tasks[0].completed == 5.25
     told(4, 4)

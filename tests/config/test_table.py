@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sfumato as sf
 from sfumato.config.section import REQUIRED
 from sfumato.config.table import _TYPES, COLUMNS, EDGE, NODE, TABLE, UNIT, read_column, read_table
 from sfumato.errors import InvalidConfig
@@ -47,7 +48,7 @@ def test_any_value_gives_a_column_or_a_refusal_with_its_place(data: Any) -> None
     try:
         column = read_column({"type": kind, **form}, "tables.t.columns.c")
     except InvalidConfig as refused:
-        assert refused.problem.startswith("tables.t.columns.c: ")
+        assert refused.problem.startswith("tables.t.columns.c")
     else:
         assert isinstance(column, CONSTRUCTORS[kind])  # type: ignore[arg-type]
 
@@ -95,3 +96,14 @@ def test_the_keys_of_edges_and_nodes_are_the_arguments_of_their_classes() -> Non
     for keys, made in ((EDGE, Edge), (NODE, Node)):
         arguments = set(inspect.signature(made).parameters) - {"first", "second"}
         assert {key.name for key in keys} - {"edge", "node"} == arguments
+
+
+def test_tokens_read_their_words_from_files_beside_the_declaration(tmp_path):
+    (tmp_path / "words.txt").write_text("眼睛\r\n\r\n 头痛 \r\n", encoding="gb18030")
+    form = {"type": "text", "tokens": {"stop": ["the"], "dictionary": "words.txt", "most": 5}}
+    column = read_column(form, "tables.t.columns.c", tmp_path)
+    assert column == sf.Text(tokens=sf.Tokens(["the"], ["眼睛", "头痛"], most=5))
+    for wrong in ("absent.txt", ["ab"], 7):
+        form["tokens"]["dictionary"] = wrong
+        with pytest.raises(InvalidConfig, match=r"tables\.t\.columns\.c\.tokens"):
+            read_column(form, "tables.t.columns.c", tmp_path)

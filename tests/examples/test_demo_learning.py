@@ -21,7 +21,7 @@ def test_the_page_has_the_picture_and_what_was_printed() -> None:
 def test_a_training_that_is_not_killed_is_a_failure(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(demo_learning, "_DIES_AFTER", "no number")
     with pytest.raises(Failed, match="not by SIGKILL"):
-        demo_learning._killed(tmp_path / "ledger.db")
+        demo_learning._train_and_kill(tmp_path / "ledger.db")
 
 
 @pytest.mark.long

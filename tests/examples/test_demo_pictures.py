@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.examples.demo_learning import _started
+from sfumato.examples.demo_learning import _run_module
 from tests.contracts.require import missing
 
 
@@ -27,6 +27,6 @@ def test_it_is_the_same_network_at_each_call() -> None:
 @pytest.mark.long
 def test_most_digits_are_read_rightly(tmp_path: Path) -> None:
     """A guess has 10%; a training about 94%, a point more or less."""
-    said = _started("demo_pictures", str(tmp_path)).stdout
+    said = _run_module("demo_pictures", str(tmp_path)).stdout
     found = re.match(r"([\d.]+)% of 450 pictures", said)
     assert found and float(found[1]) > 60

@@ -12,7 +12,7 @@ import pytest
 import sfumato as sf
 from sfumato import learning as ln
 from sfumato.errors import InvalidNumber, WrongUse
-from sfumato.learning.frontier import _held_out
+from sfumato.learning.frontier import _split_fold
 from tests.learning.rows import COLUMNS, frame
 
 SELECT = "SELECT age, city, ill FROM data"
@@ -51,7 +51,7 @@ def test_every_row_is_held_out_once() -> None:
     rows = pa.table({"n": list(range(1000))})
     held: list[int] = []
     for fold in range(7):
-        kept, out = _held_out(rows, fold, 7)
+        kept, out = _split_fold(rows, fold, 7)
         assert sorted([*kept["n"].to_pylist(), *out["n"].to_pylist()]) == list(range(1000))
         held += out["n"].to_pylist()
     assert sorted(held) == list(range(1000))

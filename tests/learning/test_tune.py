@@ -15,7 +15,7 @@ import sfumato as sf
 from sfumato import learning as ln
 from sfumato.errors import BudgetExceeded, EngineFailed, WrongUse
 from sfumato.learning.recipe import Asked
-from sfumato.learning.tune import Candidate, _divided
+from sfumato.learning.tune import Candidate, _divide_cost
 from sfumato.noise import NegativeBinomial
 from sfumato.query.curator import Curator
 from tests.learning.rows import SELECT, connected, frame
@@ -202,5 +202,5 @@ def test_another_list_or_number_of_runs_is_another_answer(tmp_path: Path) -> Non
 
 
 def test_a_score_has_an_eighth_of_a_run() -> None:
-    fit, score = _divided(Asked(epsilon="0.8"))
+    fit, score = _divide_cost(Asked(epsilon="0.8"))
     assert (fit.epsilon, score.epsilon) == (Fraction(7, 10), Fraction(1, 10))

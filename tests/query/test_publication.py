@@ -114,7 +114,7 @@ def test_a_plan_that_counts_what_is_shared_twice_is_noticed(
     session: sf.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A mutant that takes every part as released before plans less than is paid."""
-    monkeypatch.setattr(module, "_read", lambda drafted, released: [0])
+    monkeypatch.setattr(module, "_reusable_parts", lambda drafted, released: [0])
     planned = session.plan([COUNT, MEAN], epsilon=1)
     planned.run()
     assert planned.cost.epsilon is not None

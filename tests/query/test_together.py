@@ -370,7 +370,7 @@ def test_a_question_does_not_wait_for_a_key_that_it_holds(tmp_path: Path) -> Non
 def test_charges_held_under_the_key_of_a_guess_wait_for_themselves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(room, "_nobodys", lambda step, request: request)
+    monkeypatch.setattr(room, "_unawaited_request", lambda step, request: request)
     with session(tmp_path) as asking, pytest.raises(Cancelled):
         asking.query(TWINS, epsilon=20_000, time_limit=1)
 

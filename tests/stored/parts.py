@@ -29,9 +29,10 @@ from sfumato.ledger.pieces import Pieces
 from sfumato.ledger.pins import Known, Pin
 from sfumato.ledger.store import base, rows
 from sfumato.ledger.tally import Tally, entry_body
-from sfumato.metadata.column import Column
+from sfumato.metadata.column import Column, Text
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.timestamp import Timestamp
+from sfumato.metadata.tokens import Tokens
 from sfumato.noise import (
     Binomial,
     DiscreteGaussian,
@@ -73,7 +74,15 @@ ROWS: Mapping[str, Any] = {
     "part": base.PartRow,
     "journal": Entry,
 }
+
+
 # What no pinned question has in its form, and others may have.
+def _of_unicode(tokens: Tokens, version: str) -> Tokens:
+    """A rule as a Python with this version of Unicode makes it."""
+    object.__setattr__(tokens, "unicode", version)
+    return tokens
+
+
 NODES: Mapping[str, Any] = {
     "laplace": DiscreteLaplace(Fraction(5, 2)),
     "gaussian": DiscreteGaussian(sigma_squared=Fraction(7, 3)),
@@ -90,6 +99,7 @@ NODES: Mapping[str, Any] = {
     "statistics": list(Statistic),
     "summaries": list(Summary),
     "timestamp": Column("at", Timestamp("2024-01-01", "2024-12-31", format="%d/%m/%Y %H:%M")),
+    "tokens": Column("note", Text(tokens=_of_unicode(Tokens(["the"], ["眼睛"], 90, 9), "14.0.0"))),
 }
 
 

@@ -46,7 +46,7 @@ def test_exact_marginals_give_the_distribution_of_maximum_entropy():
 
 
 def test_the_fit_of_noisy_counts_is_near_the_least_squares_of_any_table(monkeypatch):
-    monkeypatch.setattr(estimate, "_EXPLAINED", 0.0)
+    monkeypatch.setattr(estimate, "EXPLAINED", 0.0)
     random = np.random.default_rng(5)
     counts = random.uniform(50, 100, SIZES)
     seen = []
@@ -98,7 +98,7 @@ def test_potentials_and_marginals_of_many_cliques_are_those_of_plain_sums():
         counts = random.uniform(1, 9, [sizes[each] for each in columns])
         seen.append(Measurement(columns, counts, np.full(counts.shape, 0.5)))
     tree = JunctionTree.over(sizes, [each.columns for each in seen])
-    target = estimate._Target(tree, seen, 50.0, tree.summed([((0,), random.normal(size=5))]))
+    target = estimate.TreeTarget(tree, seen, 50.0, tree.summed([((0,), random.normal(size=5))]))
     potentials = [random.normal(size=each.counts.shape) for each in seen]
     logarithms = tree.summed([(one.columns, p) for one, p in zip(seen, potentials, strict=True)])
     whole = [one + other for one, other in zip(logarithms, target.fixed, strict=True)]

@@ -10,8 +10,9 @@ import sfumato as sf
 from sfumato import synthetic as sy
 from sfumato.metadata.dataset import Dataset
 from sfumato.query.allowance import allowance
+from sfumato.synthetic import fitting
 from sfumato.synthetic.estimate import MaximumEntropy
-from sfumato.synthetic.fitting import Base, Fitting, _weight_of
+from sfumato.synthetic.fitting import Base, Fitting, _weight_of, whole_fit, whole_fits
 from sfumato.synthetic.rows import Dice
 from sfumato.synthetic.schedule import ALIKE_TOGETHER, Schedule
 from sfumato.synthetic.schema import schema_of
@@ -161,3 +162,46 @@ def test_a_heavy_value_at_the_end_of_a_range_is_the_end():
     # a bin of several values reaches as far again
     less = replace(seen, singles=(np.array([0.0, 0, 800, 0, 0]),))
     assert less.reach(0) == (-8, 19)
+
+
+def noisy_copies(count=3):
+    """Copies of a fit with loops: other counts of columns and pairs, the same merges."""
+    random, whole, copies = np.random.default_rng(2), base(), []
+    for _ in range(count):
+        singles = tuple(each + random.normal(0, 9, each.shape) for each in whole.singles)
+        pairs = []
+        for clique in ((0, 1), (1, 2), (2, 3), (3, 4), (0, 2), (0, 4)):
+            pairs.append(whole.pair(clique, random.integers(5, 16, 100)))
+        copies.append((replace(whole, singles=singles, pinned=whole.merges), pairs))
+    return copies
+
+
+def is_as_alone(fits, copies, estimator=None):
+    """Whether copies have the marginals that they have when they are fitted alone."""
+    tables = []
+    for fit, (noisy, pairs) in zip(fits, copies, strict=True):
+        alone = whole_fit(noisy, pairs, estimator)
+        tables += zip(fit.marginals, alone.marginals, strict=True)
+    return all(np.allclose(one, other, rtol=1e-7, atol=1e-7) for one, other in tables)
+
+
+def test_copies_are_fitted_together_as_each_alone():
+    copies = noisy_copies()
+    fits = whole_fits(copies)
+    assert is_as_alone(fits, copies)
+    assert not is_as_alone(fits, noisy_copies(4)[1:])
+
+
+def test_copies_are_fitted_by_the_estimator_that_is_given():
+    copies = noisy_copies(2)
+    assert is_as_alone(whole_fits(copies, MaximumEntropy(3)), copies, MaximumEntropy(3))
+    assert not is_as_alone(whole_fits(copies), copies, MaximumEntropy(3))
+
+
+def test_copies_that_memory_does_not_hold_together_are_fitted_alone(monkeypatch):
+    def refuse(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(fitting, "_fits_together", refuse)
+    copies = noisy_copies(2)
+    assert is_as_alone(whole_fits(copies), copies)

@@ -14,7 +14,7 @@ from sfumato.errors import WrongUse
 from sfumato.query.allowance import allowance
 from sfumato.synthetic import infer
 from sfumato.synthetic.fit import _fit_task
-from sfumato.synthetic.fitting import whole_fit
+from sfumato.synthetic.fitting import whole_fit, whole_fits
 from sfumato.synthetic.infer import combine, copied, interval, with_noise
 from sfumato.synthetic.model import TableModel
 from tests.synthetic.towns import session, town
@@ -32,10 +32,8 @@ def test_copies_of_a_count_spread_as_its_noise(tmp_path):
         model = TableModel(task, opened.ask(task), opened.price(task))
         base = model.released.base
         rich = base.schema.place("rich")
-        found = []
-        for _ in range(200):
-            copy = copied(base, (), model.fitted)
-            found.append(copy.base.measured[rich].counts[0])
+        copies = copied(base, (), model.fitted, count=200)
+        found = [copy.base.measured[rich].counts[0] for copy in copies]
         # the variance of 200 draws is within 40% of its mean, but for a chance below 1e-5
         assert np.var(found) == pytest.approx(base.sigma[0] ** 2, rel=0.4)
 
@@ -67,19 +65,19 @@ def test_a_copy_is_fitted_from_nothing(tmp_path, monkeypatch):
         model = sy.fit(opened, "people", rho="0.05")
     base, pairs, given = model.released.base, model.released.pairs, []
 
-    def recorded(*measured):
-        given.append(measured)
-        return whole_fit(*measured)
+    def recorded(measured, estimator):
+        given.extend(measured)
+        return whole_fits(measured, estimator)
 
-    monkeypatch.setattr(infer, "whole_fit", recorded)
-    copy = copied(base, pairs, model.fitted)
-    ((noisy, again, _),) = given
-    assert noisy is copy.base
-    for one, other in zip(pairs, again, strict=True):
-        assert one.columns == other.columns and (one.counts != other.counts).any()
-    found = whole_fit(noisy, again)
-    for one, other in zip(copy.fitted.marginals, found.marginals, strict=True):
-        assert np.allclose(one, other, rtol=1e-9)
+    monkeypatch.setattr(infer, "whole_fits", recorded)
+    copies = copied(base, pairs, model.fitted, count=3)
+    for copy, (noisy, again) in zip(copies, given, strict=True):
+        assert noisy is copy.base
+        for one, other in zip(pairs, again, strict=True):
+            assert one.columns == other.columns and (one.counts != other.counts).any()
+        found = whole_fit(noisy, again)
+        for one, other in zip(copy.fitted.marginals, found.marginals, strict=True):
+            assert np.allclose(one, other, rtol=1e-6, atol=1e-6)
 
 
 def test_combined_estimates_follow_the_rule():

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cost of an event: one dispatch table; an unknown event raises. Proof: account.proof.md."""
+"""The cost of an event: one table from event type to rule; an unknown event raises.
+
+The ledger prices every charge by it. Proof: account.proof.md.
+"""
 
 import math
 from collections.abc import Callable
@@ -52,7 +55,7 @@ _HUGE = 10_000
 
 @runtime_checkable
 class _Stated(Protocol):
-    """An event that states what it costs, and for which neighbours."""
+    """The interface of an event that states its guarantee and its neighbour relation."""
 
     @property
     def guarantee(self) -> PureDP | ApproxDP | BoundedRangeDP: ...
@@ -62,7 +65,7 @@ class _Stated(Protocol):
 
 
 def account(event: Event) -> Profile:
-    """The cost of an event: exact where the theory is rational, else rounded up.
+    """Returns the cost of an event: exact where the theory is rational, else rounded up.
 
     Guarantees:
         laplace costs its sensitivity over its scale
@@ -78,7 +81,8 @@ def account(event: Event) -> Profile:
         an event without a rule raises
 
     Raises:
-        InvalidDeclaration: an event, a noise or a norm without a rule; mixed relations.
+        InvalidDeclaration: an event, a noise or a norm has no rule, or neighbour relations are
+            mixed.
 
     >>> from sfumato.privacy import Distance, Norm
     >>> account(AdditiveNoise(DiscreteLaplace(10), Distance(Norm.L1, Fraction(1)))).epsilon
@@ -352,9 +356,7 @@ def _block(event: Block) -> Profile:
 
 
 def check_relations(event: Event) -> None:
-    """Refuses an event whose parts have different neighbour relations, and one of an unknown
-    type.
-    """
+    """Refuses an event of an unknown type, or whose parts have different neighbour relations."""
     if len(relations_of(event)) > 1:
         raise InvalidDeclaration(
             "Parts of one event are about different neighbour relations.",
@@ -363,13 +365,13 @@ def check_relations(event: Event) -> None:
 
 
 def relations_of(event: object) -> set[Relation]:
-    """The neighbour relations of an event's parts.
+    """Returns the neighbour relations of an event and its parts.
 
     Guarantees:
         the relation of an unknown event is refused
 
     Raises:
-        InvalidDeclaration: an event, or a part of one, of an unknown kind.
+        InvalidDeclaration: the event, or a part of it, is of an unknown kind.
     """
     if type(event) not in _EVENTS:
         raise _unknown(event)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Privacy amplification by sampling and shuffling: (epsilon, delta) before and after.
+"""Privacy amplification by sampling and shuffling: converts (epsilon, delta) in both directions.
 
-Each design amplifies for its own neighbour relation; another one raises (RULES 19). Proof:
+Each sampling design amplifies for its own neighbour relation; another one raises (RULES 19). Proof:
 amplify.proof.md. Sources: Balle, Barthe, Gaboardi (NeurIPS 2018), Theorems 8 to 10; Feldman,
 McMillan, Talwar, "Hiding Among the Clones" (FOCS 2021), Theorem 3.1 and Section 3.
 """
@@ -44,13 +44,15 @@ _IGNORED = _CLOSE = Fraction(1, 2**24)
 
 
 def after_sampling(design: Design, relation: Relation, whole: ApproxDP) -> ApproxDP:
-    """The guarantee on a secret sample of a mechanism with the guarantee ``whole`` on any dataset.
+    """Returns the guarantee of a mechanism that runs on a secret sample.
+
+    ``whole`` is its guarantee on any dataset, without sampling.
 
     Guarantees:
         a sample under another relation raises
 
     Raises:
-        InvalidDeclaration: another relation than the design's.
+        InvalidDeclaration: the relation is not that of the design.
 
     >>> from sfumato.privacy import PoissonSample
     >>> design, whole = PoissonSample(Fraction(1, 100)), ApproxDP(Fraction(1), Fraction(1, 10**6))
@@ -64,8 +66,8 @@ def after_sampling(design: Design, relation: Relation, whole: ApproxDP) -> Appro
 
 
 def before_sampling(design: Design, relation: Relation, wanted: ApproxDP) -> ApproxDP:
-    """The guarantee that a mechanism needs so that on a secret sample it has the guarantee
-    ``wanted``.
+    """Returns the guarantee that a mechanism needs to have the guarantee ``wanted`` on a secret
+    sample.
 
     Guarantees:
         what is bought for a sample costs at most what was wanted
@@ -97,10 +99,10 @@ def before_sampling(design: Design, relation: Relation, wanted: ApproxDP) -> App
 
 
 def whole_epsilon(design: Design, epsilon: Fraction) -> Fraction:
-    """The epsilon of a mechanism whose sampled version has ``epsilon``: ln(1 + (e^epsilon - 1) /
-    q), rounded down.
+    """Returns the epsilon that a mechanism needs to have ``epsilon`` on a sample, rounded down.
 
-    q is the probability that a given unit is in the sample.
+    It is ln(1 + (e^epsilon - 1) / q), where q is the probability that a given unit is in the
+    sample.
 
     >>> from sfumato.privacy import FixedSample
     >>> round(float(whole_epsilon(FixedSample(1, 100), Fraction(1))), 6)
@@ -115,10 +117,11 @@ def whole_epsilon(design: Design, epsilon: Fraction) -> Fraction:
 
 
 def sampled_delta(design: Design, relation: Relation, epsilon: Fraction, whole: Whole) -> Fraction:
-    """An upper bound of delta at ``epsilon`` on a secret sample, from the whole privacy profile.
+    """Returns an upper bound of delta at ``epsilon`` of a mechanism that runs on a secret sample.
 
-    ``whole(epsilon, copies)`` bounds the delta of the mechanism if one unit changes; for sampling
-    with replacement, if it is in the sample ``copies`` times.
+    ``whole(epsilon, copies)`` bounds the delta of the mechanism without sampling if one unit
+    changes that is in the data ``copies`` times (more than once only for sampling with
+    replacement).
 
     Guarantees:
         a sample shows at most its share of the profile
@@ -145,19 +148,20 @@ def sampled_delta(design: Design, relation: Relation, epsilon: Fraction, whole: 
 
 
 def shuffled(event: Shuffled, delta: Number) -> Bracket:
-    """Lower and upper bounds of epsilon at ``delta`` for shuffled reports.
+    """Returns lower and upper bounds of epsilon at ``delta`` for shuffled reports.
 
-    The upper bound is that of a victim among clones, as many as are proved: a share of
-    2/(e^epsilon0 + 1) of the other reports for randomised response, e^-epsilon0 for any randomizer.
-    The lower bound is attained when all others have the same value; for ``PureEvent`` by the worst
-    randomizer. For a report of telemetry it is 0 unless delta is.
+    The upper bound is that of one report hidden among "clones": each other report is drawn
+    independently of its value with probability 2/(e^epsilon0 + 1) for randomised response,
+    e^-epsilon0 for any randomizer. The lower bound is attained when all other units have the same
+    value; for ``PureEvent`` by the worst randomizer. For a report of telemetry it is 0 unless delta
+    is.
 
     Guarantees:
         a shuffle hides at least so well
         a shuffle hides no better
 
     Raises:
-        InvalidNumber: delta outside [0, 1).
+        InvalidNumber: delta is outside [0, 1).
 
     >>> found = shuffled(Shuffled(RandomizedResponse(Fraction(4), 2), 1_000_000), "1e-6")
     >>> round(found.lower, 4), round(found.upper, 4)
@@ -175,7 +179,8 @@ def shuffled(event: Shuffled, delta: Number) -> Bracket:
 
 
 def shuffled_delta(event: Shuffled, epsilon: Number) -> Bracket:
-    """Lower and upper bounds of delta at ``epsilon`` >= 0 for shuffled reports, as in ``shuffled``.
+    """Returns lower and upper bounds of delta at ``epsilon`` >= 0 for shuffled reports
+    (``shuffled``).
 
     >>> found = shuffled_delta(Shuffled(RandomizedResponse(Fraction(4), 2), 1_000_000), "0.03428")
     >>> f"{found.upper:.4g}", found.lower < found.upper
@@ -195,13 +200,14 @@ def shuffled_delta(event: Shuffled, epsilon: Number) -> Bracket:
 
 
 def clone_bound(event: Shuffled, delta: Number) -> Fraction:
-    """The closed form of Feldman, McMillan, Talwar 2021, Theorem 3.1, rounded up; for comparison,
-    as it is looser.
+    """Returns the closed form of Feldman, McMillan, Talwar 2021, Theorem 3.1, rounded up.
 
-    ln(1 + (e - 1)/(e + 1) (8 sqrt(e ln(4/delta) / n) + 8 e / n)), e = e^epsilon0, n reports.
+    For comparison, as it is looser than ``shuffled``: ln(1 + (e - 1)/(e + 1) (8 sqrt(e ln(4/delta)
+    / n) + 8 e / n)), e = e^epsilon0, n reports.
 
     Raises:
-        InvalidDeclaration: epsilon0 above ln(n / (16 ln(2/delta))), for which it is not proved.
+        InvalidDeclaration: epsilon0 is above ln(n / (16 ln(2/delta))), where the form is not
+            proved.
 
     >>> shuffled = Shuffled(RandomizedResponse(Fraction(4), 2), 1_000_000)
     >>> round(float(clone_bound(shuffled, "1e-6")), 4)
@@ -222,10 +228,10 @@ def clone_bound(event: Shuffled, delta: Number) -> Fraction:
 def before_shuffling(
     reports: int, wanted: ApproxDP, local: Callable[[Fraction], Local] | None = None
 ) -> Fraction:
-    """The largest epsilon0 of a report that is proved to give ``wanted`` after the shuffle, rounded
-    down.
+    """Returns the largest epsilon0 of a report that is proved to give ``wanted`` after the shuffle.
 
-    ``local`` builds the randomizer of an epsilon0; without it, any randomizer is assumed.
+    It is rounded down. ``reports`` is their number. ``local`` builds the randomizer of an epsilon0;
+    without it, any randomizer is assumed.
 
     Guarantees:
         what is bought for a shuffle costs at most what was wanted

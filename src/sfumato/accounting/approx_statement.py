@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A guarantee as a family of statements P(A) <= odds Q(A) + delta, for every set A of answers.
 
-Each guarantee and each privacy curve gives one such statement for each place from 0 to 1 along its
-trade-off curve. Floats choose the place; the statement is proved whatever they choose. Proof:
-approx_statement.proof.md.
+Each guarantee and each privacy curve implies one such statement for each position (0 to 1) along
+its trade-off curve. ``interpret`` derives the success of attackers from them. Floats choose the
+position; the statement is proved whatever they choose. Proof: approx_statement.proof.md.
 """
 
 import math
@@ -44,10 +44,10 @@ Floats: TypeAlias = NDArray[np.float64]
 
 @runtime_checkable
 class PrivacyCurve(Protocol):
-    """A curve that gives delta at each epsilon: the larger one of both directions."""
+    """A curve that gives delta at each epsilon: the larger delta of both directions (P, Q), (Q, P)."""
 
     def delta(self, epsilon: Fraction, /) -> Bounds:
-        """Bounds of the least delta of (epsilon, delta)-DP."""
+        """Returns bounds of the least delta at which the plan is (epsilon, delta)-DP."""
         ...
 
 
@@ -56,7 +56,9 @@ Promise: TypeAlias = Guarantee | PrivacyCurve
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """P(A) <= odds Q(A) + delta and Q(A) <= odds P(A) + delta; ``odds`` None says nothing.
+    """The statement P(A) <= odds Q(A) + delta and Q(A) <= odds P(A) + delta, for every set A.
+
+    ``odds`` None states nothing.
 
     Guarantees:
         a statement allows what randomised response attains
@@ -70,18 +72,20 @@ class Statement:
 
     @property
     def corner(self) -> Fraction:
-        """The point of the trade-off curve with equal type I and type II errors."""
+        """The type I error at which the trade-off curve has an equal type II error."""
         return Fraction(0) if self.odds is None else (1 - self.delta) / (1 + self.odds)
 
     def misses(self, false_alarms: Fraction) -> Fraction:
-        """The least type II error of a test with a given type I error."""
+        """Returns the least type II error (misses) of a test with a type I error of
+        ``false_alarms``.
+        """
         if self.odds is None:
             return Fraction(0)
         rest = 1 - self.delta
         return max(rest - self.odds * false_alarms, (rest - false_alarms) / self.odds, Fraction(0))
 
     def excess(self, odds: Fraction) -> Fraction:
-        """The largest possible P(A) - odds Q(A)."""
+        """Returns the largest possible P(A) - odds Q(A) for these ``odds``."""
         if self.odds is None:
             return Fraction(1)
         if odds * self.odds <= 1:
@@ -94,13 +98,15 @@ Family: TypeAlias = Callable[[float], Statement]
 
 
 def family(promise: Promise) -> Family:
-    """The statements of a guarantee, by a place from 0 (small type I error) to 1 (large).
+    """Returns the statements of a guarantee, as a function of a position along its trade-off curve.
+
+    Position 0 is at small type I errors, 1 at large ones.
 
     Guarantees:
         each statement of a family holds
 
     Raises:
-        InvalidDeclaration: it is no guarantee and has no ``delta``.
+        InvalidDeclaration: the argument is no guarantee and has no method ``delta``.
 
     >>> family(PureDP(0))(0.5)
     Statement(odds=Fraction(1, 1), delta=Fraction(0, 1))

@@ -29,17 +29,18 @@ Orders: TypeAlias = frozenset[Fraction] | None
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """A cost in the ledger's integers. ``epsilon`` None: the pure loss is not bounded.
+    """The cost of an event as the ledger stores it: integers, in multiples of 1e-12 (delta: 1e-24).
 
-    ``orders`` are the Renyi orders at which ``rho`` is a cost; None: at every order (zCDP). A sum
-    is a cost at the orders that all its charges have in common.
+    ``epsilon`` None: the pure loss is not bounded. ``orders`` are the Renyi orders at which ``rho``
+    is a cost; None: at every order (zCDP). A sum is a cost at the orders that all its charges
+    share.
 
     Guarantees:
         no charge is below nothing
         a sum is a cost at common orders only
 
     Raises:
-        InvalidNumber: a part that is no integer, or below 0.
+        InvalidNumber: a field is no integer, or is below 0.
 
     >>> charge_for(Profile.pure(Fraction(1, 2)))
     Charge(epsilon=500000000000, rho=125000000000, delta=0)
@@ -65,14 +66,14 @@ class Charge:
         return Charge(pure, self.rho + other.rho, self.delta + other.delta, orders)
 
     def at(self, order: Fraction | None) -> int | None:
-        """``rho`` at one order; None if it is not known to be a cost there."""
+        """Returns ``rho`` if it is a cost at this order, else None."""
         if self.orders is None or order in self.orders:
             return self.rho
         return None
 
 
 def common(one: Orders, other: Orders) -> Orders:
-    """The orders that are in both; None stands for every order."""
+    """Returns the orders that are in both arguments; None stands for every order."""
     if one is None:
         return other
     if other is None:
@@ -84,7 +85,7 @@ NOTHING = Charge(0, 0, 0)
 
 
 def charge_for(profile: Profile) -> Charge:
-    """The cost of an event in integers, each rounded up once.
+    """Returns a cost as integers for the ledger, each rounded up once.
 
     Guarantees:
         a charge is never below the cost
@@ -101,7 +102,7 @@ def charge_for(profile: Profile) -> Charge:
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """The caps of an account in the ledger's integers, fixed when it is created.
+    """The caps of an account, as integers in the ledger's units, fixed when its limit is set.
 
     ``rho`` is None for a pure account, which has gate (a) alone.
 
@@ -122,9 +123,10 @@ class Gates:
 
     @classmethod
     def of(cls, budget: Budget, orders: Collection[Fraction] | None = None) -> "Gates":
-        """The gates of a budget; caps round down.
+        """Returns the caps of a budget, rounded down.
 
-        ``orders``: those at which everything spent before is priced; the best of them is chosen.
+        ``orders``: the Renyi orders at which all earlier spending has a price; the best of them is
+        used.
 
         Guarantees:
             a later limit converts at an order of what is spent
@@ -146,9 +148,7 @@ class Gates:
         return cls(epsilon, max(cap, 0), delta_events, order)
 
     def admits(self, total: Charge) -> bool:
-        """Whether ``total``, everything spent and reserved including a new charge, is within a
-        gate.
-        """
+        """Whether a gate admits ``total``: all that is spent and reserved, with the new charge."""
         if total.delta > self.delta_events:
             return False
         pure = total.epsilon is not None and total.epsilon <= self.epsilon
@@ -157,7 +157,7 @@ class Gates:
         return pure or concentrated
 
     def left(self, spent: Charge) -> "Left":
-        """The largest next charge of each kind that would be admitted."""
+        """Returns the largest next charge of each kind that would be admitted after ``spent``."""
         pure = max(self.epsilon - spent.epsilon, 0) if spent.epsilon is not None else 0
         used = spent.at(self.order)
         rho = 0
@@ -172,9 +172,9 @@ class Gates:
         )
 
     def share(self, charge: Charge, spent: Charge) -> Fraction | None:
-        """The share of what is left that a charge would take, at the gate where it is smallest.
+        """Returns the share of the remaining budget that a charge would take; None if not admitted.
 
-        None if no gate would admit it.
+        It is that of the gate at which it is smallest.
         """
         total = spent + charge
         if not self.admits(total):
@@ -194,7 +194,7 @@ class Gates:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """The largest single charge that an account could still pay: pure, or zCDP."""
+    """The largest single charge that an account still admits, as a pure epsilon or as a zCDP rho."""
 
     epsilon: Fraction
     rho: Fraction

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calibration: the least noise for a guarantee, the most queries for a budget, the least epsilon
-for an error, the best split.
+"""Calibration: searches for the least noise, the most queries or the least epsilon for a target.
 
-Each search returns a parameter that is proved to meet its target and the nearest one that is proved
-not to. Proof: calibrate.proof.md, grid_search.proof.md.
+Each search returns a parameter that is proved to meet its target, and the nearest one that is
+proved not to. ``split`` divides a budget. Proof: calibrate.proof.md, grid_search.proof.md.
 """
 
 import math
@@ -47,7 +46,7 @@ T = TypeVar("T", int, Fraction)
 
 
 class Costs(Protocol):
-    """The cost of a plan: any curve with bounds for epsilon and delta."""
+    """The cost of a plan: a privacy curve with bounds of epsilon and of delta."""
 
     def epsilon(self, delta: Number) -> Bounds: ...
 
@@ -56,7 +55,7 @@ class Costs(Protocol):
 
 @runtime_checkable
 class Quick(Protocol):
-    """A curve that also estimates epsilon quickly; estimates steer a search and decide nothing."""
+    """A curve that also estimates epsilon quickly, which speeds up a search and decides nothing."""
 
     def roughly(self, delta: Number) -> float: ...
 
@@ -68,8 +67,8 @@ CurveOf: TypeAlias = Callable[[Event], Costs]
 class Calibrated(Generic[T]):
     """A calibrated parameter: ``value`` is proved to meet the target, ``fails`` proved not to.
 
-    The optimum lies between them, or is ``value``. ``fails`` None: none is known to fail. ``cost``
-    is the cost of ``value``, in the measure of the target.
+    The optimum lies between them, or is ``value``. ``fails`` None: no parameter is known to fail.
+    ``cost`` is the cost of ``value``, in the measure of the target.
     """
 
     value: T
@@ -78,7 +77,7 @@ class Calibrated(Generic[T]):
 
     @property
     def excess(self) -> Fraction | None:
-        """The largest possible relative distance of ``value`` from the optimum; None: unknown.
+        """The largest possible relative distance of ``value`` from the optimum; None if unknown.
 
         >>> Calibrated(Fraction("4.303"), Fraction("4.302"), Bounds(0.9999, 1.0)).excess
         Fraction(1, 4302)
@@ -90,8 +89,9 @@ class Calibrated(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Priced:
-    """The ``scale`` that meets an error at the least cost, and its ``epsilon``; no scale needs less
-    than ``lower``.
+    """The result of ``least_epsilon``: the ``scale`` of noise, and bounds of its ``epsilon``.
+
+    No scale within the error needs an epsilon below ``lower``.
     """
 
     scale: Calibrated[Fraction]
@@ -106,19 +106,18 @@ def least_noise(
     start: Number = 1,
     precision: float = _PRECISION,
 ) -> Calibrated[Fraction]:
-    """The least noise, to five digits or a relative ``precision``, with which a plan meets a
-    guarantee.
+    """Returns the least scale of noise at which a plan meets a guarantee, to five digits.
 
-    ``event`` builds the whole plan from the size of its noise; ``start`` is a first guess that does
-    not affect what is proved. An (epsilon, delta) target is read from ``curve``, a pure or zCDP one
-    from ``account``, whose costs are upper bounds: then ``fails`` is None. A ``Quick`` curve is
-    first searched roughly for a better guess.
+    ``precision`` is a coarser relative one. ``event`` builds the plan from the scale of its noise;
+    ``start`` is a first guess that does not affect what is proved. An (epsilon, delta) target is
+    read from ``curve``, a pure or zCDP one from ``account``, whose costs are upper bounds: then
+    ``fails`` is None. If the curve is ``Quick``, its estimates give a better guess first.
 
     Guarantees:
         the least noise meets its target and a little less does not
 
     Raises:
-        InvalidNumber: a target of 0, or one that no noise up to 1e30 is known to meet.
+        InvalidNumber: the target is 0, or no noise up to 1e30 is known to meet it.
     """
     grid, (cost, limit) = Decimals(_DIGITS), _measure(target, curve)
     guess, slope = grid.near(math.log(positive("start", start))), _FALLS
@@ -138,10 +137,10 @@ def least_noise(
 def laplace_scale(
     target: PureDP | ApproxDP, distance: Distance, queries: int = 1, *, curve: CurveOf
 ) -> Calibrated[Fraction]:
-    """The least scale of discrete Laplace noise for ``queries`` statistics of an L1 ``distance``
-    each.
+    """Returns the least scale of discrete Laplace noise for ``queries`` statistics.
 
-    For a pure guarantee it is queries * distance / epsilon, exactly.
+    Each has the L1 sensitivity ``distance``. For a pure guarantee the scale is exactly queries *
+    distance / epsilon.
     """
     _norm(distance, Norm.L1)
     check_count("queries", queries)
@@ -159,8 +158,9 @@ def laplace_scale(
 def gaussian_sigma(
     target: ApproxDP, distance: Distance, queries: int = 1, *, curve: CurveOf
 ) -> Calibrated[Fraction]:
-    """The least sigma of discrete Gaussian noise for ``queries`` statistics of an L2 ``distance``
-    each.
+    """Returns the least sigma of discrete Gaussian noise for ``queries`` statistics.
+
+    Each has the L2 sensitivity ``distance``.
     """
     _norm(distance, Norm.L2)
     return least_noise(
@@ -174,10 +174,11 @@ def gaussian_sigma(
 def noise_multiplier(
     target: ApproxDP, rate: Number, steps: int, *, curve: CurveOf
 ) -> Calibrated[Fraction]:
-    """The least sigma of DP-SGD with ``steps`` sums of clipped gradients of norm 1 over Poisson
-    samples of ``rate``.
+    """Returns the least noise multiplier (sigma) of DP-SGD for an (epsilon, delta) guarantee.
+
+    Each of the ``steps`` sums gradients clipped to norm 1 over a Poisson sample of ``rate``.
     """
-    sample, one = (
+    sample, clipped_norm = (
         PoissonSample(positive("rate", rate, at_most=Fraction(1))),
         Distance(Norm.L2, Fraction(1)),
     )
@@ -188,7 +189,7 @@ def noise_multiplier(
     return least_noise(
         target,
         lambda sigma: _repeated(
-            Sampled(sample, ContinuousNoise(ContinuousLaw.GAUSSIAN, sigma, one)), steps
+            Sampled(sample, ContinuousNoise(ContinuousLaw.GAUSSIAN, sigma, clipped_norm)), steps
         ),
         curve=curve,
         start=1 / math.sqrt(math.log1p(flat**-2)),
@@ -198,7 +199,7 @@ def noise_multiplier(
 def most_queries(
     target: Target, event: Event, *, curve: CurveOf, most: int = _MOST
 ) -> Calibrated[int]:
-    """The largest number of repetitions of ``event`` within a guarantee, up to ``most``; 0 if none.
+    """Returns the largest number of repetitions of ``event`` within a guarantee, at most ``most``.
 
     Guarantees:
         the most queries meet their target and one more does not
@@ -222,7 +223,7 @@ def least_epsilon(
     curve: CurveOf,
     delta: Number,
 ) -> Priced:
-    """The least epsilon at which noise stays within ``error``, in lattice steps, with this
+    """Returns the least epsilon at which noise stays within ``error`` lattice steps, with a
     confidence.
 
     ``event`` makes the noise by its scale: the larger the scale, the larger the error and the
@@ -250,7 +251,7 @@ def least_epsilon(
 def _measure(
     target: Target, curve: CurveOf
 ) -> tuple[Callable[[Event], tuple[Real, Real]], Fraction]:
-    """How a plan is compared with a target: bounds of its cost, and the largest allowed cost."""
+    """Returns how a plan's cost is computed for a target, and the largest cost that is allowed."""
     match target:
         case PureDP(epsilon):
             return lambda event: (-math.inf, _pure(event)), positive("epsilon", epsilon)
@@ -356,11 +357,11 @@ def _norm(distance: Distance, norm: Norm) -> None:
 
 
 def split(total: Fraction, weights: Sequence[Fraction], norm: Norm) -> list[Fraction]:
-    """Shares of ``total`` that minimise the sum of the parts' relative variances.
+    """Splits ``total`` into shares that minimise the sum of the parts' relative variances.
 
-    ``weights``: each part's sensitivity over its own natural scale. Laplace variance goes
-    as (w/epsilon)^2, so epsilon is shared as w^(2/3); Gaussian as w^2/rho, so rho is shared
-    as w (Lagrange; weights of an L2 sensitivity are given as w^2).
+    ``weights``: each part's sensitivity over its own natural scale. Laplace variance goes as
+    (w/epsilon)^2, so epsilon is shared as w^(2/3); Gaussian as w^2/rho, so rho is shared as w
+    (Lagrange; weights of an L2 sensitivity are given as w^2).
 
     Guarantees:
         shares sum to the stated cost

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Privacy curves without a numerical privacy loss distribution: closed forms, searches,
-conversions.
+"""Privacy curves that need no numerical privacy loss distribution.
 
-Proof: closed.proof.md.
+They are closed forms, searches or conversions; ``curve`` chooses among them. Proof:
+closed.proof.md.
 """
 
 import math
@@ -43,17 +43,17 @@ _LEAST_LOSS = Fraction(1, 10**12)
 
 
 class Curve(Protocol):
-    """Epsilon as a function of delta and the reverse, with proved bounds of the least true value.
+    """The privacy curve of a plan: proved bounds of the least epsilon at a delta, and the reverse.
 
     A lower bound is the loss of neighbours that exist; None if none is known.
     """
 
     def epsilon(self, delta: Number) -> Bounds:
-        """The least epsilon at ``delta``, 0 <= delta < 1."""
+        """Returns bounds of the least epsilon at ``delta``, 0 <= delta < 1."""
         ...
 
     def delta(self, epsilon: Number) -> Bounds:
-        """The least delta at ``epsilon`` >= 0."""
+        """Returns bounds of the least delta at ``epsilon`` >= 0."""
         ...
 
 
@@ -65,10 +65,10 @@ class Estimated(Curve, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Normal:
-    """Gaussian mechanisms only: mu-GDP, mu^2 the sum of all (Dong, Roth, Su 2022; Balle and Wang
-    2018).
+    """The curve of Gaussian mechanisms only: mu-GDP, where mu^2 is the sum over all of them.
 
-    ``reached``: whether neighbours with all of ``squared`` and ``own`` exist.
+    ``squared`` is mu^2, ``own`` the deltas that events spend themselves. ``reached``: whether
+    neighbours exist that attain both. Source: Dong, Roth, Su 2022; Balle and Wang 2018.
     """
 
     squared: Fraction
@@ -93,8 +93,9 @@ class Normal:
         return self.own.added(_shown(float_down(lower), float_up(upper), reached=self.reached))
 
     def curve(self, epsilon: Fraction) -> tuple[Fraction, Fraction]:
-        """P(Z > a) - e^epsilon P(Z > b), a = epsilon/mu - mu/2, b = epsilon/mu + mu/2; it grows
-        with mu.
+        """Returns bounds of delta: P(Z > a) - e^epsilon P(Z > b), which grows with mu.
+
+        a = epsilon/mu - mu/2, b = epsilon/mu + mu/2.
         """
         down, up = sqrt_down(self.squared), sqrt_up(self.squared)
         lower = (
@@ -108,7 +109,10 @@ class Normal:
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """One Poisson sample of Gaussian noise, in either direction in terms of the Gaussian curve.
+    """The curve of one release of Gaussian noise on a Poisson sample, from the curve without
+    sampling.
+
+    It is the larger delta of both directions (a removed and an added unit).
 
     Guarantees:
         one sample of gaussian noise has its closed form
@@ -153,8 +157,9 @@ class Once:
 
 @dataclass(frozen=True, slots=True)
 class Shifts:
-    """One integer with discrete Gaussian noise that moves by up to ``shift``: the worst of all
-    shifts.
+    """The curve of one integer with discrete Gaussian noise that changes by up to ``shift``.
+
+    It is the worst over all shifts.
     """
 
     noise: DiscreteGaussian
@@ -193,7 +198,7 @@ class Shifts:
 
 @dataclass(frozen=True, slots=True)
 class Reports:
-    """Shuffled reports: the upper bound by clones, the lower bound by counting."""
+    """The curve of shuffled reports: the upper bound by clones, the lower bound by counting."""
 
     event: Shuffled
 
@@ -206,12 +211,12 @@ class Reports:
 
 @dataclass(frozen=True, slots=True)
 class FixedSize:
-    """A sample of fixed size under replace-one: delta'(ln(1 + q (e^epsilon - 1))) <= q
-    delta(epsilon).
+    """The curve of a mechanism on a sample of fixed size under replace-one.
 
-    Balle, Barthe, Gaboardi (2018), Theorem 9, for every mechanism. With noise on a sum it is an
-    equality (``reached``), since all other units may equal the replacement; otherwise there is no
-    lower bound.
+    delta'(ln(1 + q (e^epsilon - 1))) <= q delta(epsilon), where q is the ``rate`` and delta the
+    curve ``whole`` without sampling: Balle, Barthe, Gaboardi (2018), Theorem 9, for every
+    mechanism. With noise on a sum it is an equality (``reached``), since all other units may equal
+    the replacement; otherwise there is no lower bound.
     """
 
     whole: Curve
@@ -245,15 +250,17 @@ class FixedSize:
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """Upper bounds from the worst pairs, which no neighbours attain, and lower bounds from
-    neighbours that exist.
+    """A curve whose upper bounds come from one curve and whose lower bounds come from another.
+
+    The upper bounds are those of the worst pairs, which no neighbours attain, the lower bounds
+    those of neighbours that exist.
     """
 
     above: Estimated
     below: Curve
 
     def roughly(self, delta: Number) -> float:
-        """A quick estimate of the upper bound."""
+        """Returns a quick estimate of the upper bound of epsilon at ``delta``."""
         return self.above.roughly(delta)
 
     def epsilon(self, delta: Number) -> Bounds:
@@ -265,7 +272,7 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class Least:
-    """The least of several upper bounds of one plan, without a lower bound."""
+    """The curve that is the least of several upper bounds of one plan; without a lower bound."""
 
     curves: tuple[Curve, ...]
 
@@ -278,8 +285,9 @@ class Least:
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """The upper bound that the exact costs imply, for events without a dominating pair; no lower
-    bound.
+    """The curve that an event's cost (``account``) implies, for events without a dominating pair.
+
+    It has no lower bound.
     """
 
     profile: Profile
@@ -303,7 +311,7 @@ class Converted:
 
 @dataclass(frozen=True, slots=True)
 class Diverging:
-    """The upper bound that the Renyi divergences of an event imply; no lower bound."""
+    """The curve that the Renyi divergences of an event imply; without a lower bound."""
 
     event: Event
 
@@ -337,7 +345,7 @@ def _searched(
 
 
 def spare_of(delta: Number, own: OwnDelta) -> tuple[Fraction, Fraction]:
-    """The part of delta left for the curve after the events' own deltas, rounded down and up."""
+    """Returns the part of delta left after the events' own deltas, rounded down and rounded up."""
     stated_delta = to_fraction("delta", delta)
     if not 0 <= stated_delta < 1:
         raise InvalidNumber(f"delta = {stated_delta}.", allowed="0 or greater, and less than 1")
@@ -355,7 +363,7 @@ def spare_of(delta: Number, own: OwnDelta) -> tuple[Fraction, Fraction]:
 
 
 def loss_of(epsilon: Number) -> Fraction:
-    """A requested epsilon, validated."""
+    """Returns a requested epsilon as a Fraction; refuses an invalid one."""
     asked = to_fraction("epsilon", epsilon)
     if asked < 0:
         raise InvalidNumber(f"epsilon = {asked}.", allowed="0 or greater")
@@ -363,7 +371,7 @@ def loss_of(epsilon: Number) -> Fraction:
 
 
 def no_finite_epsilon() -> InvalidNumber:
-    """The error for noise with unbounded loss and delta = 0."""
+    """Returns the error for noise with unbounded loss at delta = 0."""
     return InvalidNumber(
         "No epsilon holds at this delta: some noise of the plan has no largest loss.",
         allowed="a delta greater than 0",

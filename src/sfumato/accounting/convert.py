@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversions between guarantees, each named after its theorem, each rounding outward.
+"""Conversions between kinds of guarantees, each named after its theorem and rounding outward.
 
-``CONVERSIONS`` lists every ordered pair of kinds that has one; others do not hold. For (epsilon,
-delta) there are two directions: the least epsilon at a delta (``approx_from_...``, here), and the
-least delta at an epsilon (``delta``). Those that a charge needs are in ``zcdp``. Proof:
-convert.proof.md.
+``CONVERSIONS`` lists every ordered pair of kinds that has a conversion; for other pairs none holds.
+For (epsilon, delta) there are two directions: the least epsilon at a delta (``approx_from_...``,
+here), and the least delta at an epsilon (``delta``). Those that a charge needs are in ``zcdp``.
+Proof: convert.proof.md.
 """
 
 import math
@@ -48,8 +48,9 @@ def range_from_pure(guarantee: PureDP) -> BoundedRangeDP:
 
 
 def tightest_zcdp_from_pure(guarantee: PureDP) -> ZeroConcentratedDP:
-    """epsilon-DP implies epsilon tanh(epsilon/2)-zCDP, which randomised response reaches as the
-    order nears 1.
+    """epsilon-DP implies epsilon tanh(epsilon/2)-zCDP.
+
+    Randomised response attains it as the order nears 1.
 
     Guarantees:
         the tightest zcdp is above every order of randomised response
@@ -118,10 +119,11 @@ def renyi_from_gaussian(guarantee: GaussianDP, order: Number) -> RenyiDP:
 
 
 def renyi_from_renyi(guarantee: RenyiDP, order: Number) -> RenyiDP:
-    """The same epsilon at a smaller order (van Erven and Harremoes 2014, Theorem 3).
+    """A Renyi guarantee also holds at every smaller order (van Erven and Harremoes 2014, Theorem
+    3).
 
     Raises:
-        InvalidNumber: a larger order: nothing is known of it.
+        InvalidNumber: the order is larger than the guarantee's, where nothing follows.
     """
     a = _order(order)
     if a > guarantee.order:
@@ -161,15 +163,16 @@ def gaussian_from_range(guarantee: BoundedRangeDP) -> GaussianDP:
 
 
 def approx_from_approx(guarantee: ApproxDP, delta: Number) -> ApproxDP:
-    """The least epsilon at a larger delta: that of the one mechanism which dominates (tight).
+    """Returns the least epsilon at a larger delta (tight).
 
-    Kairouz, Oh, Viswanath 2015: randomised response that fails with probability delta.
+    It is that of randomised response that fails with probability delta, which dominates every
+    mechanism of the guarantee (Kairouz, Oh, Viswanath 2015).
 
     Guarantees:
         an approximate guarantee holds at every larger delta
 
     Raises:
-        InvalidNumber: a smaller delta: nothing is known of it.
+        InvalidNumber: delta is smaller than the guarantee's, where nothing follows.
     """
     slack, epsilon, own = _delta(delta), guarantee.epsilon, guarantee.delta
     if slack < own:
@@ -263,8 +266,8 @@ def approx_from_gaussian(guarantee: GaussianDP, delta: Number) -> ApproxDP:
 
 
 def gaussian_bound(mu_squared: Fraction, epsilon: Fraction) -> tuple[Fraction, Fraction]:
-    """An upper bound of delta at epsilon for mu-GDP, and a lower bound of its slope (``-d delta / d
-    epsilon``).
+    """Returns an upper bound of delta at epsilon for mu-GDP, and a lower bound of -d delta / d
+    epsilon.
 
     delta = P(Z > epsilon/mu - mu/2) - e^epsilon P(Z > epsilon/mu + mu/2); the second term is the
     slope.

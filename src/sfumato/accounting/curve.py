@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The privacy curve of a fixed plan: every (epsilon, delta) that it satisfies.
 
-For plans that are fixed in advance. If a later event or its parameters may depend on an earlier
-answer, use a filter instead. A ``Curve`` is an input of no filter, so the two cannot be confused.
-Proof: curve.proof.md.
+For plans that are fixed before their first answer. If a later event or its parameters may depend on
+an earlier answer, use a filter (``odometer``) instead. A filter takes no ``Curve``, so the two
+cannot be confused. Proof: curve.proof.md.
 """
 
 import math
@@ -106,14 +106,13 @@ _FAINTEST = Fraction(1, 10**100)
 
 
 def privacy_curve(event: Event, *, width: Number = WIDTH) -> Curve:
-    """The whole privacy curve of a plan that is fixed in advance.
+    """Returns the privacy curve of a plan that is fixed in advance.
 
     It is the curve of the worst mechanism that the event describes (its dominating pair), plus the
     deltas that events spend themselves. ``width`` is the target distance of the bounds, relative to
     epsilon, where losses are rounded to a lattice; closed forms and pure sums are tighter. The
-    upper bound is the least of all that are known: also of those that the event's costs and its
-    Renyi divergences imply. Beyond an epsilon of 500, which hides nothing, the lower bound may be
-    0.
+    upper bound is the least of all known ones, including those that the event's cost and its Renyi
+    divergences imply. Beyond an epsilon of 500, which hides nothing, the lower bound may be 0.
 
     Guarantees:
         a curve lies between its bounds
@@ -129,8 +128,8 @@ def privacy_curve(event: Event, *, width: Number = WIDTH) -> Curve:
         a plan has one curve however it is written
 
     Raises:
-        InvalidDeclaration: an event without a rule; mixed neighbour relations.
-        InvalidNumber: more than 10^7 events; noise that hides next to nothing; a width that is
+        InvalidDeclaration: an event has no rule, or neighbour relations are mixed.
+        InvalidNumber: there are more than 10^7 events, noise hides next to nothing, or the width is
             not between 1e-6 and 1/100.
 
     >>> from sfumato.privacy import ContinuousNoise, Distance, Norm, Repeated
@@ -228,7 +227,7 @@ class _Composed:
         return bracket if self.plan.reached else Bounds(None, bracket.upper)
 
     def _implied(self, read: Callable[[Curve], Bounds]) -> float:
-        """What costs and Renyi divergences imply; infinite where they imply nothing."""
+        """Returns the bound that costs and Renyi divergences imply; infinite if they imply none."""
         if self.event is None:
             return math.inf
         try:
@@ -356,9 +355,9 @@ class _Composed:
         return bracket
 
 
-def _both(one: Bracket, other: Bracket) -> Bracket:
-    """What two brackets of one number prove together."""
-    return Bracket(max(one.lower, other.lower), min(one.upper, other.upper))
+def _both(first: Bracket, second: Bracket) -> Bracket:
+    """Returns the bracket that two brackets of one number prove together."""
+    return Bracket(max(first.lower, second.lower), min(first.upper, second.upper))
 
 
 def _sum(parts: Sequence[Part], goal: Aim, *, exchanged: bool) -> Lattice:
@@ -489,6 +488,6 @@ def _lone_shift(event: Event) -> int | None:
 
 
 def _moved(event: AdditiveNoise) -> int:
-    """How far one integer can move; an L2 distance is squared."""
+    """Returns how far one integer can change; an L2 distance is squared."""
     value = math.floor(event.distance.value)
     return math.isqrt(value) if event.distance.norm is Norm.L2 else value

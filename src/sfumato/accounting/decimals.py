@@ -16,7 +16,7 @@ _NEGLIGIBLE, _NEARLY_ZERO = -10_000, Decimal("1e-4342")
 
 
 def above(number: Fraction) -> Decimal:
-    """The least decimal >= number.
+    """Returns the least decimal (of 36 digits) >= number.
 
     >>> above(Fraction(1, 3)) > Fraction(1, 3) > below(Fraction(1, 3))
     True
@@ -25,7 +25,7 @@ def above(number: Fraction) -> Decimal:
 
 
 def below(number: Fraction) -> Decimal:
-    """The greatest decimal <= number."""
+    """Returns the greatest decimal (of 36 digits) <= number."""
     return DOWN.divide(Decimal(number.numerator), Decimal(number.denominator))
 
 

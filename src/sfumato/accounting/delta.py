@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The least delta that a guarantee gives at an epsilon, each by name, each rounding up.
+"""The least delta that each kind of guarantee gives at an epsilon, rounded up.
 
-The other way round, the least epsilon at a delta, is ``convert``. Proof: delta.proof.md.
+``convert`` has the other direction, the least epsilon at a delta. Proof: delta.proof.md.
 """
 
 import math
@@ -28,7 +28,7 @@ from sfumato.privacy.guarantee import (
 
 
 def delta_at(guarantee: Guarantee, epsilon: Number) -> ApproxDP:
-    """The least delta that follows from a guarantee at an epsilon.
+    """Returns the (epsilon, delta) guarantee with the least delta that follows at an epsilon.
 
     Guarantees:
         no mechanism of a guarantee exceeds its delta

@@ -17,7 +17,7 @@ _HALF = Fraction(1, 2)
 
 
 def pure_divergence(epsilon: Fraction, order: Fraction) -> Fraction:
-    """The largest divergence of pairs with a loss of at most epsilon (that of randomised response).
+    """Returns the largest divergence of pairs with a loss of at most epsilon (randomised response).
 
     ln(cosh((a - 1/2) epsilon) / cosh(epsilon/2)) / (a - 1).
 
@@ -39,8 +39,9 @@ def pure_divergence(epsilon: Fraction, order: Fraction) -> Fraction:
 
 
 def range_divergence(eta: Fraction, order: Fraction) -> Fraction:
-    """The largest divergence of pairs whose losses are within eta of each other (Dong, Durfee,
-    Rogers 2020).
+    """Returns the largest divergence of pairs whose losses lie in an interval of length eta.
+
+    Source: Dong, Durfee, Rogers 2020.
 
     Guarantees:
         no bounded range diverges more
@@ -65,11 +66,11 @@ def range_divergence(eta: Fraction, order: Fraction) -> Fraction:
 def laplace_divergence(
     epsilon: Fraction, order: Fraction, scale: Fraction | None = None
 ) -> Fraction:
-    """The divergence of Laplace noise and the same shifted by epsilon scales; discrete if there is
-    a ``scale``.
+    """Returns the divergence between Laplace noise and the same noise shifted by epsilon scales.
 
-    ln(A e^((a-1) epsilon) + (1 - A) e^(-a epsilon)) / (a - 1), A = a/(2a - 1) (Mironov 2017,
-    Proposition 6); on the integers A = (g + (1-g)/(1-g^(2a-1)))/(1+g), g = e^(-1/scale).
+    With a ``scale`` the noise is discrete. ln(A e^((a-1) epsilon) + (1 - A) e^(-a epsilon)) / (a -
+    1), A = a/(2a - 1) (Mironov 2017, Proposition 6); on the integers A = (g +
+    (1-g)/(1-g^(2a-1)))/(1+g), g = e^(-1/scale).
 
     Guarantees:
         laplace noise diverges no more
@@ -83,7 +84,7 @@ def laplace_divergence(
 
 
 def response_divergence(epsilon: Fraction, categories: int, order: Fraction) -> Fraction:
-    """The divergence of randomised response among k categories.
+    """Returns the divergence of randomised response among k categories.
 
     ln((e^(a epsilon) + e^((1-a) epsilon) + k - 2)/(e^epsilon + k - 1)) / (a - 1).
 
@@ -104,7 +105,7 @@ def response_divergence(epsilon: Fraction, categories: int, order: Fraction) -> 
 
 @lru_cache(maxsize=64)
 def _shares(order: Fraction) -> tuple[Decimal, Decimal]:
-    """1/a and 1 - 1/a, rounded up; cached, since a filter always uses the same order."""
+    """Returns 1/a and 1 - 1/a, rounded up; cached, since a filter always uses the same order."""
     return above(1 / order), above(1 - 1 / order)
 
 

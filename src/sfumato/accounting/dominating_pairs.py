@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reduces a fixed plan to dominating pairs, Gaussians and deltas.
+"""Reduces a fixed plan to dominating pairs, Gaussian mechanisms and deltas, for its curve.
 
-One table, event type -> pairs. Proof: dominating_pairs.proof.md.
+A dominating pair is the worst pair of output distributions of an event (``loss.pair``). One table
+has the pairs of each event type. Proof: dominating_pairs.proof.md.
 """
 
 import math
@@ -56,10 +57,11 @@ AnyPair: TypeAlias = Atoms | Ramp | Gaussian | Sampled | Replaced | Swapped | Sw
 
 @dataclass(frozen=True, slots=True)
 class FixedPlan:
-    """A fixed plan as uses of dominating pairs, the mu^2 of all Gaussians, and deltas of events.
+    """A fixed plan as dominating pairs with their number of uses, Gaussian mechanisms, and deltas.
 
-    ``pure`` is the exact sum of the largest losses, None if they are unbounded. ``exists``: some
-    neighbours attain each pair, so its loss is a lower bound too.
+    ``squared`` is the mu^2 of all Gaussian mechanisms, ``own`` the deltas that events spend
+    themselves. ``pure`` is the exact sum of the largest losses, None if they are unbounded.
+    ``exists``: some neighbours attain each pair, so its loss is a lower bound too.
 
     Guarantees:
         own deltas are those of independent failures
@@ -73,7 +75,7 @@ class FixedPlan:
 
     @classmethod
     def of(cls, event: Event) -> "FixedPlan | None":
-        """Reduces an event; None if it has a cost but no pair."""
+        """Reduces an event to a plan; None if the event has a cost but no pair."""
         rule = _ROUTES.get(type(event), _known)
         return rule(event)
 
@@ -96,8 +98,8 @@ class FixedPlan:
 
     @property
     def one_way(self) -> "FixedPlan | None":
-        """The plan with a pair that two neighbours attain in place of each worst pair of a replaced
-        unit.
+        """The plan with pairs that neighbours attain, in place of the worst pairs of replaced
+        units.
 
         None if the plan has no sample in which a unit is replaced.
         """
@@ -141,9 +143,7 @@ class FixedPlan:
         )
 
     def apart(self) -> tuple[Fraction, Fraction, Fraction]:
-        """A coarse summary: the sum of bounded losses, the mu^2 of Gaussians, and the deltas of the
-        rest.
-        """
+        """A coarse summary: the sum of bounded losses, the mu^2 of Gaussians, and all other deltas."""
         bounded = outside = Fraction(0)
         squared = self.squared
         for pair, times in self.pairs:
@@ -162,7 +162,7 @@ class FixedPlan:
         return bounded, squared, outside
 
     def parts(self) -> tuple[Part, ...]:
-        """The pairs, with the Gaussians as a few more."""
+        """The pairs with their numbers of uses; those of the Gaussian mechanisms are included."""
         parts = [Part(pair, times) for pair, times in self.pairs]
         if self.squared:
             mu = float(sqrt_up(self.squared))
@@ -172,7 +172,7 @@ class FixedPlan:
 
     @property
     def widest_range(self) -> float | None:
-        """The largest range, if the plan has only mechanisms of bounded range; else None."""
+        """The largest eta, if all mechanisms of the plan have a bounded range; else None."""
         if not self.pairs or self.squared or self.own.upper:
             return None
         pairs = [pair for pair, _ in self.pairs]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The optimal composition of equal exponential mechanisms whose scores are all fixed in advance.
+"""The privacy curve of equal exponential mechanisms whose scores are all fixed in advance.
 
 Source: Dong, Durfee, Rogers, "Optimal Differential Privacy Composition for Exponential Mechanisms"
 (ICML 2020). Proof, including that of the theorem: fixed_scores.proof.md.
@@ -35,7 +35,7 @@ class FixedScores:
     answer.
 
     ``eta`` is the float nearest to the range; ``pure``, the exact sum of the ranges, bounds every
-    loss. ``reached``: whether neighbours and scores exist that attain this, or nearly.
+    loss. ``reached``: whether neighbours and scores exist that attain the curve, or nearly.
 
     Guarantees:
         fixed scores lose what the worst shares of candidates lose
@@ -51,7 +51,7 @@ class FixedScores:
     reached: bool
 
     def epsilon(self, delta: Number) -> Bounds:
-        """The least epsilon at ``delta``."""
+        """Returns bounds of the least epsilon at ``delta``."""
         spare, _ = spare_of(delta, NONE)
         whole = float_up(self.pure)
         if spare == 0:
@@ -68,7 +68,7 @@ class FixedScores:
         return self._shown(low, min(high, whole))
 
     def delta(self, epsilon: Number) -> Bounds:
-        """The least delta at ``epsilon`` >= 0."""
+        """Returns bounds of the least delta at ``epsilon`` >= 0."""
         loss = loss_of(epsilon)
         if loss >= self.pure:
             return self._shown(0.0, 0.0)

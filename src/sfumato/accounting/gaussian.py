@@ -27,9 +27,9 @@ _LIBM_SLACK = 1e-9
 
 
 def gaussian_delta(noise: DiscreteGaussian, sensitivity: int, epsilon: Number) -> Bracket:
-    """Bounds of the least delta at which one integer plus ``noise`` is (epsilon, delta)-DP.
+    """Returns bounds of the least delta at which one integer plus ``noise`` is (epsilon, delta)-DP.
 
-    The worst of all integer shifts up to ``sensitivity`` (in lattice steps).
+    It is the worst over all changes of the integer by up to ``sensitivity``.
 
     Guarantees:
         the discrete curve lies between its bounds
@@ -55,10 +55,11 @@ def gaussian_delta(noise: DiscreteGaussian, sensitivity: int, epsilon: Number) -
 def gaussian_for(
     epsilon: Number, delta: Number, *, sensitivity_squared: Fraction, entries: int | None = None
 ) -> DiscreteGaussian:
-    """The discrete Gaussian with nearly the least variance that is (epsilon, delta)-DP.
+    """Returns the discrete Gaussian with nearly the least variance that is (epsilon, delta)-DP.
 
-    For one entry, by its exact curve. For more, by rho-zCDP, rho = sensitivity^2 / (2 sigma^2), at
-    the best order (a proved bound for any dimension; slightly more noise).
+    ``entries`` is the number of integers. For one it uses the exact curve; for more, rho-zCDP with
+    rho = sensitivity^2 / (2 sigma^2) at the best order (a proved bound for any dimension; slightly
+    more noise).
 
     Guarantees:
         the calibrated gaussian keeps its delta
@@ -113,7 +114,7 @@ def _smaller_shifts(noise: DiscreteGaussian, largest: int, epsilon: Fraction) ->
 
 
 def _discreteness(sigma: float, near: float, far: float, loss: float) -> float:
-    """How much a sum of discrete tails can exceed that of continuous ones."""
+    """Returns how much a sum of discrete tails can exceed the sum of continuous ones."""
     relative = ((far**2 + 1) + (far**3 + 19) / sigma) / (24 * sigma**2)
     if near >= 1.8 and relative <= 0.004:
         return 2.1 * math.erfc(near / math.sqrt(2)) / 2 * relative

@@ -34,7 +34,8 @@ from sfumato.privacy.guarantee import BoundedRangeDP, PureDP
 
 
 def mu_squared(event: Event) -> Fraction:
-    """mu^2 such that the event is mu-GDP; exact for continuous Gaussian noise, else rounded up.
+    """Returns mu^2 such that the event is mu-GDP: exact for continuous Gaussian noise, else rounded
+    up.
 
     Rounded Gaussian noise has the mu of the continuous noise that it is a function of.
 
@@ -42,8 +43,8 @@ def mu_squared(event: Event) -> Fraction:
         no event is easier to see than its mu says
 
     Raises:
-        InvalidDeclaration: mixed neighbour relations; an event without a proved mu, such as
-            discrete Gaussian noise, samples of Gaussian noise, or what spends delta.
+        InvalidDeclaration: neighbour relations are mixed, or an event has no proved mu, such as
+            discrete Gaussian noise, Gaussian noise on a sample, or an event that spends delta.
 
     >>> from sfumato.privacy import Distance, Norm
     >>> one = Distance(Norm.L2, Fraction(1))

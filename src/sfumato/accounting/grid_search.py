@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Searches a grid for the first point that provably meets a target and the last that provably does
-not.
+"""Searches a grid for the first point that provably meets a target, and the last that does not.
 
-Costs are brackets. The result is proved by the readings at these two points alone; it does not rely
-on monotonicity, the start or the slope. Proof: grid_search.proof.md.
+``calibrate`` searches parameters with it. Costs are brackets. The result is proved by the readings
+at these two points alone; it does not rely on monotonicity, the start or the slope. Proof:
+grid_search.proof.md.
 """
 
 import math
@@ -49,9 +49,9 @@ class _Grid(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Decimals:
-    """Numbers with a given number of significant digits, 1e-30 to 1e30.
+    """The grid of decimals with a given number of significant digits, from 1e-30 to 1e30.
 
-    ``falling``: smaller ones are easier.
+    ``falling``: the smaller a number, the easier the target is met.
 
     >>> grid = Decimals(3)
     >>> [str(grid.value(grid.near(math.log(4.3026)) + step)) for step in (0, 1)]
@@ -70,7 +70,7 @@ class Decimals:
         return _FARTHEST_DECADE * self._decade
 
     def value(self, index: int) -> Fraction:
-        """The number at an index."""
+        """Returns the decimal at an index."""
         exponent, rest = divmod(-index if self.falling else index, self._decade)
         return (self._power + rest) * Fraction(10) ** (exponent - self.digits + 1)
 
@@ -95,7 +95,10 @@ class Decimals:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Integers up to ``most``, smaller ones being easier; index -n stands for n."""
+    """The grid of integers up to ``most``, whose smaller numbers meet a target more easily.
+
+    Index -n stands for n.
+    """
 
     most: int
 
@@ -116,8 +119,10 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """``meets`` meets the target by the upper end of its cost; ``fails`` does not, by the lower end
-    (None: unknown).
+    """The two indices that a search proved: ``meets`` meets the target, ``fails`` does not.
+
+    The first is proved by the upper bound of its cost (``cost``), the second by the lower bound of
+    its own. ``fails`` None: no index is known to fail.
     """
 
     meets: int
@@ -134,8 +139,8 @@ def frontier(
     precision: float = 0.0,
     slope: float = _FALLS,
 ) -> Found:
-    """Where the cost first meets the target, within a relative ``precision`` or as close as the
-    readings allow.
+    """Returns where the cost first meets the target, within a relative ``precision`` or as close as
+    the readings (cost brackets of indices) allow.
 
     ``start`` and ``slope`` (of the logarithm of the cost, below 0) are guesses: they save readings
     and prove nothing.
@@ -146,7 +151,7 @@ def frontier(
         a search ends within its precision or where neighbours tell no more
 
     Raises:
-        InvalidNumber: no point of the grid is known to meet the target.
+        InvalidNumber: no index of the grid is known to meet the target.
 
     >>> def cost(index):
     ...     return -0.5 * index, -0.5 * index

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Group privacy: guarantees for several units, and for a unit that is replaced.
+"""Group privacy: converts guarantees for one unit into ones for several, or for a replaced unit.
 
 Proof: group.proof.md.
 """
@@ -26,19 +26,20 @@ Kind = TypeVar("Kind", bound=Guarantee)
 
 
 def for_group(guarantee: Kind, size: int) -> Kind:
-    """The same kind of guarantee for datasets that are ``size`` steps of the relation apart.
+    """Returns the same kind of guarantee for datasets that differ in ``size`` steps of the
+    relation.
 
     Pure and bounded range: size times (Dwork and Roth 2014, Theorem 2.2). Approximate: size
     epsilon, and delta (1 + e^epsilon + ... + e^((size-1) epsilon)). zCDP: size^2 rho (Bun and
-    Steinke 2016, Proposition 1.9). GDP: size mu (Dong, Roth, Su 2022, Theorem 2.14). Renyi: at a
-    smaller order, the one whose 1 - 1/order is (1 - 1/order)^size, by Hoelder's inequality (a
-    sharper form of Mironov 2017, Proposition 2).
+    Steinke 2016, Proposition 1.9). GDP: size mu (Dong, Roth, Su 2022, Theorem 2.14). Renyi: at the
+    smaller order b with 1 - 1/b = (1 - 1/order)^size, by Hoelder's inequality (a sharper form of
+    Mironov 2017, Proposition 2).
 
     Guarantees:
         a group loses at most what its guarantee says
 
     Raises:
-        InvalidNumber: a size that is no whole number from 1 on, or above 256 for Renyi.
+        InvalidNumber: the size is no integer >= 1, or is above 256 for Renyi.
 
     >>> for_group(PureDP("0.5"), 4), for_group(ZeroConcentratedDP("0.01"), 4).rho
     (PureDP(epsilon=Fraction(2, 1)), Fraction(4, 25))
@@ -58,7 +59,7 @@ def for_group(guarantee: Kind, size: int) -> Kind:
 
 
 def replace_one_from_add_remove(guarantee: Kind) -> Kind:
-    """The replace-one guarantee that an add-remove guarantee implies: two steps (RULES 2).
+    """Returns the replace-one guarantee that an add-remove guarantee implies: two steps (RULES 2).
 
     There is no converse: a replace-one guarantee says nothing about adding or removing a unit.
 

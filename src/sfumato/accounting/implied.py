@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a plan implies whatever its pairs are: by its cost, its Renyi divergences and rare draws.
+"""The part of a privacy curve that needs no dominating pairs: by cost, Renyi divergence, rare
+draws.
 
-Proof: curve.proof.md.
+``curve`` combines it with the pairs of a plan. Proof: curve.proof.md.
 """
 
 from sfumato.accounting.closed import Converted, Curve, Diverging, Least
@@ -16,7 +17,7 @@ from sfumato.privacy.event import Composed, Event, Repeated
 
 
 def gather_equal(event: Event) -> Event:
-    """The same plan with equal events repeated, so that it has one curve however it is written."""
+    """Returns the same plan with equal events as one ``Repeated``, so that it has one curve."""
     times: dict[Event, int] = {}
 
     def count(part: Event, uses: int) -> None:
@@ -34,7 +35,7 @@ def gather_equal(event: Event) -> Event:
 
 
 def find_pairs(event: Event) -> FixedPlan | None:
-    """The dominating pairs of an event; None if a part has none."""
+    """Returns the dominating pairs of an event; None if a part of it has none."""
     try:
         return FixedPlan.of(event)
     except (InvalidDeclaration, InvalidNumber):
@@ -43,10 +44,11 @@ def find_pairs(event: Event) -> FixedPlan | None:
 
 
 def imply_curve(event: Event) -> Curve:
-    """The curve that the cost of an event, its Renyi divergences and rare draws imply.
+    """Returns the curve implied by an event's cost, its Renyi divergences, and rare draws of
+    samples.
 
     Raises:
-        InvalidDeclaration: an event without a rule.
+        InvalidDeclaration: an event has no rule.
     """
     cost = profile_of(event)
     if cost is not None and cost.delta:
@@ -59,7 +61,7 @@ def imply_curve(event: Event) -> Curve:
 
 
 def is_sharp(plan: FixedPlan) -> bool:
-    """Whether nothing implied is known to be below the loss of all pairs; this only steers."""
+    """Whether no implied curve is known to be below that of all pairs; it only saves work."""
     normal = all(
         isinstance(pair, SwappedNormal)
         or (isinstance(pair, SampledPair) and isinstance(pair.pair, Gaussian))

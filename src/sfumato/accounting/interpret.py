@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interprets a guarantee: the best attacker's success, and the largest change of a belief or a
-harm.
+"""Interprets a guarantee: the success of the best attacker, and changes of beliefs and harms.
 
-Every guarantee is a set of statements P(A) <= odds Q(A) + delta, both ways. The best attacker
-against one statement is known (Kairouz, Oh, Viswanath 2015); against all, he is bounded by the
-strongest. So any finite choice of statements is sound, and the search for the best needs no proof.
-Sources: Wasserman and Zhou (2010); Kairouz, Oh, Viswanath (2015); Dong, Roth, Su (2022),
+Every guarantee is a set of statements P(A) <= odds Q(A) + delta, in both directions. The best
+attacker against one statement is known (Kairouz, Oh, Viswanath 2015); against all, he is bounded by
+the strongest. So any finite choice of statements is sound, and the search for the best needs no
+proof. Sources: Wasserman and Zhou (2010); Kairouz, Oh, Viswanath (2015); Dong, Roth, Su (2022),
 Proposition 2.12. Proof: interpret.proof.md.
 """
 
@@ -40,15 +39,15 @@ class Posterior:
     failure: Fraction
 
     def __str__(self) -> str:
-        rest = "whatever the answers are"
+        condition = "whatever the answers are"
         if self.failure:
-            rest = (
+            condition = (
                 f"except with probability up to {decimal_text(self.failure)}, when it may become "
                 "certainty"
             )
         return (
             f"a belief of {float(self.prior):.4g} stays from {self.lowest:.4g} to "
-            f"{self.highest:.4g}, {rest}"
+            f"{self.highest:.4g}, {condition}"
         )
 
 
@@ -59,7 +58,7 @@ class Attacker:
     ``promise`` is a guarantee or the privacy curve of a plan: anything with ``delta`` and
     ``epsilon``. Each number bounds every attacker, of any knowledge and computing power, and is
     rounded in his favour. Against PureDP and ApproxDP it is attained by randomised response;
-    against the others it is what the guarantee allows, up to the search.
+    against other guarantees it is the least bound that the search finds.
 
     Guarantees:
         no attacker beats the stated trade off
@@ -88,13 +87,14 @@ class Attacker:
 
     @property
     def advantage(self) -> float:
-        """An upper bound of true minus false positive rate: delta at epsilon 0, the total variation
-        distance.
+        """An upper bound of the true minus the false positive rate (total variation distance).
+
+        It is delta at epsilon 0.
         """
         return 0.0 + float_up(-self._best(lambda statement: -statement.excess(Fraction(1))))
 
     def misses(self, false_alarms: Number) -> float:
-        """The trade-off curve: the least false negative rate at a given false positive rate.
+        """Returns the least false negative rate at a false positive rate: the trade-off curve.
 
         >>> from sfumato.privacy import ApproxDP
         >>> round(Attacker(ApproxDP(1, "1e-6")).misses("0.01"), 6)
@@ -103,9 +103,7 @@ class Attacker:
         return float_down(self._misses(_share("false_alarms", false_alarms)))
 
     def accuracy(self, prior: Number) -> float:
-        """The largest probability of a right guess, if the probability of membership is
-        ``prior``.
-        """
+        """Returns the largest probability of a right guess, if the unit is a member with ``prior``."""
         before = _share("prior", prior)
         if before in (0, 1):
             return 1.0
@@ -113,12 +111,13 @@ class Attacker:
         return float_up(1 - before + before * gain)
 
     def precision(self, prior: Number, recall: Number) -> float:
-        """The largest precision of a membership attack with the given ``recall``."""
+        """Returns the largest precision of a membership attack that has this ``recall``."""
         before = _share("prior", prior)
         return self._updated(before, self._factor(_share("recall", recall)))
 
     def posterior(self, prior: Number, failure: Number = 0) -> Posterior:
-        """The belief after all answers, with probability of ``failure``.
+        """Returns bounds of the belief after all answers, which hold except with probability
+        ``failure``.
 
         With delta = 0 the odds change by at most a factor of e^epsilon, always: ``failure`` is 0.
         With delta > 0 nothing is certain, and at ``failure`` 0 the bounds are 0 and 1; the larger
@@ -140,11 +139,12 @@ class Attacker:
         )
 
     def harm(self, usual: Number, largest: Number | None = None) -> float:
-        """A bound of E[harm] with the unit in the data, given that it is ``usual`` without and at
-        most ``largest``.
+        """Returns a bound of the expected harm to a unit that is in the data.
 
-        At most e^epsilon usual + delta largest (RULES 26); often less, since a harm cannot exceed
-        its largest value. Without ``largest`` only a guarantee with delta = 0 bounds the mean.
+        ``usual`` is the expected harm if it is not, ``largest`` the largest possible one. The bound
+        is at most e^epsilon usual + delta largest (RULES 26); often less, since a harm cannot
+        exceed its largest value. Without ``largest`` only a guarantee with delta = 0 bounds the
+        mean.
 
         >>> from sfumato.privacy import ApproxDP
         >>> round(Attacker(ApproxDP(1, "1e-6")).harm("0.01", largest=1), 5)
@@ -169,8 +169,9 @@ class Attacker:
         return bound
 
     def trade_off(self, points: int = 100) -> tuple[tuple[float, float], ...]:
-        """Points (false positive rate, least false negative rate) of the curve, corners included;
-        for plots.
+        """Returns points (false positive rate, least false negative rate) of the curve, for plots.
+
+        The corners are included.
 
         >>> from sfumato.privacy import PureDP
         >>> [(round(x, 4), round(y, 4)) for x, y in Attacker(PureDP(1)).trade_off(1)]
@@ -256,7 +257,7 @@ _SECRET = {
 
 
 def unprotected(relation: Relation) -> tuple[str, ...]:
-    """Sentences that say which secret the guarantee is about, and what it does not protect.
+    """Returns sentences that say which secret a guarantee protects, and what it does not protect.
 
     >>> unprotected(Relation.REPLACE_ONE)[0][:19]
     'The secret is value'

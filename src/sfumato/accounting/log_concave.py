@@ -23,7 +23,7 @@ _ITERATIONS = 60
 
 @dataclass(frozen=True, slots=True)
 class LogConcave:
-    """One integer with this noise, which neighbours change by up to ``shift``.
+    """The privacy curve of one integer with ``noise``, which neighbours change by up to ``shift``.
 
     Guarantees:
         a shifted integer loses what its probabilities say
@@ -37,10 +37,11 @@ class LogConcave:
     shift: int
 
     def epsilon(self, delta: Number) -> Bracket:
-        """The least epsilon at ``delta``.
+        """Returns bounds of the least epsilon at ``delta``.
 
         Raises:
-            InvalidNumber: delta outside (0, 1], or so small that no epsilon up to 1000 is proved.
+            InvalidNumber: delta is outside (0, 1], or so small that no epsilon up to 1000 is
+                proved.
         """
         spare = positive("delta", delta, at_most=Fraction(1))
         low, high = 0.0, 1.0
@@ -61,7 +62,7 @@ class LogConcave:
         return Bracket(under, over)
 
     def delta(self, epsilon: Number) -> Bracket:
-        """The least delta at ``epsilon`` >= 0."""
+        """Returns bounds of the least delta at ``epsilon`` >= 0."""
         loss = to_fraction("epsilon", epsilon)
         if loss < 0:
             raise InvalidNumber(f"epsilon = {loss}.", allowed="0 or greater")

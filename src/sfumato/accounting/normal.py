@@ -29,7 +29,9 @@ _Bounds = tuple[Fraction, Fraction]
 
 @lru_cache(maxsize=4096)
 def normal_tail(x: Fraction) -> _Bounds:
-    """Lower and upper bounds of P(Z > x), Z standard normal; within 1e-24 relative for |x| <= 100.
+    """Returns lower and upper bounds of P(Z > x), Z standard normal, within 1e-24 relative.
+
+    For |x| <= 100.
 
     Guarantees:
         the normal tail lies between its bounds
@@ -48,10 +50,10 @@ def normal_tail(x: Fraction) -> _Bounds:
 
 @lru_cache(maxsize=4096)
 def normal_excess(near: Fraction, far: Fraction) -> _Bounds:
-    """Lower and upper bounds of P(Z > near) - e^((far^2 - near^2)/2) P(Z > far), near < far, far >
-    0.
+    """Returns lower and upper bounds of P(Z > near) - e^((far^2 - near^2)/2) P(Z > far).
 
-    The hockey-stick divergence of two normals, without ever computing e^(far^2/2).
+    near < far, far > 0. It is the hockey-stick divergence of two normals, computed without
+    e^(far^2/2).
 
     Guarantees:
         the excess lies between its bounds
@@ -76,7 +78,7 @@ def _tail_up(x: Fraction) -> Fraction:
 
 
 def normal_point(chance: Fraction) -> Fraction:
-    """A t >= 0 with P(Z > t) <= ``chance``, nearly the smallest; 0 < ``chance`` <= 1/2.
+    """Returns nearly the smallest t >= 0 with P(Z > t) <= ``chance``; 0 < ``chance`` <= 1/2.
 
     Guarantees:
         the normal point is beyond its chance

@@ -47,7 +47,7 @@ _RATIOS = tuple(order.as_integer_ratio() for order in _ORDERS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter(ABC):
-    """Base of all filters: a cap, what is spent in multiples of 1e-12, and the neighbour relation.
+    """Base of all filters: a cap, the spent cost in multiples of 1e-12, and the neighbour relation.
 
     Guarantees:
         a filter never spends more than its cap
@@ -56,7 +56,7 @@ class Filter(ABC):
         a filter never mixes neighbour relations
 
     Raises:
-        InvalidNumber: a cap that is not above 0.
+        InvalidNumber: the cap is not above 0.
     """
 
     cap: Fraction
@@ -68,18 +68,18 @@ class Filter(ABC):
 
     @abstractmethod
     def cost(self, event: Event) -> Fraction:
-        """The cost of an event; raises if none is proved."""
+        """Returns the cost of an event; raises if none is proved."""
 
     def admits(self, event: Event) -> bool:
-        """Whether the event is within what is left."""
+        """Whether the cost of the event is at most what is left."""
         return self.spent + self._increments(event) <= self.cap * INCREMENTS
 
     def spend(self, event: Event) -> Self:
-        """The filter after the event.
+        """Returns the filter after the event.
 
         Raises:
-            BudgetExceeded: it is not admitted.
-            InvalidDeclaration: another neighbour relation, or an event without a proved cost.
+            BudgetExceeded: the event is not admitted.
+            InvalidDeclaration: the event has another neighbour relation, or no proved cost.
         """
         total = self.spent + self._increments(event)
         if total > self.cap * INCREMENTS:
@@ -103,7 +103,7 @@ class Filter(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PureFilter(Filter):
-    """Pure losses that add up to at most the cap.
+    """Admits events while their pure losses (epsilon) add up to at most the cap.
 
     >>> from sfumato.privacy import PureEvent
     >>> PureFilter(cap=Fraction(1)).spend(PureEvent(Fraction(1, 10))).left
@@ -127,7 +127,7 @@ class PureFilter(Filter):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConcentratedFilter(Filter):
-    """zCDP costs that add up to at most the cap.
+    """Admits events while their zCDP costs (rho) add up to at most the cap.
 
     >>> from sfumato.privacy import PureEvent
     >>> ConcentratedFilter(cap=Fraction(1)).spend(PureEvent(Fraction(1))).left
@@ -146,7 +146,9 @@ class ConcentratedFilter(Filter):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenyiFilter(Filter):
-    """Renyi divergences of one order, fixed in advance, that add up to at most the cap.
+    """Admits events while their Renyi divergences of one order add up to at most the cap.
+
+    The order is fixed in advance.
 
     >>> from sfumato.privacy import PureEvent
     >>> RenyiFilter(order=Fraction(8), cap=Fraction(1)).guarantee
@@ -172,7 +174,7 @@ class RenyiFilter(Filter):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GaussianFilter(Filter):
-    """Squared mu of Gaussian DP that add up to at most the cap, for events with a proved mu.
+    """Admits events with a proved mu of Gaussian DP while their mu^2 add up to at most the cap.
 
     >>> from sfumato.privacy import BoundedRange
     >>> GaussianFilter(cap=Fraction(1)).admits(BoundedRange(Fraction(1)))
@@ -185,20 +187,20 @@ class GaussianFilter(Filter):
 
     @property
     def guarantee(self) -> GaussianDP:
-        """The guarantee of everything that is ever admitted (Koskela et al.
+        """The guarantee of everything that is ever admitted.
 
-        2023; Smith and Thakurta 2022).
+        Source: Koskela et al. 2023; Smith and Thakurta 2022.
         """
         return GaussianDP(self.cap)
 
 
 @dataclass(frozen=True, slots=True)
 class Odometer:
-    """The loss so far, without a cap.
+    """A bound of the privacy loss of all events so far; there is no cap.
 
     ``epsilon_spent(delta)`` may be read at any time, and stopping may depend on it and on all
-    answers: with probability at least 1 - delta, the losses at ALL times are at most what it
-    returns at those times. ``epsilon_if_planned`` is smaller and valid only if the events and the
+    answers: with probability at least 1 - delta, the losses at ALL times are at most the bounds
+    returned at those times. ``epsilon_if_planned`` is smaller and valid only if the events and the
     time of reading were fixed before the first answer.
 
     Guarantees:
@@ -216,10 +218,10 @@ class Odometer:
     renyi: tuple[int, ...] = (0,) * len(_ORDERS)
 
     def spend(self, event: Event) -> "Odometer":
-        """The odometer after the event.
+        """Returns the odometer after the event.
 
         Raises:
-            InvalidDeclaration: another neighbour relation, or an event without a proved cost.
+            InvalidDeclaration: the event has another neighbour relation, or no proved cost.
         """
         _check(event, self.relation)
         pure, rho, more = _costs(event)
@@ -233,7 +235,7 @@ class Odometer:
         )
 
     def epsilon_spent(self, delta: Number) -> Fraction:
-        """A bound of the loss that holds at all times simultaneously, except with probability
+        """Returns a bound of the loss; all such bounds hold together, except with probability
         delta.
 
         Ville's inequality for an equal mixture over the orders: sum + ln(orders/delta)/(order - 1)
@@ -242,7 +244,7 @@ class Odometer:
         return self._least(_anytime(positive("delta", delta, at_most=Fraction(1))))
 
     def epsilon_if_planned(self, delta: Number) -> Fraction:
-        """epsilon at delta, if the events and the time of reading were fixed in advance."""
+        """Returns epsilon at delta, if the events and the time of reading were fixed in advance."""
         return self._least(_planned(positive("delta", delta, at_most=Fraction(1))))
 
     def _least(self, prices: tuple[int, ...]) -> Fraction:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The price of an event at the gates, also of an event without a zCDP cost.
+"""The price of an event at the gates of an account, also of an event without a zCDP cost.
 
-At an account's own Renyi order a, an event costs D_a / a: the proof of gate (b) uses its
-divergence at that order alone. A ``Block`` costs its certified epsilon and delta, and at gate (b)
-the divergence of its plan. Proof: budget_gates.proof.md.
+Gate (b) of an account converts at one Renyi order a. There an event costs D_a / a, its divergence
+at that order over the order, which is all that the proof of the gate uses. A ``Block`` costs its
+certified epsilon and delta, and at gate (b) the divergence of its plan. Proof:
+budget_gates.proof.md.
 """
 
 import math
@@ -18,10 +19,11 @@ from sfumato.privacy.event import BestOf, Block, Composed, Event, Repeated, Samp
 
 
 def price(event: Event, orders: Collection[Fraction]) -> Charge:
-    """What an event costs an account whose path has these orders; rounded up once.
+    """Returns what an event costs an account whose path has these Renyi orders; rounded up once.
 
-    An event with a zCDP cost costs the same at every order, and names none. Another one names
-    ``orders``, and costs its largest D_a / a there. Without an order it costs what no gate admits.
+    An event with a zCDP cost has the same cost at every order. Any other event costs its largest
+    D_a / a over ``orders``, and the charge names these orders. Without an order it gets a cost that
+    no gate admits.
 
     Guarantees:
         an event with a zcdp cost is priced as ever
@@ -31,7 +33,7 @@ def price(event: Event, orders: Collection[Fraction]) -> Charge:
         a price holds at the orders that it names
 
     Raises:
-        InvalidDeclaration: an event without a rule; a block whose epsilon or delta is not proved.
+        InvalidDeclaration: an event has no rule, or the epsilon or delta of a block is not proved.
 
     >>> from sfumato.noise import DiscreteGaussian
     >>> from sfumato.privacy import Distance, Norm
@@ -86,10 +88,10 @@ def _has_cost(event: Event) -> bool:
 
 
 def certified_epsilon(event: Event, delta: Fraction) -> Fraction:
-    """An epsilon at which a plan that is fixed in advance is proved to be (epsilon, delta)-DP.
+    """Returns an epsilon at which a plan fixed in advance is proved to be (epsilon, delta)-DP.
 
-    It is read from the privacy curve. A ``BestOf`` whose runs have no pure loss has no curve: there
-    it is converted from Renyi divergences.
+    It is read from the privacy curve. A ``BestOf`` whose runs have no pure loss has no curve: its
+    epsilon is converted from Renyi divergences.
 
     Raises:
         InvalidNumber: no finite epsilon is proved at delta.

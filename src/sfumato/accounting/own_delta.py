@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The delta that events spend themselves: the probability that one of them hides nothing.
+"""The delta that events spend themselves: the probability that an event hides nothing at all.
 
 Proof: own_delta.proof.md.
 """
@@ -32,11 +32,11 @@ class OwnDelta:
 
     @classmethod
     def of(cls, delta: Fraction) -> "OwnDelta":
-        """That of one event."""
+        """Returns the probability for one event, which is its own delta."""
         return cls(delta, delta)
 
     def either(self, other: "OwnDelta") -> "OwnDelta":
-        """That of two together: a + b - a b."""
+        """Returns the probability for two independent sets of events: a + b - a b."""
         if not self.upper or not other.upper:
             return self if self.upper else other
         return OwnDelta(
@@ -45,7 +45,7 @@ class OwnDelta:
         )
 
     def times(self, count: int) -> "OwnDelta":
-        """That of ``count`` events, by repeated squaring."""
+        """Returns the probability for ``count`` such events, by repeated squaring."""
         total, power = OwnDelta(), self
         while count and self.upper:
             if count & 1:
@@ -55,11 +55,13 @@ class OwnDelta:
         return total
 
     def left(self, delta: Fraction) -> tuple[Fraction, Fraction]:
-        """The part of ``delta`` left for the losses when no event failed, rounded down and up."""
+        """Returns the part of ``delta`` left for the case that no event failed, rounded down and
+        up.
+        """
         return (delta - self.upper) / (1 - self.upper), (delta - self.lower) / (1 - self.lower)
 
     def added(self, rest: Bounds) -> Bounds:
-        """The total delta, given ``rest``, the delta when no event failed."""
+        """Returns the total delta, given ``rest``, the delta in the case that no event failed."""
         upper = float_up(min(self.upper + (1 - self.upper) * Fraction(rest.upper), Fraction(1)))
         if rest.lower is None:
             return Bounds(None, upper)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cost of an event, and how costs add up."""
+"""The cost of an event in the measures of an account's gates, and how costs add up."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from sfumato.privacy.guarantee import PureDP
 class Profile:
     """The exact cost of an event in the measures of the gates.
 
-    ``epsilon`` is its pure loss, None if unbounded (Gaussian noise); ``rho`` its zCDP; ``delta``
-    the delta that it spends itself.
+    ``epsilon`` is the pure loss, None if unbounded (Gaussian noise); ``rho`` the zCDP cost;
+    ``delta`` the delta that the event spends itself.
 
     >>> Profile.pure(Fraction(1, 10))
     Profile(epsilon=Fraction(1, 10), rho=Fraction(1, 200), delta=Fraction(0, 1))
@@ -26,12 +26,12 @@ class Profile:
 
     @classmethod
     def pure(cls, epsilon: Fraction, delta: Fraction = Fraction(0)) -> "Profile":
-        """A pure loss and the zCDP that it implies."""
+        """Returns the cost of an epsilon-DP event: epsilon and the zCDP that it implies."""
         return cls(epsilon, zcdp_from_pure(PureDP(epsilon)).rho, delta)
 
     @classmethod
     def total(cls, parts: Sequence["Profile"]) -> "Profile":
-        """Sequential composition: losses, zCDP and deltas add up."""
+        """Returns the cost of a sequential composition: losses, zCDP and deltas add up."""
         pure = [part.epsilon for part in parts if part.epsilon is not None]
         return cls(
             sum(pure, Fraction(0)) if len(pure) == len(parts) else None,
@@ -40,6 +40,6 @@ class Profile:
         )
 
     def times(self, count: int) -> "Profile":
-        """The cost of ``count`` repetitions."""
+        """Returns the cost of ``count`` repetitions."""
         epsilon = None if self.epsilon is None else count * self.epsilon
         return Profile(epsilon, count * self.rho, count * self.delta)

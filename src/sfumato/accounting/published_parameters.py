@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Published privacy parameters of deployments, each with its source.
 
-For comparison, no recommendation.
-
-Only settings with a public source that states the number and the unit. They cannot be ranked by
-epsilon alone: the unit, the period and who adds the noise differ.
+They are for comparison and no recommendation. Only settings are listed whose public source states
+the number and the unit. They cannot be ranked by epsilon alone: the unit, the period and who adds
+the noise differ.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The curve of samples of Gaussian noise that hides next to nothing: a unit is safe while it is not
-drawn.
+"""The curve of Gaussian noise on samples, where the noise alone would hide next to nothing.
 
-Proof: rare_samples.proof.md.
+A unit is then protected only by not being drawn. Proof: rare_samples.proof.md.
 """
 
 from collections.abc import Iterator
@@ -40,9 +39,11 @@ _TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class RareSamples:
-    """Samples of Gaussian noise of any scale, each of ``squared`` mu; an upper bound alone.
+    """The curve of ``times`` samples of Gaussian noise; it has upper bounds only.
 
-    delta(epsilon) <= P(a unit is drawn more than k times) + delta of k Gaussians, for every k.
+    ``squared`` is the mu^2 of the noise of one sample, ``rate`` the probability that a unit is
+    drawn. delta(epsilon) <= P(a unit is drawn more than k times) + delta of k Gaussians, for every
+    k.
 
     Guarantees:
         samples of noise that hides nothing cost at most their draws
@@ -54,7 +55,7 @@ class RareSamples:
 
     @classmethod
     def of(cls, event: Event) -> Self | None:
-        """The curve of repeated samples of narrow Gaussian noise; None of other events."""
+        """Returns the curve of repeated samples of narrow Gaussian noise; None for any other event."""
         times, step = 1, event
         while isinstance(step, Repeated):
             times, step = times * step.times, step.event

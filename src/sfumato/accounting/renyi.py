@@ -75,7 +75,7 @@ _REFINEMENTS = 4
 
 
 def renyi(event: Event, order: Number) -> Fraction:
-    """An upper bound of the Renyi divergence of this order, in both directions, for all neighbours.
+    """Returns an upper bound of an event's Renyi divergence of an order, for all neighbours.
 
     Guarantees:
         laplace has its exact renyi divergence
@@ -88,9 +88,9 @@ def renyi(event: Event, order: Number) -> Fraction:
         the best of runs costs at most its bound
 
     Raises:
-        InvalidNumber: an order of 1 or less.
-        InvalidDeclaration: mixed neighbour relations; an event without a rule, or one that
-            spends delta of its own: its divergence is infinite.
+        InvalidNumber: the order is 1 or less.
+        InvalidDeclaration: neighbour relations are mixed, an event has no rule, or it spends delta
+            itself, so that its divergence is infinite.
 
     >>> from sfumato.privacy import Distance
     >>> gaussian = AdditiveNoise(DiscreteGaussian(10), Distance(Norm.L2, Fraction(1)))
@@ -104,7 +104,7 @@ def renyi(event: Event, order: Number) -> Fraction:
 
 
 def epsilon_from_renyi(event: Event, delta: Number) -> Fraction:
-    """The least epsilon at delta over a grid of Renyi orders; the pure one if smaller.
+    """Returns the least epsilon at delta over a grid of Renyi orders; the pure one if smaller.
 
     >>> from sfumato.privacy import Distance
     >>> one = Distance(Norm.L2, Fraction(1))
@@ -123,7 +123,7 @@ def epsilon_from_renyi(event: Event, delta: Number) -> Fraction:
 
 
 def delta_from_renyi(event: Event, epsilon: Number) -> Fraction:
-    """The least delta at epsilon over a grid of Renyi orders.
+    """Returns the least delta at epsilon over a grid of Renyi orders.
 
     >>> from sfumato.privacy import Distance
     >>> one = Distance(Norm.L2, Fraction(1))
@@ -183,7 +183,7 @@ def _from_profile(profile: Profile, event: Event, order: Fraction) -> Fraction:
 
 
 def profile_of(event: Event) -> Profile | None:
-    """The profile of an event; None if it has none."""
+    """Returns the cost of an event (``account``); None if it has no rule there."""
     try:
         return account(event)
     except InvalidDeclaration:

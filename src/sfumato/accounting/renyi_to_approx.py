@@ -20,14 +20,18 @@ _AIM = 1e-11
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """P(A) <= e^epsilon Q(A) + delta for all sets A, whenever the Renyi divergence is as stated."""
+    """The statement P(A) <= e^epsilon Q(A) + delta for all sets A, which a Renyi divergence
+    implies.
+    """
 
     epsilon: Fraction
     delta: Fraction
 
 
 def epsilon_of_renyi(order: Fraction, divergence: Fraction, delta: Fraction) -> Fraction | None:
-    """An epsilon at delta, nearly the least; None if the float search fails.
+    """Returns nearly the least epsilon at delta that follows from a Renyi divergence.
+
+    None if the float search fails.
 
     >>> round(float(epsilon_of_renyi(Fraction(8), Fraction("0.3"), Fraction("1e-5"))), 6)
     1.495458
@@ -38,7 +42,10 @@ def epsilon_of_renyi(order: Fraction, divergence: Fraction, delta: Fraction) -> 
 
 
 def delta_of_renyi(order: Fraction, divergence: Fraction, epsilon: Fraction) -> Fraction | None:
-    """A delta at epsilon, nearly the least; None if the float search fails."""
+    """Returns nearly the least delta at epsilon that follows from a Renyi divergence.
+
+    None if the float search fails.
+    """
     aim = float(min(epsilon, Fraction(_LARGEST))) * (1 - _AIM)
     line = _search(order, divergence, lambda touch: touch.epsilon - aim)
     return (
@@ -49,10 +56,10 @@ def delta_of_renyi(order: Fraction, divergence: Fraction, epsilon: Fraction) -> 
 
 
 def tangent(order: Fraction, divergence: Fraction, one: Fraction, other: Fraction) -> Line | None:
-    """The tangent to {M(p, q) <= M(one, other)}, moved outward to {M(p, q) <= e^((order - 1)
-    divergence)}.
+    """Returns the tangent at (one, other) to the set {M(p, q) <= M(one, other)}, moved outward.
 
-    M(p, q) = p^a q^(1-a) + (1-p)^a (1-q)^(1-a). None if its slope is not positive.
+    It is moved to the set {M(p, q) <= e^((order - 1) divergence)}, where M(p, q) = p^a q^(1-a) +
+    (1-p)^a (1-q)^(1-a). None if its slope is not positive.
 
     Guarantees:
         every tangent is a true statement

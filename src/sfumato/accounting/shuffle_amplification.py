@@ -26,11 +26,13 @@ _PI = (
 def hidden_delta(
     odds: Fraction, rate: Fraction, others: int, factor: Fraction, ignored: Fraction
 ) -> Fraction:
-    """An upper bound of delta at epsilon = ln(``factor``) for a victim among clones.
+    """Returns an upper bound of delta at epsilon = ln(``factor``) for one report hidden among
+    clones.
 
-    The victim reports 0 or 1 by randomised response with these ``odds``; each of the ``others`` is
-    a clone with probability ``rate``, which reports 0 or 1 by a fair coin. The observer sees how
-    many report each. The bound is loose by at most about ``ignored``.
+    The victim (the unit under attack) reports 0 or 1 by randomised response with these ``odds``;
+    each of the ``others`` is a clone with probability ``rate``, which reports 0 or 1 by a fair
+    coin. The observer sees the number of zeros and of ones. The bound is loose by at most about
+    ``ignored``.
 
     Guarantees:
         a victim among clones hides at least so well
@@ -55,10 +57,11 @@ def hidden_delta(
 
 
 def lone_delta(high: Fraction, low: Fraction, others: int, factor: Fraction) -> Fraction:
-    """A lower bound of delta at epsilon = ln(``factor``) for a report that can be counted.
+    """Returns a lower bound of delta at epsilon = ln(``factor``) if all others have the same value.
 
-    All ``others`` say yes with probability ``low``, as does the victim in one dataset; in the other
-    dataset with probability ``high``. The observer sees how many say yes.
+    All ``others`` say yes with probability ``low``, as does the victim (the unit under attack) in
+    one dataset; in the other dataset it says yes with probability ``high``. The observer sees the
+    number of yes.
 
     Guarantees:
         a lone report shows at least so much
@@ -98,11 +101,10 @@ def _shown(
 def binomial_weights(
     trials: int, chance: Fraction, bits: int, ignored: Fraction
 ) -> tuple[int, tuple[int, ...], Fraction]:
-    """Upper bounds, over 2^``bits``, of the probabilities of the relevant numbers of successes, and
-    of all others.
+    """Returns upper bounds of the binomial probabilities that are not negligible, over 2^``bits``.
 
-    The first result is the smallest relevant number; the others have total probability at most
-    ``ignored``.
+    The first result is the smallest number of successes they are for, the second the bounds, the
+    third bounds the probability of all other numbers, at most ``ignored``.
 
     >>> first, weights, rest = binomial_weights(2, Fraction(1, 2), 100, Fraction(1, 10**9))
     >>> first, [round(weight / 2**100, 9) for weight in weights], rest
@@ -196,7 +198,7 @@ def _tail(trials: int, at: int, chance: Fraction, bits: int, *, upper: bool) -> 
 
 
 def chance_of(trials: int, successes: int, chance: Fraction, *, upper: bool) -> Fraction:
-    """P(Binomial = ``successes``), rounded up or down by less than 1e-16 of it.
+    """Returns P(Binomial = ``successes``), rounded up or down by less than a relative 1e-16.
 
     Guarantees:
         the chance of a number of successes lies between its bounds
@@ -215,7 +217,7 @@ def chance_of(trials: int, successes: int, chance: Fraction, *, upper: bool) -> 
 
 
 def log_factorial(number: int) -> tuple[Fraction, Fraction]:
-    """ln(number!) from below and from above, at most 1e-17 apart.
+    """Returns lower and upper bounds of ln(number!), at most 1e-17 apart.
 
     Guarantees:
         the logarithm of a factorial lies between its bounds

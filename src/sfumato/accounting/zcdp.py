@@ -29,10 +29,11 @@ def zcdp_from_pure(guarantee: PureDP) -> ZeroConcentratedDP:
 def approx_from_zcdp(
     guarantee: ZeroConcentratedDP, delta: Fraction, order: Fraction | None = None
 ) -> ApproxDP:
-    """The smallest epsilon of (epsilon, delta)-DP at ``order``, or at the best one.
+    """Returns the (epsilon, delta) guarantee that zCDP implies at a delta, by ``order`` or the best
+    one.
 
-    Source: Canonne, Kamath, Steinke (2020), Proposition 12 with the bound of one order.
-    Valid at every order > 1, so the search for the best needs no proof.
+    Source: Canonne, Kamath, Steinke (2020), Proposition 12 with the bound of one order. Valid at
+    every order > 1, so the search for the best needs no proof.
 
     >>> round(float(approx_from_zcdp(ZeroConcentratedDP("0.5"), "1e-6").epsilon), 4)
     5.2215
@@ -48,8 +49,7 @@ def approx_from_zcdp(
 
 
 def zcdp_within(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest rho whose conversion at one order is within (epsilon, delta); 0 or less if there
-    is none.
+    """Returns the largest rho whose conversion at one order gives (epsilon, delta); <= 0 if none.
 
     Guarantees:
         the zcdp within an approximate guarantee converts to at most its epsilon
@@ -62,7 +62,7 @@ def zcdp_within(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def conversion_cost(delta: Fraction, order: Fraction) -> Fraction:
-    """c with: rho-zCDP implies (order * rho + c, delta)-DP; an upper bound.
+    """Returns an upper bound of c such that rho-zCDP implies (order * rho + c, delta)-DP.
 
     c = (ln(1/delta) - ln(order)) / (order - 1) + ln(1 - 1/order).
     """
@@ -70,13 +70,12 @@ def conversion_cost(delta: Fraction, order: Fraction) -> Fraction:
 
 
 def order_for(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The order at which (epsilon, delta) buys the most rho; fixed once per account."""
+    """Returns the order at which (epsilon, delta) allows the most rho; fixed once per account."""
     return _rounded(_coarse(_per_rho(epsilon, delta)) / 16, 20)
 
 
 def order_of_least(score: Callable[[float], float]) -> Fraction:
-    """An order that nearly minimises a score of its gap from 1: on a grid of sixteenths of octaves,
-    then finer.
+    """Returns an order that nearly minimises ``score``, a function of the order's distance from 1.
 
     Floats are enough: any order gives a sound conversion, a worse one only a looser one.
     """
@@ -87,10 +86,10 @@ def order_of_least(score: Callable[[float], float]) -> Fraction:
 
 
 def delta_to_spend(cost: Fraction, delta: Number) -> Fraction:
-    """The delta as a fraction; above 0 if there is a cost at all, since zCDP implies no pure loss.
+    """Returns delta as a fraction; above 0 if there is a cost, since zCDP implies no pure loss.
 
     Raises:
-        InvalidNumber: a delta of 0 or less, or above 1, for a cost above 0.
+        InvalidNumber: delta is 0 or less, or above 1, for a cost above 0.
     """
     slack = to_fraction("delta", delta)
     if cost == 0 and slack == 0:
@@ -119,7 +118,7 @@ def _coarse(score: Callable[[float], float]) -> int:
 
 
 def _rounded(octaves: float, places: int) -> Fraction:
-    """The order whose gap from 1 is 2^octaves, with so many binary places."""
+    """Returns the order that is 2^octaves above 1, with so many binary places."""
     gap = round(2.0 ** (octaves + places))
     least = 2 ** (places - 16)
     return 1 + Fraction(max(gap, least), 2**places)

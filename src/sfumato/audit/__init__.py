@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Audits: tries to violate the guarantees of the other rooms, and those of other libraries.
+"""Audits: tries to violate the guarantees of mechanisms, of sfumato and of other libraries.
 
-May import: ``query`` and every room below it. Begin with ``verify``: proves or refutes a claim by
-exact output distributions. ``attack`` only needs to run a mechanism, so it accepts any.
-``catalogue`` lists every mechanism of sfumato for both.
+May import: ``query`` and every room below it. Begin with ``verify``, which proves or refutes a
+claim by exact output distributions. ``attack`` only runs a mechanism, so it accepts any.
+``catalogue`` lists every mechanism of sfumato for both; ``sfumato audit`` checks them.
 """
 
 from sfumato.audit.attack import Audit, Trial, audit

@@ -36,11 +36,11 @@ _HALVINGS = 20
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A set of outputs that was tested on ``runs`` new runs of each input.
+    """The test of one set of outputs on ``runs`` new runs of each input.
 
-    ``hits`` and ``misses``: how often the output was in the set, on the input under which the set
-    is likelier and on the other one. ``swapped``: the set is likelier under the second input.
-    ``epsilon``: the proved lower bound, 0 if the test shows nothing.
+    ``hits`` and ``misses`` count the outputs in the set, for the input under which the set is
+    likelier and for the other input. ``swapped``: the set is likelier under the second input.
+    ``epsilon`` is the proved lower bound, 0 if the test shows nothing.
 
     >>> trial = audit(lambda bit: bit, (0, 1), 1_000).trials[0]
     >>> trial.region, trial.hits, trial.misses, trial.runs
@@ -57,12 +57,13 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """The result: with the stated confidence the true epsilon at ``delta`` is at least ``epsilon``.
+    """The result of ``audit``: a lower bound of epsilon at ``delta``, with the stated confidence.
 
     ``notices`` is the power: if an output set as likely as the tested ones had this epsilon or
     more, the claim (0 without one) would have been refuted with the same confidence;
-    ``notices_delta`` is the same as a delta at the claimed epsilon. ``considered``: sets considered
-    on the first half of the runs; only the ``trials`` were tested, on the second half.
+    ``notices_delta`` is the same as a delta at the claimed epsilon. ``considered`` is the number of
+    sets considered on the first half of the runs; only the ``trials`` were tested, on the second
+    half.
 
     >>> revealing = audit(lambda bit: bit, (0, 1), 1_000, claim=PureDP(Fraction(1)))
     >>> revealing.verdict.value, revealing.epsilon > 2
@@ -100,7 +101,7 @@ class Audit:
         return f"{self.mechanism}: {bound}. {power}"
 
     def __str__(self) -> str:
-        """A sentence, then a table of what was tested."""
+        """A sentence, then a table of the tested sets."""
         rows = [("tested set", "likelier under", "hits", "hits of the other", "runs of each")]
         for trial in self.trials:
             likelier_under = "second" if trial.swapped else "first"
@@ -189,7 +190,7 @@ class _Sampler:
             )
 
     def choose(self, runs: int) -> tuple[list[Any], list[Any]]:
-        """The outputs on which sets are chosen."""
+        """Runs both inputs; returns the outputs from which the sets are chosen."""
         samples: tuple[list[Any], list[Any]] = ([], [])
         for done in range(1, runs + 1):
             for sample, given in zip(samples, self.neighbours, strict=True):
@@ -205,7 +206,7 @@ class _Sampler:
         return samples
 
     def test(self, runs: int, regions: list[Region]) -> list[list[int]]:
-        """How often the outputs of each input were in each set."""
+        """Runs both inputs; returns how often the outputs of each were in each set."""
         counts = [[0, 0] for _ in regions]
         for done in range(1, runs + 1):
             for side, given in enumerate(self.neighbours):
@@ -230,8 +231,9 @@ class _Sampler:
 
 
 def _trials(sampler: _Sampler, delta: Fraction, miss: float) -> tuple[tuple[Trial, Trial], int]:
-    """Chooses a set for each direction on half of the runs and tests both on the others; also
-    returns how many sets were considered.
+    """Chooses a set for each direction on half of the runs, and tests both on the other half.
+
+    Also returns how many sets were considered.
     """
     chosen_on = sampler.total // 2
     tested_on = sampler.total - chosen_on
@@ -250,14 +252,14 @@ def _trials(sampler: _Sampler, delta: Fraction, miss: float) -> tuple[tuple[Tria
 def _trial(
     region: Region, counts: list[int], runs: int, delta: Fraction, miss: float, *, swapped: bool
 ) -> Trial:
-    """ln((P - delta) / Q) with P at its lower and Q at its upper bound."""
+    """The test of one set: ln((P - delta) / Q) with P at its lower and Q at its upper bound."""
     hits, misses = reversed(counts) if swapped else counts
     p, q = at_least(hits, runs, miss), at_most(misses, runs, miss)
     return Trial(str(region), swapped, hits, misses, runs, _epsilon(p, q, delta))
 
 
 def _epsilon(p: float, q: float, delta: Fraction) -> float:
-    """ln((p - delta) / q), rounded down; 0 where it is less."""
+    """Returns ln((p - delta) / q), rounded down; 0 if it is negative."""
     excess = p - float(delta) * (1 + _SLACK)
     if excess <= 0:
         return 0.0
@@ -267,8 +269,8 @@ def _epsilon(p: float, q: float, delta: Fraction) -> float:
 def _power(trial: Trial, claim: Fraction, delta: Fraction, miss: float) -> tuple[float, float]:
     """The least epsilon, and the least delta at the claimed epsilon, that such a test would detect.
 
-    For a set of probability q under one input: the observed one, and for epsilon at least one in
-    ``runs``, since no set is infinitely likelier.
+    They are for a set of probability q under one input: the observed probability, and for epsilon
+    at least one in ``runs``, since no set is infinitely likelier.
     """
     seen = trial.misses / trial.runs
     some = max(seen, 1 / trial.runs)
@@ -283,8 +285,9 @@ def _power(trial: Trial, claim: Fraction, delta: Fraction, miss: float) -> tuple
 
 
 def _noticed_from(q: float, runs: int, claim: Fraction, delta: Fraction, miss: float) -> float:
-    """The least probability under the other input at which even few hits refute the claim; above 1
-    if none.
+    """The least probability under the other input at which even few hits refute the claim.
+
+    It is above 1 if there is none.
     """
     _, many_hits = usual(q, runs, miss)
     highest = at_most(many_hits, runs, miss)
@@ -334,14 +337,14 @@ def _target(claim: Claim | None, delta: Number | None) -> tuple[Fraction | None,
     )
 
 
-def _at_least_own(own: Fraction, asked: Fraction | None) -> Fraction:
-    """Refuses a delta below the claimed one, at which nothing was claimed."""
-    if asked is not None and asked < own:
+def _at_least_own(claimed_delta: Fraction, tested_delta: Fraction | None) -> Fraction:
+    """The delta at which a claim is tested; refuses one below its own, where it claims nothing."""
+    if tested_delta is not None and tested_delta < claimed_delta:
         raise InvalidDeclaration(
-            f"delta = {number(asked)} for a claim of delta = {number(own)}.",
+            f"delta = {number(tested_delta)} for a claim of delta = {number(claimed_delta)}.",
             allowed="that of the claim, or more",
         )
-    return own if asked is None else asked
+    return claimed_delta if tested_delta is None else tested_delta
 
 
 def _count(runs: int) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact confidence bounds of a probability, from counts.
+"""Exact confidence bounds of a probability, from counts; ``attack`` uses them.
 
 Source: Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of
 the binomial" (Biometrika 1934). The binomial tail is bounded from above in closed form, so the
@@ -15,7 +15,7 @@ _HALVINGS = 60
 
 
 def at_least(happened: int, runs: int, miss: float) -> float:
-    """A lower bound of the true probability, with confidence 1 - ``miss``.
+    """A lower bound of a probability from a count, with confidence 1 - ``miss``.
 
     If the probability were smaller, so many events would happen with probability at most ``miss``.
 
@@ -34,7 +34,7 @@ def at_least(happened: int, runs: int, miss: float) -> float:
 
 
 def at_most(happened: int, runs: int, miss: float) -> float:
-    """An upper bound of the true probability, with confidence 1 - ``miss``.
+    """An upper bound of a probability from a count, with confidence 1 - ``miss``.
 
     >>> round(at_most(0, 1000, 0.001), 4)
     0.0069
@@ -45,8 +45,9 @@ def at_most(happened: int, runs: int, miss: float) -> float:
 
 
 def usual(probability: float, runs: int, miss: float) -> tuple[int, int]:
-    """Counts low <= high such that fewer than low, and more than high, each have probability at
-    most ``miss``.
+    """The range of counts to expect at a probability: a pair low <= high.
+
+    Fewer than low, and more than high, each have probability at most ``miss``.
 
     >>> usual(0.5, 100, 0.01)
     (38, 62)
@@ -93,8 +94,9 @@ def _log_choose(runs: int, count: int) -> float:
 
 
 def _last(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """Bisection: a point at which ``holds`` is true, close to one at which it is false; it is
-    true at ``low``.
+    """Finds by bisection the last point at which ``holds`` is true, approximately.
+
+    ``holds`` must be true at ``low``, and is true at the result.
     """
     for _ in range(_HALVINGS):
         middle = (low + high) / 2

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every mechanism of sfumato with fixed parameters and two inputs, so its claim can be checked.
+"""Every mechanism of sfumato with fixed parameters and two inputs, so that it can be audited.
 
-Parameters are small: exact output distributions can be explored and runs have power. A claimed
-delta is 1e-2 or more, since runs cannot detect a violation of a smaller one.
+``sfumato audit`` checks them all. Parameters are small, so that exact output distributions can be
+explored and runs have power. A claimed delta is 1e-2 or more, since runs cannot detect a violation
+of a smaller one.
 """
 
 from collections.abc import Callable, Iterator
@@ -33,7 +34,7 @@ _ROWS = [3] * 4, [3] * 5
 
 @dataclass(frozen=True, slots=True)
 class Promised:
-    """A mechanism, the distance that its claim is about, and two inputs at that distance.
+    """An entry of the catalogue: a mechanism, its claimed distance, and two inputs that far apart.
 
     ``exact``: whether its exact output distribution can be computed. ``run``: the function that is
     run on an input, by default ``release``. ``stated``: the guarantee it is calibrated to, if that
@@ -54,12 +55,13 @@ class Promised:
 
     @property
     def claim(self) -> Profile | ApproxDP:
-        """The guarantee that is claimed: ``stated``, or the accountant's for its event."""
+        """The claimed guarantee: ``stated``, or else the accountant's for its event."""
         return self.stated or account(self.mechanism.event(self.distance))
 
     def check(self, runs: int, progress: Callable[[int, int], None] | None = None) -> "Checked":
-        """Checks the claim with ``verify`` if the mechanism is ``exact``, and with ``audit`` on
-        ``runs`` runs of each input unless 0.
+        """Checks the claim, with ``verify`` if the mechanism is ``exact``, and with ``audit``.
+
+        ``runs`` is the number of runs of each input for ``audit``; 0 skips it.
 
         Guarantees:
             a check is violated by either of its tools
@@ -82,8 +84,9 @@ class Promised:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The result of checking an entry of the catalogue: ``law`` from its exact distributions,
-    ``runs`` from runs; None for a check that was not made.
+    """The result of checking an entry of the catalogue.
+
+    ``law`` is from its exact distributions, ``runs`` from runs; None if that was not done.
 
     >>> checked = next(catalogue()).check(runs=0)
     >>> checked.verdict.value, checked.runs is None
@@ -97,8 +100,9 @@ class Checked:
 
     @property
     def verdict(self) -> Verdict:
-        """VIOLATED if either check refutes the claim, HOLDS if the exact one proves it, else
-        UNDECIDED.
+        """VIOLATED if either check refutes the claim, HOLDS if the exact one proves it.
+
+        Otherwise UNDECIDED.
         """
         if self.runs is not None and self.runs.verdict is Verdict.VIOLATED:
             return Verdict.VIOLATED
@@ -169,7 +173,7 @@ def _selections(
 
 
 def _of_rows() -> Iterator[Promised]:
-    """Mechanisms that take rows; their exact distributions are not computed."""
+    """Mechanisms whose input is rows; their exact distributions are not computed."""
     yield from _of_clipped_rows()
     of_rows = partial(Promised, distance=_L1, inputs=_ROWS, exact=False)
     yield of_rows("mode", make.mode(_L1, 1, range(5)))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proved bounds, from below and above, of the divergence of two explored distributions.
+"""Proved lower and upper bounds of the divergence of two explored distributions.
 
-Upper bounds assume the worst of the outcomes that were not reached, lower bounds the best. Proof:
-divergence.proof.md.
+``verify`` compares the output distributions of neighbours. Upper bounds assume the worst of the
+outcomes that were not reached, lower bounds the best. Proof: divergence.proof.md.
 """
 
 import math
@@ -47,8 +47,9 @@ class Compared:
         )
 
     def epsilon(self, delta: Fraction) -> Bracket:
-        """The smallest epsilon >= 0 whose hockey-stick divergence is at most ``delta``; infinite
-        where there is none.
+        """The smallest epsilon >= 0 whose hockey-stick divergence is at most ``delta``.
+
+        Infinite if there is none.
         """
         allowed, pairs = delta * ONE, self._pairs()
         worst_case = [(p_high, q_low) for _, p_high, q_low, _ in pairs]
@@ -115,7 +116,7 @@ def _largest_slope(pairs: Sequence[tuple[int, int]], allowed: int, rest: int) ->
 
 
 def _ratio(pair: tuple[int, int]) -> int:
-    """p / q in multiples of 2^-400; different ratios of such masses differ by 2^-330 or more."""
+    """The ratio p / q in multiples of 2^-400; different ratios of masses differ by at least 2^-330."""
     p, q = pair
     if q == 0:
         return 1 << 800

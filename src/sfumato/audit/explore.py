@@ -39,9 +39,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Explored:
-    """Bounds (lower, upper) of the mass of each outcome that was reached, in multiples of 2^-160.
+    """The explored part of an output distribution: bounds of the probability of each outcome.
 
-    ``rest``: an upper bound of the probability that was not reached.
+    ``masses`` has a (lower, upper) bound for each outcome that was reached, in multiples of 2^-160.
+    ``rest`` is an upper bound of the probability that was not reached.
     """
 
     masses: Mapping[Key, tuple[int, int]]
@@ -59,7 +60,7 @@ class Explored:
 
 
 class Tape:
-    """The draws of one run: those of its plan by rank, then the likeliest ones."""
+    """Prescribes the draws of one run: the ranks of its plan, then always the likeliest value."""
 
     __slots__ = ("plan", "taken")
 
@@ -67,12 +68,12 @@ class Tape:
         self.rewind(())
 
     def rewind(self, plan: tuple[int, ...]) -> None:
-        """Starts a new run."""
+        """Starts a new run with another plan."""
         self.plan = plan
         self.taken: list[tuple[Table, int]] = []
 
     def take(self, table: "Table") -> int:
-        """The next draw from a distribution."""
+        """Returns the next draw from a distribution."""
         at = len(self.taken)
         rank = self.plan[at] if at < len(self.plan) else 0
         self.taken.append((table, rank))
@@ -81,7 +82,7 @@ class Tape:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The values of a distribution, likeliest first, with bounds of their masses in 2^-160."""
+    """The values of a distribution, likeliest first, with bounds of their masses (times 2^160)."""
 
     values: tuple[int, ...]
     lows: tuple[int, ...]
@@ -89,9 +90,7 @@ class Table:
 
 
 class Watched:
-    """A noise distribution that returns the values of a tape, with the stated properties of the
-    original.
-    """
+    """A noise distribution whose samples come from a tape; it states the original's properties."""
 
     __slots__ = ("_law", "_table", "_tape")
 
@@ -101,11 +100,11 @@ class Watched:
         self._tape = tape
 
     def sample_one(self, entropy: object = None) -> int:
-        """The next draw of the tape."""
+        """Returns the next draw of the tape."""
         return self._tape.take(self._table)
 
     def sample(self, shape: Shape, entropy: object = None) -> NDArray[Any]:
-        """The next draws of the tape."""
+        """Returns the next draws of the tape, as an array."""
         draws = [self._tape.take(self._table) for _ in range(size_of(shape))]
         return np.array(draws, np.int64).reshape(shape)
 
@@ -114,7 +113,10 @@ class Watched:
 
 
 class NoEntropy:
-    """Refuses randomness that does not come from a noise distribution of the mechanism."""
+    """A source of randomness that always raises.
+
+    It detects a mechanism that draws other than from its noise distributions.
+    """
 
     def bits(self, count: int) -> NoReturn:
         """No bits."""
@@ -126,9 +128,9 @@ class NoEntropy:
 
 
 def explore(run: Callable[[], object], tape: Tape, *, paths: int, aim: int) -> Explored:
-    """The distribution of the output of ``run`` over the draws that it takes from ``tape``.
+    """Computes the distribution of the output of ``run`` over the draws from ``tape``.
 
-    Ends when all but ``aim`` of the probability is reached, or after ``paths`` paths.
+    It ends when all but ``aim`` of the probability is reached, or after ``paths`` runs.
 
     Guarantees:
         explored masses are bounds of the masses reached
@@ -151,10 +153,10 @@ def explore(run: Callable[[], object], tape: Tape, *, paths: int, aim: int) -> E
 
 
 def paths_to(tables: Sequence[Table], aim: int) -> float:
-    """An estimate of how many of the likeliest paths leave at most ``aim`` of the probability.
+    """Estimates how many of the likeliest paths leave at most ``aim`` of the probability.
 
-    Infinite if the tables themselves leave more. It decides what is explored, never what is
-    claimed.
+    Infinite if the tables themselves leave more. The estimate decides what is explored, never what
+    is claimed.
     """
     # by bin of -ln(mass): how many paths it has, and their mass
     counts, masses = np.ones(1), np.ones(1)
@@ -176,7 +178,7 @@ def paths_to(tables: Sequence[Table], aim: int) -> float:
 
 
 def watched(subject: T, tape: Tape) -> T:
-    """A copy of a mechanism with every noise distribution in it on this tape."""
+    """Returns a copy of a mechanism in which every noise distribution reads from this tape."""
     if not is_dataclass(subject) or isinstance(subject, type):
         raise InvalidDeclaration(
             f"The noise of a {type(subject).__name__} cannot be found.",
@@ -206,8 +208,9 @@ def _mass(tape: Tape) -> tuple[int, int]:
 
 
 def _branch(open_paths: list[tuple[float, tuple[int, ...]]], tape: Tape) -> None:
-    """Adds the paths that differ from this one in one draw, by one rank, at or after the end of its
-    plan.
+    """Adds the paths that differ from this run in one draw, by one rank.
+
+    The draw is the last one of its plan or a later one.
     """
     ranks = tuple(rank for _, rank in tape.taken)
     likely = 1.0
@@ -222,7 +225,7 @@ def _branch(open_paths: list[tuple[float, tuple[int, ...]]], tape: Tape) -> None
 
 @lru_cache(maxsize=64)
 def table_of(law: Any) -> Table:
-    """The values of a distribution outward from 0, until almost nothing is beyond."""
+    """Tabulates a distribution outward from 0, until almost no probability is beyond."""
     entries: list[tuple[int, int, int]] = []
     reached = 0
     for distance in range(_WIDEST):
@@ -248,7 +251,7 @@ def table_of(law: Any) -> Table:
 
 
 def masses_of(probability: Bracket) -> tuple[int, int]:
-    """A lower and an upper bound of a probability in multiples of 2^-160, rounded outward."""
+    """Rounds the bounds of a probability outward to multiples of 2^-160."""
     low, low_denominator = probability.lower.as_integer_ratio()
     high, high_denominator = probability.upper.as_integer_ratio()
     rounded_down = (low << BITS) // low_denominator

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the bits of a floating-point output reveal: the set of reachable doubles depends on the
-input.
+"""Features of the bits of a floating-point output, which can reveal the input.
 
 Noise drawn as a double and added to a double lies on a grid as coarse as the larger of the two, so
-the sets of possible outputs differ between neighbours, however the noise is distributed. Source:
-Mironov, "On Significance of the Least Significant Bits for Differential Privacy" (CCS 2012); Jin,
-McMurtry, Rubinstein, Ohrimenko, "Are We There Yet? Timing and Floating-Point Attacks on
-Differential Privacy Systems" (S&P 2022).
+the sets of possible outputs differ between neighbours, however the noise is distributed. ``region``
+tests these features. Source: Mironov, "On Significance of the Least Significant Bits for
+Differential Privacy" (CCS 2012); Jin, McMurtry, Rubinstein, Ohrimenko, "Are We There Yet? Timing
+and Floating-Point Attacks on Differential Privacy Systems" (S&P 2022).
 """
 
 import math
@@ -21,7 +20,7 @@ _LOW = 8
 
 
 def lowest_bit(value: float) -> int | None:
-    """The power of two of the lowest set bit; None for 0, infinity and NaN.
+    """The exponent of the lowest set bit; None for 0, infinity and NaN.
 
     >>> lowest_bit(1.5), lowest_bit(4.0), lowest_bit(0.1)
     (-1, 2, -55)
@@ -34,7 +33,7 @@ def lowest_bit(value: float) -> int | None:
 
 
 def exponent(value: float) -> int | None:
-    """The power of two of the highest set bit.
+    """The exponent of the highest set bit; None for 0, infinity and NaN.
 
     >>> exponent(1.5), exponent(-0.1)
     (0, -4)
@@ -45,7 +44,7 @@ def exponent(value: float) -> int | None:
 
 
 def grid(value: float) -> tuple[int, int] | None:
-    """The exponent and the lowest set bit together: the fineness of the grid at each size."""
+    """The exponents of the highest and the lowest set bit: how fine the grid is at each size."""
     low, high = lowest_bit(value), exponent(value)
     if low is None or high is None:
         return None
@@ -91,8 +90,9 @@ def decimals(value: float) -> int | None:
 
 
 def of_first(feature: Callable[[float], Any]) -> Callable[[Any], Any]:
-    """A feature of an output that is a float, or of the first entry of a flat sequence; else
-    None.
+    """Applies a feature to an output that is a float, or to the first entry of a flat sequence.
+
+    The feature of any other output is None.
     """
 
     def look(output: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exact output distribution of a mechanism on one input.
+"""The exact output distribution of a mechanism on one input, for ``verify``.
 
 For additive noise, thresholds, noisy maxima and short sparse vectors, the code itself is explored.
 Weighted selection and randomised response, which use no noise distribution, and longer streams,
@@ -56,23 +56,21 @@ _LONGEST_RUN = 2
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """When an exploration ends: after ``paths`` paths, or when all but ``aim`` / 2^160 is
-    reached.
-    """
+    """The limits of an exploration: at most ``paths`` runs, and at least all but ``aim`` / 2^160."""
 
     paths: int
     aim: int
 
 
 def law_of(mechanism: Any, event: Event, given: Any, effort: Effort) -> Explored:
-    """The output distribution of a mechanism on one input, by the type of its event.
+    """Computes the output distribution of a mechanism on one input, by the type of its event.
 
     Guarantees:
         the law is that of the code that releases
 
     Raises:
         InvalidDeclaration: an event of a kind without a rule.
-        WrongUse: the mechanism draws beside its noise laws.
+        WrongUse: the mechanism draws randomness outside its noise distributions.
     """
     formula = _formula(event, given)
     if formula is not None:
@@ -82,15 +80,19 @@ def law_of(mechanism: Any, event: Event, given: Any, effort: Effort) -> Explored
 
 
 def law_by_formula(mechanism: Any, event: Event, given: Any) -> Explored | None:
-    """The distribution from a formula, where that says as much as running the code; else None."""
+    """Computes the distribution from a formula, if that is as informative as running the code.
+
+    Otherwise None.
+    """
     if isinstance(event, SparseVector) and not event.gap:
         return _verdicts(mechanism, given)
     return None
 
 
 def is_whole(event: Event, given: Any) -> bool:
-    """Whether ``law_of`` covers everything that is released; for long streams it leaves out the
-    gaps.
+    """Whether ``law_of`` covers everything that is released.
+
+    For long streams it leaves out the gaps.
     """
     return not (isinstance(event, SparseVector) and event.gap and len(given) > _LONGEST_RUN)
 
@@ -186,8 +188,9 @@ def _reported(mechanism: Any, truth: int) -> Explored:
 
 
 def _verdicts(mechanism: Any, answers: Sequence[int]) -> Explored:
-    """Which answers are above the noisy threshold, without gaps: a sum over the noise of the
-    threshold.
+    """The distribution of which answers are above the noisy threshold, without gaps.
+
+    It is a sum over the noise of the threshold.
     """
     table = table_of(mechanism.threshold_noise)
     law: dict[Key, tuple[int, int]] = {}
@@ -235,9 +238,9 @@ def _in_proportion(weights: Sequence[tuple[int, int]]) -> Explored:
 
 
 def _first(own: Sequence[int], others: Sequence[int], index: int) -> tuple[int, int]:
-    """Bounds of the probability that permute-and-flip selects i: own_i times the integral over 0..1
-    of the product over j != i of (1 - t others_j) dt.
+    """Bounds of the probability that permute-and-flip selects the candidate ``index``, i.
 
+    It is own_i times the integral over t in 0..1 of the product over j != i of (1 - t others_j).
     That is the probability that the coin of i, flipped at a uniform time t, is the first heads.
     """
     # coefficients of the product, lowest power first

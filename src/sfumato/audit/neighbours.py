@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of inputs at the full allowed distance: the pairs with the largest loss.
+"""Pairs of inputs at the full allowed distance: those with the largest privacy loss.
 
-They include the worst cases named by the proof notes of ``accounting`` and ``mechanisms``, small
-enough to be explored. Proof: neighbours.proof.md.
+``verify`` compares them by default. They include the worst cases that the proof notes of
+``accounting`` and ``mechanisms`` name, small enough to be explored. Proof: neighbours.proof.md.
 """
 
 import math
@@ -47,7 +47,7 @@ class Neighbours:
 
 
 def worst_neighbours(mechanism: Any, event: Event, distance: Distance) -> tuple[Neighbours, ...]:
-    """The pairs to compare for a claimed distance.
+    """Returns the pairs of inputs to compare for a claimed distance.
 
     Guarantees:
         neighbours are no further apart than the distance
@@ -71,27 +71,28 @@ def worst_neighbours(mechanism: Any, event: Event, distance: Distance) -> tuple[
 
 
 def _shifts(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
-    """Shifts along one axis (also slightly smaller ones, since a discrete curve jumps), and shared
-    by two cells.
+    """Pairs that differ by a shift of one integer, or by a change shared by two cells.
+
+    Slightly smaller shifts are included, since a discrete curve has jumps.
     """
-    whole = _whole(distance)
+    largest_shift = _whole(distance)
     declared = getattr(mechanism, "cells", None)
     sizes = (declared,) if declared else (1, _CELLS)
     for cells in sizes:
         zero = (0,) * cells
-        steps = _steps(whole) if cells == 1 else [whole]
+        steps = _steps(largest_shift) if cells == 1 else [largest_shift]
         for step in steps:
             yield zero, (step, *zero[1:])
-        if cells > 1 and whole:
+        if cells > 1 and largest_shift:
             for shift in _shared(distance, cells):
                 yield zero, shift
 
 
-def _steps(whole: int) -> list[int]:
-    """The largest shift of one integer, smaller ones by 1 and 2, and 1."""
-    if not whole:
+def _steps(largest_shift: int) -> list[int]:
+    """The shifts of one integer to try: the largest, those smaller by 1 and 2, and 1."""
+    if not largest_shift:
         return [0]
-    return sorted({1, max(whole - 2, 1), max(whole - 1, 1), whole})
+    return sorted({1, max(largest_shift - 2, 1), max(largest_shift - 1, 1), largest_shift})
 
 
 def _whole(distance: Distance) -> int:
@@ -117,9 +118,9 @@ def _shared(distance: Distance, cells: int) -> Iterator[tuple[int, ...]]:
 
 
 def _keys(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
-    """The keys that one unit adds: all of them its own; all shared with others, one below the
-    threshold; half and half.
+    """Pairs in which one unit adds keys, for a threshold.
 
+    All keys are new; or all are shared with other units, one below the threshold; or half of them.
     With replacement, the other unit does the same with keys of other names.
     """
     keys = mechanism.keys
@@ -134,7 +135,7 @@ def _keys(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
 
 
 def _present(counts: dict[str, int]) -> tuple[tuple[str, int], ...]:
-    """The keys that at least one unit has, with their number of units."""
+    """The keys with at least one unit, and their numbers of units."""
     return tuple((key, units) for key, units in counts.items() if units)
 
 
@@ -144,8 +145,9 @@ def _one_more(counts: dict[str, int]) -> dict[str, int]:
 
 
 def _scores(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
-    """Scores where the first candidate is level with two others or with one; for a weighted
-    selection, which has a formula, also far ahead and far behind.
+    """Pairs of scores in which the first candidate is level with two others or with one.
+
+    For a weighted selection, which has a formula, it is also far ahead and far behind.
     """
     step = int(distance.value)
     starts: list[tuple[int, ...]] = [(0, 0, 0), (0, 0)]
@@ -158,7 +160,10 @@ def _scores(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
 
 
 def _moved(scores: tuple[int, ...], step: int, *, monotone: bool) -> Iterator[tuple[Any, Any]]:
-    """One score falls and the others rise, or the reverse; monotone: only one side moves."""
+    """Pairs in which one score falls and the others rise, or the reverse.
+
+    If ``monotone``, only one side moves.
+    """
     first, *rest = scores
     fall = 0 if monotone else step
     fallen = [score - fall for score in rest]
@@ -168,10 +173,10 @@ def _moved(scores: tuple[int, ...], step: int, *, monotone: bool) -> Iterator[tu
 
 
 def _streams(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
-    """Answers below the threshold that move up, then answers above it that move down or stay.
+    """Pairs of answers for a sparse vector: below the threshold and rising, above it and falling.
 
-    One answer of each kind, so that the code is run; and so many of the first kind that only the
-    noise of the threshold can compensate.
+    There is one answer of each kind, so that the code is run; and many of the first kind, so that
+    only the noise of the threshold can compensate.
     """
     near = math.ceil(mechanism.query_noise.scale)
     above = min(mechanism.positives, _MOST_ABOVE)
@@ -185,7 +190,7 @@ def _streams(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
 
 
 def _truths(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
-    """Any value against any other: by symmetry the first two."""
+    """Pairs of true values for randomised response: by symmetry only the first two values."""
     if distance != Distance(Norm.L1, Fraction(2), Relation.REPLACE_ONE):
         raise InvalidDeclaration(
             "More than one report differs.",

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maps outputs to hashable keys that are equal if an observer cannot distinguish the outputs."""
+"""Maps outputs to hashable keys, equal if an observer cannot distinguish the outputs.
+
+``explore`` and ``region`` compare outputs by these keys.
+"""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -14,7 +17,7 @@ Key: TypeAlias = Hashable
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """An exception of this type instead of an answer, which an observer sees too.
+    """An exception of this type in place of an output; an observer sees it too.
 
     >>> Raised("ValueError") == Raised("ValueError")
     True
@@ -24,7 +27,7 @@ class Raised:
 
 
 def key_of(output: object) -> Key:
-    """A key that is equal for two outputs if and only if an observer cannot distinguish them.
+    """Returns a key that is equal for two outputs iff an observer cannot distinguish them.
 
     Numbers of different types differ, sequences and mappings are compared in order, and NaN equals
     itself.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sets of outputs that distinguish two inputs, chosen on runs that are not used in the test.
+"""Chooses sets of outputs that distinguish two inputs, for ``attack`` to test on other runs.
 
 Source: Ding, Wang, Wang, Zhang, Kifer, "Detecting Violations of Differential Privacy" (CCS 2018),
 section 4; using different runs for choice and test makes the test exact.
@@ -27,7 +27,10 @@ _HUGE = 1e300
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """Outputs whose number is at most (at least) a cut."""
+    """The set of outputs with a numeric feature of at least (``above``) or at most a cut.
+
+    ``look`` computes the feature, ``view`` describes it.
+    """
 
     view: str
     look: Callable[[Any], Any]
@@ -49,7 +52,7 @@ class Within:
 
 @dataclass(frozen=True, slots=True)
 class Among:
-    """Outputs of which a feature is one of some values."""
+    """The set of outputs whose feature is one of some values."""
 
     view: str
     look: Callable[[Any], Any]
@@ -68,10 +71,10 @@ Region: TypeAlias = Within | Among
 def best_region(
     one: Sequence[Any], other: Sequence[Any], delta: float, evidence: float
 ) -> tuple[Region, int]:
-    """The set with the largest estimated ln((P - delta) / Q), and how many sets were considered.
+    """Returns the set with the largest estimated ln((P - delta) / Q), and the number of candidates.
 
-    ``evidence`` is ln(1 / false alarm) of the test that follows. Floats and heuristics suffice:
-    whatever set is chosen is tested on other runs.
+    ``evidence`` is ln(1 / false alarm rate) of the test that follows. Floats and heuristics
+    suffice: the chosen set is tested on other runs.
     """
     best: Region = Among("the output", _itself, frozenset())
     best_promise = -math.inf
@@ -92,7 +95,7 @@ def best_region(
 def _regions(
     view: str, look: Callable[[Any], Any], seen: Sequence[Any], against: Sequence[Any]
 ) -> Iterator[tuple[Region, float, float]]:
-    """Candidate sets of one feature, with their shares of the two samples."""
+    """Yields candidate sets of one feature, with their shares in the two samples."""
     keys = Counter(map(key_of, seen))
     others = Counter(map(key_of, against))
     # if nearly every value occurs once, a list of values says nothing
@@ -119,7 +122,7 @@ def _sorted_numbers(values: Sequence[Any]) -> Any:
 def _likely(
     view: str, look: Callable[[Any], Any], keys: Mapping[Key, int], others: Mapping[Key, int]
 ) -> Iterator[tuple[Region, float, float]]:
-    """Sets of the first few values, ranked by how much likelier they are in the first sample."""
+    """Yields sets of the first few values, ordered by how much likelier the first sample has them."""
     n, m = sum(keys.values()), sum(others.values())
 
     def ratio(key: Key) -> tuple[float, int]:
@@ -142,9 +145,7 @@ def _count(ordered: Any, cut: float, *, above: bool) -> int:
 
 
 def _promise(p: float, q: float, delta: float, rate: float) -> float:
-    """An estimate of the bound of ln((P - delta) / Q) that a test on as many runs would give
-    (Bernstein).
-    """
+    """Estimates the bound of ln((P - delta) / Q) from a test on as many runs (Bernstein)."""
     low = p - math.sqrt(2 * p * (1 - p) * rate) - rate / 3
     high = q + math.sqrt(2 * q * (1 - q) * rate) + rate
     excess = low - delta
@@ -169,12 +170,12 @@ def _plain(value: Any) -> int | float | Fraction | None:
 
 def _numbers(output: Any) -> list[Any]:
     """The numbers of a flat sequence or array; empty if it contains anything else."""
-    parts = output
+    entries = output
     if isinstance(output, np.ndarray):
-        parts = output.ravel().tolist()
-    if not isinstance(parts, list | tuple):
+        entries = output.ravel().tolist()
+    if not isinstance(entries, list | tuple):
         return []
-    numbers = list(map(_plain, parts))
+    numbers = list(map(_plain, entries))
     if None in numbers:
         return []
     return numbers

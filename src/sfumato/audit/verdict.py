@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The possible results of a check of a claim, and their display."""
+"""The possible results of a check of a claim, and how results are shown."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -10,9 +10,9 @@ from sfumato.exact.rational import decimal_text
 
 
 class Verdict(Enum):
-    """``VIOLATED``: proved false.
+    """The result of a check of a claim.
 
-    ``HOLDS``: proved, for what was explored. ``UNDECIDED``: neither.
+    ``VIOLATED``: proved false. ``HOLDS``: proved, for what was explored. ``UNDECIDED``: neither.
 
     >>> overall([Verdict.HOLDS, Verdict.UNDECIDED]).value
     'UNDECIDED'
@@ -24,7 +24,7 @@ class Verdict(Enum):
 
 
 def overall(verdicts: Sequence[Verdict]) -> Verdict:
-    """The verdict over several checks: one violation suffices; to hold, all must hold.
+    """The verdict over several checks: VIOLATED if one is, HOLDS if all do.
 
     >>> overall([Verdict.HOLDS, Verdict.UNDECIDED])
     <Verdict.UNDECIDED: 'UNDECIDED'>
@@ -63,7 +63,7 @@ def shown(bounds: Bracket) -> str:
 
 
 def number(value: Fraction) -> str:
-    """An exact number, short where it is long.
+    """An exact number as text; a long one is cut to six digits.
 
     >>> number(Fraction(1, 8)), number(Fraction(10**40 + 1, 3 * 10**40))
     ('0.125', '0.333333')

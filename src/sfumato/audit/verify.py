@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Verifies the claim of a mechanism by its exact output distributions on the worst neighbours.
 
-Proof: verify.proof.md.
+``sf.audit.verify`` is the entry point. Proof: verify.proof.md.
 """
 
 import math
@@ -53,12 +53,12 @@ class Measure(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The check of one measure of the claim on one pair of neighbours, in one direction.
+    """The check of one measure of the claim, on one pair of neighbours in one direction.
 
-    ``claimed`` and ``truth`` (its proved bounds) are numbers of ``measure``: a probability for
-    DELTA, a rho for RHO. ``tolerance``: the claim holds if the truth is proved to exceed it by at
-    most this. ``whole``: False if only the likeliest outputs were explored, which can refute a
-    claim but not prove it.
+    ``claimed`` and ``truth`` (its proved bounds) are in the unit of ``measure``: a probability for
+    DELTA, a rho for RHO. The claim still holds if the truth exceeds it by at most ``tolerance``.
+    ``whole`` is False if only the likeliest outputs were explored, which can refute a claim but not
+    prove it.
 
     >>> truth = Bracket(0.0, 1e-12)
     >>> pair = Neighbours((0,), (1,))
@@ -111,9 +111,7 @@ class Verification:
 
     @property
     def verdict(self) -> Verdict:
-        """One pair that violates the claim suffices; HOLDS requires pairs that were compared
-        completely.
-        """
+        """VIOLATED if one pair violates the claim; HOLDS needs pairs that were compared completely."""
         telling = [
             finding
             for finding in self.findings
@@ -123,7 +121,7 @@ class Verification:
 
     @property
     def worst(self) -> Finding:
-        """The deciding finding: the one furthest above its claim."""
+        """The finding that decides: the one furthest above its claim."""
         verdict = self.verdict
         decided = [finding for finding in self.findings if finding.verdict is verdict]
 
@@ -166,12 +164,12 @@ class Verification:
         all_pairs = {str(finding.neighbours) for finding in self.findings}
         pairs = len({str(finding.neighbours) for finding in self.findings if finding.whole})
         if verdict is Verdict.HOLDS:
-            held = (
+            sentence = (
                 f"HOLDS on {pairs} pairs of neighbours, up to a probability of "
                 f"{number(self.tolerance)}."
             )
             rest = len(all_pairs) - pairs
-            return f"{held} Not compared whole: {rest} pairs." if rest else held
+            return f"{sentence} Not compared whole: {rest} pairs." if rest else sentence
         if self.needed and not pairs:
             return (
                 f"UNDECIDED: one input takes about {self.needed:.1g} runs, more than paths "
@@ -199,13 +197,12 @@ def verify(
     tolerance: Number = "1e-9",
     paths: int = 150_000,
 ) -> Verification:
-    """Compares the claim of a mechanism with its exact output distributions on neighbours
-    ``distance`` apart.
+    """Compares the claim of a mechanism with its exact output distributions on neighbours.
 
-    ``claim``: by default that of the accountant for ``mechanism.event(distance)``. ``neighbours``:
-    pairs of inputs, by default the worst known ones for its type. ``tolerance``: a claim that is
-    exceeded by at most this counts as held; at most a hundredth of a claimed delta. ``paths``: the
-    most draws of all its noise to explore for one input.
+    The neighbours are ``distance`` apart. ``claim``: by default that of the accountant for
+    ``mechanism.event(distance)``. ``neighbours``: pairs of inputs, by default the worst known ones
+    for its type. ``tolerance``: a claim that is exceeded by at most this counts as held; at most a
+    hundredth of a claimed delta. ``paths``: the most runs for the exploration of one input.
 
     It trusts that each noise distribution samples what it states. Everything after that is run or
     computed independently. Small noise (a scale below 10) and few cells keep it exact.
@@ -217,9 +214,9 @@ def verify(
 
     Raises:
         InvalidNumber: a tolerance outside (0, 1/2], paths below 1.
-        InvalidDeclaration: a kind of event without an exact law; no neighbours; a claim of
-            another kind.
-        WrongUse: the mechanism draws beside the noise laws that it states.
+        InvalidDeclaration: a kind of event without an exact law; no neighbours; a claim of another
+            kind.
+        WrongUse: the mechanism draws randomness outside its noise distributions.
 
     >>> from sfumato.mechanisms import laplace
     >>> from sfumato.privacy import Norm
@@ -242,7 +239,7 @@ def verify(
         slack = min(slack, claimed.delta / 100)
     effort = Effort(_count(paths), _aim(claimed, slack))
     compared = _compared(mechanism, event, pairs, effort)
-    whole = [pair for pair in compared if pair.whole]
+    complete_pairs = [pair for pair in compared if pair.whole]
     findings: list[Finding] = []
     for pair in compared:
         findings += _findings(pair, claimed, slack)
@@ -252,7 +249,7 @@ def verify(
         findings=tuple(findings),
         epsilon=_largest_epsilon(compared, claimed.delta + slack),
         tolerance=slack,
-        unreached=float_up(Fraction(max(pair.rest for pair in whole or compared), ONE)),
+        unreached=float_up(Fraction(max(pair.rest for pair in complete_pairs or compared), ONE)),
         needed=max(pair.needed for pair in compared),
     )
 
@@ -283,8 +280,9 @@ def _largest_epsilon(compared: Sequence[_Pair], delta: Fraction) -> Bracket:
 def _compared(
     mechanism: Any, event: Event, pairs: Iterable[Neighbours], effort: Effort
 ) -> list[_Pair]:
-    """The distributions on each pair, in both directions: complete while ``effort`` lasts, then by
-    formula or of the likeliest draws.
+    """The distributions on each pair, in both directions.
+
+    They are complete while ``effort`` lasts, then by formula or of the likeliest draws.
     """
     known: dict[Key, Explored] = {}
     left = float(effort.paths)
@@ -307,7 +305,7 @@ def _compared(
 def _in_part(
     mechanism: Any, event: Event, pair: Neighbours, effort: Effort, needed: float
 ) -> Iterator[_Pair]:
-    """A pair that takes too many runs: its likeliest draws, and its formula if it has one."""
+    """The distributions on a pair that takes too many runs: of the likeliest draws, and by formula."""
     glance = replace(effort, paths=min(_GLANCE, effort.paths))
     one = law_of(mechanism, event, pair.one, glance)
     other = law_of(mechanism, event, pair.other, glance)
@@ -328,7 +326,7 @@ def _both_ways(
 
 
 def _findings(pair: _Pair, claim: Profile, slack: Fraction) -> list[Finding]:
-    """The claim in each of its measures, on one pair in one direction."""
+    """The findings on one pair in one direction, one for each measure of the claim."""
     findings: list[Finding] = []
 
     def add(measure: Measure, claimed: Fraction, truth: Bracket) -> None:
@@ -343,11 +341,10 @@ def _findings(pair: _Pair, claim: Profile, slack: Fraction) -> list[Finding]:
 
 
 def _rho(laws: Compared, claim: Profile, slack: Fraction) -> Bracket:
-    """Bounds of the least rho of zCDP at the tested orders, beside the claimed delta (and, for the
-    upper bound, the tolerance).
+    """Bounds of the least rho of zCDP at the tested orders, beside the claimed delta.
 
-    With a delta the lower bound is 0, or infinity if the (epsilon, delta) that the claim implies is
-    violated.
+    For the upper bound the tolerance is added to the delta. With a delta the lower bound is 0, or
+    infinity if the (epsilon, delta) that the claim implies is violated.
     """
     lower = upper = -math.inf
     for order in ORDERS:
@@ -366,8 +363,9 @@ def _rho(laws: Compared, claim: Profile, slack: Fraction) -> Bracket:
 
 
 def _aim(claim: Profile, slack: Fraction) -> int:
-    """How much may remain unexplored such that, even e^loss times as likely on the other side, it
-    is below the tolerance.
+    """The probability that may remain unexplored.
+
+    Even if it is e^loss times as likely on the other side, it stays below the tolerance.
     """
     loss = claim.epsilon
     if not loss:

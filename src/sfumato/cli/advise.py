@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato advise``: what other clips, costs and groupings would do to the noise of a question."""
+"""``sfumato advise``: the expected error of a question under other clips, costs and groupings."""
 
 from typing import Any
 

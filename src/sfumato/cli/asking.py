@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of a command that asks: the file, the analyst and the purpose."""
+"""The options that say who asks: the file, the analyst and the purpose.
+
+Every command that asks a question has them.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +22,7 @@ Command: TypeAlias = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Who asks, and the file that declares what is asked; None: what the file says."""
+    """The values of these options; an analyst or purpose of None means that of the file."""
 
     config: str
     analyst: str | None = None
@@ -38,7 +41,7 @@ class Asking:
 
 
 def asks(command: Command) -> Command:
-    """Adds ``-c`` and who asks, what for and how long it waits; the command has ``asking``."""
+    """Adds ``-c``, ``--analyst``, ``--purpose`` and ``--wait`` to a command, as ``asking``."""
 
     @wraps(command)
     def called(*, config: str, analyst: str | None, purpose: str | None, **others: Any) -> Any:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato audit``: tests the guarantee of every mechanism, by exact distributions and by runs."""
+"""``sfumato audit``: tests the guarantee of every mechanism, by exact distributions and by runs.
+
+The work is done in the room ``audit``; this file chooses mechanisms and prints results.
+"""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -88,12 +91,12 @@ def command(
         claim = claim_of(epsilon, delta)
         with _progress() as bar:
             task = bar.add_task(place, total=1)
-            result = audit_function(place, inputs, claim, runs, _within(bar, task, 0))
+            result = audit_function(place, inputs, claim, runs, _progress_within(bar, task, 0))
         _show_function(result, form)
         return
     if epsilon is not None or delta is not None:
         raise click.UsageError("--epsilon and --delta state the claim of --function.")
-    results = _checked(_chosen(names), runs)
+    results = _check_all(_choose_mechanisms(names), runs)
     if form == "json":
         click.echo(as_json([_json(checked) for checked in results]))
     else:
@@ -107,10 +110,10 @@ def command(
 
 
 def _show_function(result: Audit, form: str) -> None:
-    """Prints the result of a user's own mechanism.
+    """Prints the result for the user's own mechanism.
 
     Raises:
-        Failed: the claim is broken.
+        Failed: the claim is violated.
     """
     click.echo(as_json(_runs_json(result)) if form == "json" else str(result))
     if result.verdict is Verdict.VIOLATED:
@@ -120,7 +123,7 @@ def _show_function(result: Audit, form: str) -> None:
         )
 
 
-def _chosen(names: Sequence[str]) -> list[Promised]:
+def _choose_mechanisms(names: Sequence[str]) -> list[Promised]:
     """Returns the named mechanisms, or all, in the order of the catalogue."""
     known = {promised.name: promised for promised in catalogue()}
     unknown = [name for name in names if name not in known]
@@ -131,20 +134,20 @@ def _chosen(names: Sequence[str]) -> list[Promised]:
     return [promised for name, promised in known.items() if not names or name in names]
 
 
-def _checked(chosen: Sequence[Promised], runs: int) -> list[Checked]:
-    """Checks mechanisms, with a progress bar on a terminal; all of them take a minute or two."""
+def _check_all(chosen: Sequence[Promised], runs: int) -> list[Checked]:
+    """Checks mechanisms, with a progress bar on a terminal."""
     with _progress() as bar:
         task = bar.add_task("mechanisms", total=len(chosen))
         results: list[Checked] = []
         for promised in chosen:
             done = len(results)
             bar.update(task, description=promised.name, completed=done)
-            results.append(promised.check(runs, _within(bar, task, done)))
+            results.append(promised.check(runs, _progress_within(bar, task, done)))
     return results
 
 
 def _progress() -> Progress:
-    """Returns a progress bar, which shows nothing where stderr is not a terminal."""
+    """Returns a progress bar, which is hidden if stderr is not a terminal."""
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
@@ -155,8 +158,8 @@ def _progress() -> Progress:
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
-def _within(bar: Progress, task: TaskID, before: int) -> Callable[[int, int], None]:
-    """Returns a callback that moves the bar while one mechanism is checked."""
+def _progress_within(bar: Progress, task: TaskID, before: int) -> Callable[[int, int], None]:
+    """Returns a callback that advances the bar while one mechanism is checked."""
     return lambda done, total: bar.update(task, completed=before + done / total)
 
 
@@ -211,7 +214,7 @@ def _exact(checked: Checked) -> str:
 
 
 def _runs(checked: Checked) -> tuple[str, str, str]:
-    """Returns the bound of the runs, its error probability, and what they would notice."""
+    """Returns the bound from the runs, its error probability, and the detectable epsilon, as text."""
     result = checked.runs
     if result is None:
         return ("-", "-", "-")
@@ -240,7 +243,7 @@ def _rho(checked: Checked) -> Bracket:
 def _json(checked: Checked) -> Json:
     """Returns a result as JSON.
 
-    Exact numbers are strings, of six digits where they are long; what is too large for a float is
+    Exact numbers are strings, cut to six digits if they are long; numbers beyond all floats are
     null.
     """
     claim = checked.claim

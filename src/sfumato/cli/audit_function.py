@@ -20,9 +20,10 @@ def audit_function(
     runs: int,
     progress: Callable[[int, int], None],
 ) -> Audit:
-    """Runs a function of a Python file on two inputs, which are JSON, and tests its claim.
+    """Runs a function of a Python file on two inputs, and tests its claim.
 
-    ``place`` is FILE:NAME; ``progress`` is called with the runs done and their number.
+    ``place`` is FILE:NAME; the inputs are JSON; ``progress`` is called with the number of runs done
+    and the number of all runs.
 
     Raises:
         WrongUse: no such file or function; inputs that are not JSON.

@@ -62,37 +62,37 @@ def command(asking: Asking, form: str, *, details: bool, limits: str | None, rea
 
 
 def _lines(ledger: Ledger, budget: Account) -> Iterator[str]:
-    """The asker's account, those above it, and how many questions are left."""
-    own, delta = budget.standing, budget.limit.delta
-    scope = own.scope
-    whole = ledger.standing(scope.dataset)
-    yield f"you       {scope.analyst}, for {scope.purpose}: {_spent(own, delta)}"
-    left = f"one question of epsilon up to {decimal_text(own.left.epsilon)}"
-    if own.left.rho:
-        left += f", or of rho up to {decimal_text(own.left.rho)}"
-    if whole.spent.delta:
-        left += f"; of delta up to {delta_text(own.left.delta)}"
+    """Lines on the asker's account, the accounts above it, and how many questions are left."""
+    asker_standing, delta = budget.standing, budget.limit.delta
+    scope = asker_standing.scope
+    dataset_standing = ledger.standing(scope.dataset)
+    yield f"you       {scope.analyst}, for {scope.purpose}: {_spent(asker_standing, delta)}"
+    left = f"one question of epsilon up to {decimal_text(asker_standing.left.epsilon)}"
+    if asker_standing.left.rho:
+        left += f", or of rho up to {decimal_text(asker_standing.left.rho)}"
+    if dataset_standing.spent.delta:
+        left += f"; of delta up to {delta_text(asker_standing.left.delta)}"
     yield f"left      {left}"
-    if own.reserved != NOTHING:
-        yield f"reserved  {reserved_text(own.reserved)}"
-    if own.frozen:
-        yield f"frozen    {own.frozen}"
+    if asker_standing.reserved != NOTHING:
+        yield f"reserved  {reserved_text(asker_standing.reserved)}"
+    if asker_standing.frozen:
+        yield f"frozen    {asker_standing.frozen}"
     above = {
         f"the purpose {scope.purpose}": ledger.standing(scope.dataset, scope.purpose),
-        f"the dataset {scope.dataset}": whole,
+        f"the dataset {scope.dataset}": dataset_standing,
     }
     for index, (name, standing) in enumerate(above.items()):
         yield f"{'' if index else 'above':<10}{name}: {_spent(standing, delta)}"
         # what is reserved by others; what the asker reserved is in it
-        if standing.reserved != own.reserved:
+        if standing.reserved != asker_standing.reserved:
             yield f"          reserved {reserved_text(standing.reserved)}"
     last = ledger.store.read(partial(_last_cost, scope))
     if last is not None:
-        yield _left_like(last, own)
+        yield _questions_left(last, asker_standing)
 
 
 def _spent(standing: Standing, delta: Fraction) -> str:
-    """What an account has spent, of which limit; ``delta`` is that of the budget."""
+    """A line on what an account has spent and its limit; ``delta`` is that of the budget."""
     spent = amount_text(standing.spent, delta)
     if standing.limit is None:
         return f"{spent} spent, no limit of its own"
@@ -103,7 +103,7 @@ def _spent(standing: Standing, delta: Fraction) -> str:
 
 
 def _last_cost(scope: Scope, rows: Rows) -> Charge | None:
-    """The cost of the newest charge of an account; None if there is none of late."""
+    """The cost of the newest charge of an account; None if there is no recent one."""
     last = rows.last_entry(scope.root)
     if last is None:
         return None
@@ -117,17 +117,17 @@ def _last_cost(scope: Scope, rows: Rows) -> Charge | None:
     return None
 
 
-def _left_like(cost: Charge, own: Standing) -> str:
+def _questions_left(cost: Charge, standing: Standing) -> str:
     """A sentence on how many questions of this cost the asker has left, by the better gate."""
     left = 0
-    said = amount_text(cost)
+    cost_text = amount_text(cost)
     if cost.epsilon:
-        left = int(own.left.epsilon / (cost.epsilon * _INCREMENT))
+        left = int(standing.left.epsilon / (cost.epsilon * _INCREMENT))
     if cost.rho:
-        left = max(left, int(own.left.rho / (cost.rho * _INCREMENT)))
+        left = max(left, int(standing.left.rho / (cost.rho * _INCREMENT)))
     if cost.delta:
-        left = min(left, own.left.delta // cost.delta)
-    if own.frozen or not left:
-        return f"You cannot ask another question like the last, which cost {said}."
+        left = min(left, standing.left.delta // cost.delta)
+    if standing.frozen or not left:
+        return f"You cannot ask another question like the last, which cost {cost_text}."
     questions = "1 more question" if left == 1 else f"about {left:,} more questions"
-    return f"You can ask {questions} like the last, which cost {said}."
+    return f"You can ask {questions} like the last, which cost {cost_text}."

@@ -70,37 +70,37 @@ def command(
             left = left_now(session.balances, session.price(task).charge)
             write_text("\n".join([repr(planned), *left]), None)
             return
-        found = measure_census(session, planned, split=split)
-    found.estimate(_done)
+        census = measure_census(session, planned, split=split)
+    census.estimate(_say_level_done)
     if output is not None:
-        _write(found, output)
+        _write(census, output)
     if page is not None:
-        write_file(page, found.page(runs).encode())
-    write_text(f"{found!r}\n{found.quality(runs)!r}\n{found.account}", None)
+        write_file(page, census.page(runs).encode())
+    write_text(f"{census!r}\n{census.quality(runs)!r}\n{census.account}", None)
 
 
-def _done(level: str) -> None:
-    """Says on the stderr of a terminal that a level is estimated."""
+def _say_level_done(level: str) -> None:
+    """Prints on a terminal's stderr that a level has been estimated."""
     if sys.stderr.isatty():
         say(f"estimated: {level}", err=True)
 
 
 def _require_suffix(output: str | None) -> None:
-    """Refuses a file of another kind before anything is charged."""
+    """Refuses an output file of an unknown format before anything is charged."""
     if output is not None and Path(output).suffix not in _SUFFIXES:
         raise WrongUse(f"--output {shown(output)}.", allowed=", ".join(_SUFFIXES))
 
 
-def _write(found: Census, output: str) -> None:
-    """Writes all tables in the format of the suffix."""
+def _write(census: Census, output: str) -> None:
+    """Writes all tables in the format that the suffix names."""
     sink = pa.BufferOutputStream()
     suffix = Path(output).suffix
     if suffix == ".csv":
-        found.to_csv(sink)
+        census.to_csv(sink)
     elif suffix == ".parquet":
-        found.to_parquet(sink)
+        census.to_parquet(sink)
     else:
-        table = found.to_arrow()
+        table = census.to_arrow()
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
     write_bytes(sink.getvalue().to_pybytes(), output)

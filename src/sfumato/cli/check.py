@@ -54,7 +54,7 @@ def command(config: str, *, counting: bool, in_json: bool) -> int:
     faults: tuple[str, ...] = ()
     if counting:
         # printed at once: what the ledger says later does not lose it
-        checked, streams = _counted(declared.dataset, config, declared.streams)
+        checked, streams = _count_data(declared.dataset, config, declared.streams)
         if in_json:
             click.echo(
                 as_json({**checked.to_json(), "streams": [each.to_json() for each in streams]})
@@ -65,7 +65,7 @@ def command(config: str, *, counting: bool, in_json: bool) -> int:
     for line in _lines(declared, is_read=counting):
         if not in_json:
             say(line)
-    for line in _planned(config):
+    for line in _section_lines(config):
         if not in_json:
             say(line)
     if faults:
@@ -74,10 +74,10 @@ def command(config: str, *, counting: bool, in_json: bool) -> int:
     return 0
 
 
-def _counted(
+def _count_data(
     dataset: Dataset, config: str, streams: Iterable[str]
 ) -> tuple[DataCheck, list["StreamCheck"]]:
-    """Counts how the data is read; the result is printed and stored nowhere."""
+    """Counts how the data is read, for ``--data``; the result is printed and stored nowhere."""
     with (
         watching("checking the data") as (limits, tell),
         _owners_log(),
@@ -94,7 +94,7 @@ def _counted(
 
 
 def _lines(declared: Declarations, *, is_read: bool) -> Iterator[str]:
-    """Yields what was found, each line once that part is checked; ``is_read``: the data was."""
+    """Yields the results, each line as soon as it is known; ``is_read``: with ``--data``."""
     for copy in held_rows(declared.prepared):
         yield f"holds rows: {copy.what}, {copy.path}, {copy.size:,} bytes"
     tables = declared.dataset.tables
@@ -120,11 +120,11 @@ def _lines(declared: Declarations, *, is_read: bool) -> Iterator[str]:
     yield _ledger(declared)
 
 
-def _planned(config: str) -> Iterator[str]:
-    """Yields a line for each model and each synthetic fit of the file, once its keys are read.
+def _section_lines(config: str) -> Iterator[str]:
+    """Yields a line for each model and each synthetic fit of the file whose keys are valid.
 
     Raises:
-        InvalidConfig: a key is missing, unknown, or has another form.
+        InvalidConfig: a key is missing, unknown, or has the wrong form.
     """
     if _has(config, "models"):
         # imported here: it brings learning, for which a file without models need not wait
@@ -147,7 +147,7 @@ def _has(config: str, section: str) -> bool:
 
 @contextmanager
 def _owners_log() -> Iterator[None]:
-    """Writes the owner's log to stderr while the data is read."""
+    """Writes the owner's log to stderr inside the block."""
     log, handler = logging.getLogger("sfumato.owner"), logging.StreamHandler()
     log.addHandler(handler)
     try:
@@ -157,7 +157,7 @@ def _owners_log() -> Iterator[None]:
 
 
 def _ledger(declared: Declarations) -> str:
-    """Returns a line about the ledger, which need not exist yet.
+    """Returns a line about the ledger, which may not exist yet.
 
     Raises:
         InvalidConfig: the limit of the dataset is neither declared nor in the ledger.

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What codebooks say of columns: types, bounds, values, labels and codes of missing values."""
+"""Reads codebooks, which declare the columns of a data set, for ``sfumato init``.
+
+They state types, bounds, values, labels and codes of missing values. Each format has a module.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -23,12 +26,12 @@ _READERS: Mapping[str, Reader] = {
 
 
 def read_codebook(paths: Iterable[str]) -> dict[str, Entry]:
-    """Returns what codebooks say of each column, as keys and values of ``sfumato.toml``.
+    """Returns the declarations of all columns in codebooks, as keys and values of a TOML file.
 
-    A codebook is JSON (Frictionless, CSVW), DDI XML, CSV, .sav or .dta, by its ending.
+    A codebook is JSON (Frictionless, CSVW), DDI XML, CSV, .sav or .dta, by its file ending.
 
     Raises:
-        WrongUse: another ending, a file that cannot be read, or two that contradict.
+        WrongUse: another ending, a file that cannot be read, or two codebooks that contradict.
     """
     described: dict[str, Entry] = {}
     for path in paths:
@@ -43,18 +46,18 @@ def read_codebook(paths: Iterable[str]) -> dict[str, Entry]:
 
 
 def _read(path: Path) -> list[tuple[str, Entry]]:
-    """What one codebook says; what a file is not is said without its content."""
+    """The declarations of one codebook; an error does not quote the content of the file."""
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
         raise WrongUse(f"A codebook {shown(str(path))}.", allowed=", ".join(_READERS))
     try:
-        found = list(reader(path))
+        entries = list(reader(path))
     except (OSError, ValueError, TypeError, AttributeError, KeyError) as error:
         why = getattr(error, "strerror", None) or type(error).__name__
         raise WrongUse(
             f"The codebook {shown(str(path))} cannot be read ({why}).",
             allowed="Frictionless or CSVW JSON, DDI 2 XML, CSV of name and values, .sav, .dta",
         ) from None
-    if not found:
+    if not entries:
         raise WrongUse(f"The codebook {shown(str(path))} describes no column.")
-    return found
+    return entries

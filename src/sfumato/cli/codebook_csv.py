@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Codebooks of two columns in CSV: the name of a column, and what it can hold."""
+"""Codebooks in CSV with two columns: the name of a column of the data, and its possible values."""
 
 import csv
 import re
@@ -17,12 +17,12 @@ _LABEL = re.compile(r"(?<![<>!])=")
 
 
 def described_by_csv(path: Path) -> Iterator[tuple[str, Entry]]:
-    """Yields what each column can hold; the first line has the names of the two columns.
+    """Yields the declaration of each column; the first line of the file is a header.
 
-    The second column has ``0..120`` or ``1900-01-01..2026-12-31`` for bounds, ``F=female`` or
-    ``F`` for a value, several with ";" between them, or in several lines of the same column; in
+    The second field has ``0..120`` or ``1900-01-01..2026-12-31`` for bounds, ``F=female`` or ``F``
+    for a value. Several values are separated by ";", or are in several lines of the same column; in
     ``<=50K`` the "=" is part of the value. The label "missing" marks a code of missing values.
-    "text" is for free text.
+    "text" declares free text.
     """
     _, *rows = csv.reader(StringIO(side_text(path), newline=""))
     pieces: dict[str, list[str]] = {}
@@ -34,7 +34,7 @@ def described_by_csv(path: Path) -> Iterator[tuple[str, Entry]]:
 
 
 def _entry(pieces: list[str]) -> Entry:
-    """What the pieces of one column say together."""
+    """The declaration that the pieces of one column state together."""
     bounds: tuple[object, object] = (None, None)
     values = {}
     missing = []
@@ -56,7 +56,7 @@ def _entry(pieces: list[str]) -> Entry:
 
 
 def _kind(ends: str) -> str:
-    """The type of a column by how its two bounds are written."""
+    """The type of a column, guessed from how its two bounds are written."""
     if _DAY.match(ends):
         return "date"
     return "real" if "." in ends or "e" in ends.lower() else "integer"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Codebooks in DDI 2 (DDI Codebook): what ``<var>`` declares.
+"""Codebooks in DDI 2 (DDI Codebook): the ``<var>`` elements.
 
-Source: ddialliance.org/Specification/DDI-Codebook/2.5. What describes the data itself is never
-read: ``sumStat`` (its least and greatest value) and ``catStat`` (how often a value comes).
+Source: ddialliance.org/Specification/DDI-Codebook/2.5. Elements that describe the data itself are
+never read: ``sumStat`` (its least and greatest value) and ``catStat`` (the frequency of a value).
 """
 
 import io
@@ -16,10 +16,10 @@ from sfumato.errors import WrongUse
 
 
 def described_by_ddi(path: Path) -> Iterator[tuple[str, Entry]]:
-    """Yields what each variable declares: its range, its categories and its invalid codes.
+    """Yields the declaration of each variable: its range, its categories and its invalid codes.
 
     Raises:
-        WrongUse: a document type, which could define entities; or it is no XML.
+        WrongUse: the file is not XML; or it has a document type, which could define entities.
     """
     for variable in _parsed(path.read_bytes()).iter("var"):
         name = variable.get("name")
@@ -28,7 +28,7 @@ def described_by_ddi(path: Path) -> Iterator[tuple[str, Entry]]:
 
 
 def _parsed(document: bytes) -> Element:
-    """The tree of a document, by names without their namespace."""
+    """The XML tree of a document, with namespaces removed from names."""
     builder = TreeBuilder()
     parser = expat.ParserCreate()
     parser.StartElementHandler = lambda tag, about: builder.start(_local(tag), about)
@@ -73,7 +73,7 @@ def _entry(variable: Element) -> Entry:
 
 
 def _kind(variable: Element) -> str:
-    """The type of a variable; empty where it is not stated."""
+    """The type of a variable; empty if it is not stated."""
     form = variable.find("varFormat")
     if form is None:
         return ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a codebook says of one column, as the keys and values of a declaration."""
+"""The declaration of one column as keys and values of a TOML file; all codebook formats use it."""
 
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
@@ -17,10 +17,10 @@ def entry(
     missing: Iterable[object] = (),
     format: object = None,
 ) -> Entry:
-    """Returns the declaration of a column; whatever the codebook does not say is not in it.
+    """Returns the declaration of a column, without keys that the codebook does not state.
 
-    A column with values is a category, unless it is declared as a Boolean. Values that are marked
-    as missing are markers.
+    A column with values is a category, unless it is declared as a Boolean. Values that are labelled
+    as missing become markers of missing values.
 
     >>> entry("integer", bounds=("0", 120), missing=["-9"])
     {'type': 'integer', 'lower': 0, 'upper': 120, 'missing': ['-9']}
@@ -28,28 +28,28 @@ def entry(
     {'type': 'category', 'values': {'1': 'Male', '2': 'Female'}}
     """
     markers = list(dict.fromkeys(str(marker) for marker in missing if str(marker)))
-    kept = {}
+    labelled_values = {}
     for value, label in (values or {}).items():
         if value not in markers:
-            kept[value] = label
-    found: Entry = {}
-    if kept and kind != "boolean":
-        found = {"type": "category", "values": _listed(kept)}
+            labelled_values[value] = label
+    declaration: Entry = {}
+    if labelled_values and kind != "boolean":
+        declaration = {"type": "category", "values": _listed(labelled_values)}
     elif kind:
-        found["type"] = kind
-    if found.get("type") in ("integer", "real", "date", "timestamp"):
+        declaration["type"] = kind
+    if declaration.get("type") in ("integer", "real", "date", "timestamp"):
         for name, bound in zip(("lower", "upper"), bounds, strict=True):
             if bound is not None and bound != "":
-                found[name] = number(bound)
+                declaration[name] = number(bound)
     if kind == "date" and format in FORMATS:
-        found["format"] = format
+        declaration["format"] = format
     if markers:
-        found["missing"] = markers
-    return found
+        declaration["missing"] = markers
+    return declaration
 
 
 def _listed(values: Mapping[str, str]) -> object:
-    """Values with labels; a list where every label is its value, or two have the same label."""
+    """Values with labels; only a list if every label equals its value, or two labels are the same."""
     labels = list(values.values())
     if labels == list(values) or len(set(labels)) < len(labels) or "" in labels:
         return list(values)
@@ -57,7 +57,7 @@ def _listed(values: Mapping[str, str]) -> object:
 
 
 def number(text: object) -> object:
-    """Returns the number that a string writes, else the string.
+    """Returns the number that a string represents, else the string itself.
 
     >>> number("17"), number("0.5"), number("2024-01-01"), number(3)
     (17, '0.5', '2024-01-01', 3)

@@ -35,7 +35,7 @@ _TYPES = {
 
 
 def described_by_json(path: Path) -> Iterator[tuple[str, Entry]]:
-    """Yields what a schema says of each column; of a kind that it does not know, nothing."""
+    """Yields the declaration of each column of a schema; nothing for an unknown kind of schema."""
     form = json.loads(side_text(path))
     if "fields" in form:
         yield from _frictionless(form)
@@ -50,26 +50,26 @@ def described_by_json(path: Path) -> Iterator[tuple[str, Entry]]:
 
 
 def _frictionless(schema: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
-    """The fields of a Table Schema."""
+    """Yields the declaration of each field of a Table Schema."""
     everywhere = schema.get("missingValues", ())
     for field in schema.get("fields", ()):
         limits = field.get("constraints", {})
         values = _values(limits.get("enum", ())) or _values(field.get("categories", ()))
-        found = entry(
+        declaration = entry(
             _TYPES.get(field.get("type", "string"), ""),
             bounds=(limits.get("minimum"), limits.get("maximum")),
             values=values,
             missing=_values(field.get("missingValues", everywhere)),
             format=field.get("format"),
         )
-        if found.get("type") == "boolean":
+        if declaration.get("type") == "boolean":
             for key, name in (("true", "trueValues"), ("false", "falseValues")):
-                found |= {key: field[name]} if name in field else {}
-        yield field["name"], found
+                declaration |= {key: field[name]} if name in field else {}
+        yield field["name"], declaration
 
 
 def _csvw(column: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
-    """A column of CSVW, by its name and by its title, which is what a file's first line has."""
+    """Yields the declaration of a CSVW column under its name and its titles (the header of a file)."""
     datatype = column.get("datatype", "string")
     if isinstance(datatype, str):
         datatype = {"base": datatype}
@@ -86,7 +86,7 @@ def _csvw(column: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
 
 
 def _titles(titles: object) -> list[str]:
-    """The titles of a column: one, several, or some in each language."""
+    """The titles of a column, which are a string, a list, or a mapping by language."""
     if isinstance(titles, str):
         return [titles]
     if isinstance(titles, Mapping):
@@ -97,7 +97,7 @@ def _titles(titles: object) -> list[str]:
 
 
 def _values(listed: Sequence[Any]) -> dict[str, str]:
-    """Values with their labels: each a value, or an object of both."""
+    """The labels of values; an item is a value, or an object with value and label."""
     values = {}
     for item in listed:
         if isinstance(item, Mapping):

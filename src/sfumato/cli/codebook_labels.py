@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The labels and missing codes in files of SPSS (.sav) and Stata (.dta); rows are not read."""
+"""The labels and missing codes in files of SPSS (.sav) and Stata (.dta); no row is read."""
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -15,7 +15,7 @@ _READERS = {".sav": "read_sav", ".dta": "read_dta"}
 def described_by_labels(path: Path) -> Iterator[tuple[str, Entry]]:
     """Yields the labels of each variable and its codes of missing values.
 
-    Neither kind of file declares bounds.
+    Neither format declares bounds.
 
     Raises:
         WrongUse: pyreadstat is not installed.
@@ -39,7 +39,7 @@ def described_by_labels(path: Path) -> Iterator[tuple[str, Entry]]:
 
 
 def _entry(kind: str, labels: Mapping[object, str], about: Any, name: str) -> Entry:
-    """The entry of one variable. One with labels is a category, but not if it is a scale."""
+    """The declaration of one variable; one with labels is a category unless it is a scale."""
     missing = [_code(value) for value in about.missing_user_values.get(name, ())]
     for span in about.missing_ranges.get(name, ()):
         # a wider range has no codes to list
@@ -52,7 +52,7 @@ def _entry(kind: str, labels: Mapping[object, str], about: Any, name: str) -> En
 
 
 def _code(value: object) -> str:
-    """A value as its file of text has it: whole numbers without a fraction."""
+    """A value as text data has it: whole numbers without a fraction."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)

@@ -36,7 +36,7 @@ Explained: TypeAlias = PureDP | ApproxDP | ZeroConcentratedDP
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The guarantee to explain, its delta, and the prior, group size and neighbour relation."""
+    """The guarantee to explain at ``delta``, with the prior, group size and neighbour relation."""
 
     promise: Explained
     delta: Fraction
@@ -46,7 +46,7 @@ class Asked:
 
     @property
     def failure(self) -> Fraction:
-        """The failure probability of the bound on a belief."""
+        """The probability that the bound on a belief fails."""
         if isinstance(self.promise, ZeroConcentratedDP):
             return self.delta
         return min(_TIMES_DELTA * self.delta, Fraction(1))
@@ -132,7 +132,7 @@ def _promise(epsilon: str | None, delta: str | None, rho: str | None) -> tuple[E
 
 
 def _rows(asked: Asked, attacker: Attacker) -> Iterator[tuple[str, str]]:
-    """Yields the rows of the table: what an attacker tries, and its bound."""
+    """Yields the rows of the table: an attack, and the bound on its success."""
     prior, failure = asked.prior, asked.failure
     after = attacker.posterior(prior, failure)
     before, guess = _most(prior), _most(max(prior, 1 - prior))
@@ -163,16 +163,16 @@ def _rows(asked: Asked, attacker: Attacker) -> Iterator[tuple[str, str]]:
         "harm: 1% on average without you",
         f"at most {_most(attacker.harm(_USUAL, largest=1))} with you",
     )
-    yield f"{asked.size} units together", _together(asked.promise, asked.size)
+    yield f"{asked.size} units together", _group_guarantee(asked.promise, asked.size)
     if asked.relation is Relation.ADD_REMOVE:
-        yield "your value, if it is known that you are in", _together(asked.promise, 2)
+        yield "your value, if it is known that you are in", _group_guarantee(asked.promise, 2)
     if isinstance(asked.promise, ZeroConcentratedDP):
         stated = approx_from_zcdp(asked.promise, asked.delta)
         yield f"as (epsilon, delta) at delta {_up(asked.delta)}", f"epsilon {_up(stated.epsilon)}"
 
 
-def _together(promise: Explained, size: int) -> str:
-    """Returns the guarantee to a group of units."""
+def _group_guarantee(promise: Explained, size: int) -> str:
+    """Returns the guarantee for a group of units."""
     together = for_group(promise, size)
     if isinstance(together, ApproxDP) and together.delta == 1:
         return "nothing is promised"
@@ -236,7 +236,7 @@ def _json(asked: Asked, attacker: Attacker) -> Json:
         "misses at 1% false alarms": attacker.misses("0.01"),
         "precision at half of the members": attacker.precision(prior, "0.5"),
         "harm of 0.01, at most 1": attacker.harm(_USUAL, largest=1),
-        "group": {"size": asked.size, "promise": _together(asked.promise, asked.size)},
+        "group": {"size": asked.size, "promise": _group_guarantee(asked.promise, asked.size)},
         "trade_off": [list(point) for point in attacker.trade_off(20)],
         "not protected": list(unprotected(asked.relation)),
         "settings": [
@@ -255,7 +255,7 @@ def _json(asked: Asked, attacker: Attacker) -> Json:
 
 
 def _short(promise: Guarantee) -> str:
-    """Returns a guarantee in a few words, with numbers rounded up."""
+    """Returns a guarantee in a few words, rounded up."""
     match promise:
         case PureDP():
             return f"epsilon {_up(promise.epsilon)}"

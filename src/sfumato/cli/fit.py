@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato fit``: fits a model that the file declares, or goes on with a run."""
+"""``sfumato fit``: fits a model that the file declares, or continues an interrupted run."""
 
 from typing import Any
 
@@ -48,10 +48,10 @@ def command(
     """
     require_outputs(asking.config, output)
     declared = read_model(asking.config, name)
-    asked = declared.asked(cost)
+    fit_arguments = declared.asked(cost)
     with watching(f"fitting {name}") as (engine, tell), asking.session(engine) as session:
         if is_preview:
-            shown = preview(session, declared.recipe, declared.data, **asked)
+            shown = preview(session, declared.recipe, declared.data, **fit_arguments)
             say(repr(shown))
             say_shortfall(shown.cost, session.budget)
             return
@@ -60,7 +60,7 @@ def command(
             tell(f"checkpoint {place} of {places}", place / places)
 
         try:
-            model = _fitted(session, declared, run, asked, progress)
+            model = _fit_model(session, declared, run, fit_arguments, progress)
         except KeyboardInterrupt:
             say(f"{name} goes on from its last checkpoint when it is fitted again.", err=True)
             raise
@@ -72,17 +72,17 @@ def command(
     say(budget)
 
 
-def _fitted(
+def _fit_model(
     session: Session,
     declared: ModelConfig,
     run: str | None,
-    asked: dict[str, Any],
+    fit_arguments: dict[str, Any],
     progress: Progress,
 ) -> Any:
-    """The model; of a run that is named, if there is one."""
+    """Fits the model; continues the run that is named, if any."""
     if run is None:
-        return fit(session, declared.recipe, declared.data, progress=progress, **asked)
-    return resume(session, run, declared.recipe, declared.data, progress=progress, **asked)
+        return fit(session, declared.recipe, declared.data, progress=progress, **fit_arguments)
+    return resume(session, run, declared.recipe, declared.data, progress=progress, **fit_arguments)
 
 
 def _save(model: Any, output: str) -> None:

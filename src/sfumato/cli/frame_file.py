@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of a CSV or Parquet file, and the values of them that a model reads.
+"""Rows of a CSV or Parquet file that a fitted model is applied to.
 
-The rows are those of whoever runs the command: what is said about them is said to their holder.
+``predict`` and ``rows_score`` read them. They belong to whoever runs the command, so messages may
+describe them.
 """
 
 from collections.abc import Sequence
@@ -18,10 +19,10 @@ _ENDINGS = f"{_CSV}, {_PARQUET}"
 
 
 def read_rows(path: str, delimiter: str | None = None) -> pa.Table:
-    """The rows of a file; all values of a CSV file are strings.
+    """Reads the rows of a file; all values of a CSV file are strings.
 
     Raises:
-        WrongUse: another ending, no such file, or a file that cannot be read.
+        WrongUse: another file ending, no such file, or a file that cannot be read.
     """
     ending = Path(path).suffix.lower()
     if ending not in (_CSV, _PARQUET):
@@ -52,21 +53,21 @@ def write_rows(rows: pa.Table, path: str) -> None:
 
 
 def require_rows_file(path: str | None) -> None:
-    """Refuses an output that ends neither in .csv nor in .parquet; None passes.
+    """Refuses an output path that ends neither in .csv nor in .parquet; None passes.
 
     Raises:
-        WrongUse: another ending.
+        WrongUse: another file ending.
     """
     if path is not None and Path(path).suffix.lower() not in (_CSV, _PARQUET):
         raise WrongUse(f"{shown(path)} is no file of rows.", allowed=_ENDINGS)
 
 
 def require_columns(rows: pa.Table, columns: Sequence[FrameColumn]) -> None:
-    """Refuses rows that a model cannot read.
+    """Refuses rows without the columns that a model reads.
 
     Raises:
         UnknownName: the rows lack a column.
-        WrongUse: lists of numbers in a CSV file.
+        WrongUse: a CSV file where the model reads lists of numbers.
     """
     for column in columns:
         if column.name not in rows.column_names:
@@ -80,14 +81,14 @@ def require_columns(rows: pa.Table, columns: Sequence[FrameColumn]) -> None:
 
 
 def unread(rows: pa.Table, columns: Sequence[FrameColumn]) -> list[str]:
-    """A note on each column with values that are missing, or that the model does not know."""
+    """A note on each column with missing values, or values that the model does not know."""
     notes = []
-    for each in unread_values(rows, columns):
-        if each.unknown:
-            notes.append(f"note: {each.unknown:,} of {each.values:,} values of {each.name!r} are "
+    for column in unread_values(rows, columns):
+        if column.unknown:
+            notes.append(f"note: {column.unknown:,} of {column.values:,} values of {column.name!r} are "
                          "no value that the model knows, and count as missing")  # fmt: skip
-        if each.missing:
-            notes.append(f"note: {each.missing:,} of {each.values:,} values of {each.name!r} are "
+        if column.missing:
+            notes.append(f"note: {column.missing:,} of {column.values:,} values of {column.name!r} are "
                          "missing")  # fmt: skip
     return notes
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato frontier``: accuracy against epsilon of a declared model, on public rows."""
+"""``sfumato frontier``: accuracy of a declared model at several epsilons, on public rows."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -63,26 +63,26 @@ def command(
         "delta": delta if delta is not None else declared.form.get("delta"),
         "folds": folds if folds is not None else declared.form.get("folds", _FOLDS),
     }
-    found = _measured(config, declared, public, asked)
+    frontier = _measure_frontier(config, declared, public, asked)
     if output is not None and output.endswith(".svg"):
-        write_file(output, found.plot().svg.encode())
+        write_file(output, frontier.plot().svg.encode())
     elif output is not None:
-        write_file(output, as_json(found.to_json()).encode())
+        write_file(output, as_json(frontier.to_json()).encode())
     if form == "json":
-        click.echo(as_json(found.to_json()))
+        click.echo(as_json(frontier.to_json()))
         return
-    say(repr(found))
+    say(repr(frontier))
     if output is not None:
         say(f"wrote {output}")
 
 
-def _measured(
+def _measure_frontier(
     config: str,
     declared: ModelConfig,
     public: str | None,
     asked: dict[str, Any],
 ) -> Frontier:
-    """The frontier of a declared model on the rows of a public file."""
+    """Measures the frontier of a declared model on the rows of a public file."""
     label = declared.label
     if label is None:
         raise WrongUse(
@@ -106,7 +106,7 @@ def _measured(
 
 
 def _public(config: str, declared: ModelConfig, public: str | None) -> str:
-    """The path of the public rows; a path of the file is relative to it."""
+    """The path of the public rows: the option, or that of the file, relative to the file."""
     if public is not None:
         return public
     if "public" not in declared.form:
@@ -119,7 +119,7 @@ def _public(config: str, declared: ModelConfig, public: str | None) -> str:
 
 
 def _table(dataset: Dataset, declared: ModelConfig) -> str:
-    """The one private table that the model reads."""
+    """The only private table that the model reads."""
     examples = Examples.of(dataset, declared.data, declared.label)
     read = {node.table for node in nodes(examples.plan.rows.relation) if isinstance(node, Scan)}
     if len(read) != 1:

@@ -83,14 +83,14 @@ def _draft(
     described: Mapping[str, Mapping[str, object]],
     folder: Path,
 ) -> TableDraft:
-    """One source as a table, with what the codebooks say of its columns."""
+    """Drafts the table of one source, with the codebooks' declarations of its columns."""
     said = {name: described[name] for name in columns.known if name in described}
     draft = TableDraft(table_name(source, table), source, columns, said, table)
     return replace(draft, source=place_in(source, folder))
 
 
 def _require_no_password(place: str) -> None:
-    """Refuses an address that would write a password into a file."""
+    """Refuses an address whose password would be written to a file."""
     if is_address(place) and urlsplit(place).password:
         raise WrongUse(
             "An address with a password, which would be written to a file.",
@@ -99,7 +99,7 @@ def _require_no_password(place: str) -> None:
 
 
 def _require_names(tables: Sequence[TableDraft]) -> None:
-    """Refuses two sources that would be tables of one name."""
+    """Refuses two sources whose tables would have the same name."""
     names = [draft.name for draft in tables]
     for name in names:
         if names.count(name) > 1:

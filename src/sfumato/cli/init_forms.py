@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What type the strings of a column look like, by their form alone: never by their values."""
+"""Guesses column types from the form of strings, never from the values, for ``sfumato init``."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,10 +25,10 @@ _GROUPED = {
 
 
 def guess(values: Iterable[str]) -> Mapping[str, str]:
-    """Returns the declaration that the form of strings suggests; empty strings say nothing.
+    """Returns the declaration that the form of strings suggests; empty strings do not count.
 
-    Which values there are, how large they are and how often they come does not matter. Digits that
-    begin with 0 are codes, not numbers.
+    Which values there are, how large they are and how frequent does not matter. Digits with a
+    leading 0 are codes, not numbers.
 
     >>> guess(["17", "", "90"]), guess(["0.5", "2"]), guess(["007", "12"]), guess([])
     ({'type': 'integer'}, {'type': 'real'}, {'type': 'category'}, {})
@@ -47,7 +47,7 @@ def guess(values: Iterable[str]) -> Mapping[str, str]:
 
 
 def has_decimal_comma(values: Iterable[str]) -> bool:
-    """Returns whether one of the strings is a number with a comma for the fraction.
+    """Whether one of the strings is a number with a decimal comma.
 
     >>> has_decimal_comma(["1,5"]), has_decimal_comma(["1.5", "a,b"])
     (True, False)
@@ -56,9 +56,9 @@ def has_decimal_comma(values: Iterable[str]) -> bool:
 
 
 def looks_like_values(names: Iterable[str]) -> bool:
-    """Returns whether one of the names has the form of a number, a date or a truth value.
+    """Whether one of the names has the form of a number, a date or a Boolean.
 
-    Then they are rather the first row of a file without a header.
+    If so, they are probably the first row of a file without a header.
 
     >>> looks_like_values(["age", "2024-01-31"]), looks_like_values(["age", "q1"])
     (True, False)
@@ -73,9 +73,9 @@ def _is_value(name: str) -> bool:
 
 
 def thousands_of(columns: Iterable[Sequence[str]], delimiter: str) -> str:
-    """Returns the sign between thousands that the form of numbers suggests; "" if none does.
+    """Returns the thousands separator that the form of numbers suggests; "" if there is none.
 
-    Beside commas as the delimiter 1,500 is grouped; else a group alone may be a fraction.
+    If commas are the delimiter, 1,500 has a separator; otherwise a single group may be a fraction.
 
     >>> thousands_of([["103,431", "7"]], ","), thousands_of([["1.500"]], ";")
     (',', '')
@@ -89,7 +89,7 @@ def thousands_of(columns: Iterable[Sequence[str]], delimiter: str) -> str:
 
 
 def without_thousands(values: Sequence[str], sign: str) -> Sequence[str]:
-    """Returns strings without the sign between thousands, where they are numbers with it."""
+    """Removes the thousands separator ``sign`` from strings that are numbers with it."""
     if not sign:
         return values
     grouped = _GROUPED[sign]

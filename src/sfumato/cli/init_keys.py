@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns that look like keys by their names, and a draft of the units of several tables."""
+"""Finds columns that look like keys by their names, and drafts the units of several tables.
+
+``sfumato init`` uses it.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -25,8 +28,10 @@ _EVENT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Key-like columns of each table. ``person`` is the one that most tables have, of those named
-    after persons if there are any; "" where no name tells, or only names of events are there.
+    """The columns of each table that look like keys.
+
+    ``person`` is the key column that most tables have, preferably one named after persons; "" if
+    the names suggest none, or only events.
 
     >>> keys = Keys.of({"patients": ["patient_id", "sex"], "visits": ["visit_id", "patient_id"],
     ...                 "drugs": ["visit_id", "dose"]})
@@ -39,7 +44,7 @@ class Keys:
 
     @classmethod
     def of(cls, columns: Mapping[str, Sequence[str]]) -> "Keys":
-        """Finds keys by the names of the columns of each table."""
+        """Finds key columns by the column names of each table."""
         by_table = {}
         written = [name for names in columns.values() for name in names]
         shared = {name for name in written if written.count(name) > 1 and _is_id(name)}
@@ -55,7 +60,7 @@ class Keys:
 
     @property
     def lines(self) -> list[str]:
-        """A comment on the keys that several tables share; empty if none is shared."""
+        """Comment lines on keys that several tables share; empty if there are none."""
         lines = []
         for name in sorted(self.names):
             having = [table for table, names in self.by_table.items() if name in names]
@@ -67,20 +72,20 @@ class Keys:
 
     def unit_of(self, table: str) -> dict[str, str]:
         """A draft of the unit of a table; empty if no name suggests one."""
-        own = self.by_table[table]
-        if self.person in own:
+        table_keys = self.by_table[table]
+        if self.person in table_keys:
             return {"column": self.person}
         for other, names in self.by_table.items():
-            shared = [name for name in own if name in names]
+            shared = [name for name in table_keys if name in names]
             if other != table and self.person in names and shared:
                 return {"column": shared[0], "via": f"{other}.{self.person}"}
-        if len(own) == 1 and not _EVENT.search(own[0].lower()):
-            return {"column": own[0]}
+        if len(table_keys) == 1 and not _EVENT.search(table_keys[0].lower()):
+            return {"column": table_keys[0]}
         return {}
 
 
 def _person(every: Sequence[str]) -> str:
-    """Of the keys of all tables, the one of the person; "" where names do not tell."""
+    """The key column that identifies persons, among those of all tables; "" if none does."""
     named = [name for name in every if _PERSON.search(name.lower())]
     if named:
         return max(named, key=every.count)
@@ -89,12 +94,12 @@ def _person(every: Sequence[str]) -> str:
 
 
 def _is_id(name: str) -> bool:
-    """Whether a name ends as an id does."""
+    """Whether a name ends like an id, for example in "_id"."""
     return name.lower().endswith("id")
 
 
 def is_key(name: str) -> bool:
-    """Returns whether a name is one that keys have.
+    """Whether a name looks like that of a key.
 
     >>> [is_key(name) for name in ("patient_id", "visitId", "id", "age", "paid", "zip_code")]
     [True, True, True, False, False, False]

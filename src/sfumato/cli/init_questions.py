@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato init --interactive``: asks for each place, with what the answer means for the noise."""
+"""``sfumato init --interactive``: asks the owner for each open value of the declarations.
+
+A prompt says what the answer means for the noise.
+"""
 
 import math
 from collections.abc import Sequence
@@ -21,14 +24,14 @@ _BOUNDED = ("integer", "real", "date", "timestamp")
 
 
 def asked(tables: Sequence[TableDraft], keys: Keys) -> tuple[str, list[TableDraft]]:
-    """Asks what is left open of tables; returns the epsilon of the budget and the tables."""
+    """Asks for all open values of tables; returns the epsilon of the budget and the tables."""
     say("Answer from what is known without this data. An empty answer leaves a place open.")
     epsilon = _prompt("epsilon of all answers together", "1")
     return epsilon, [_table(draft, keys) for draft in tables]
 
 
 def _table(draft: TableDraft, keys: Keys) -> TableDraft:
-    """A table with the answers to what is open of it."""
+    """Asks for the open values of a table; returns it with the answers."""
     say(f"\ntable {draft.name}")
     unit = _unit(keys.unit_of(draft.name))
     said = dict(draft.codebook)
@@ -39,7 +42,7 @@ def _table(draft: TableDraft, keys: Keys) -> TableDraft:
 
 
 def _unit(drafted: dict[str, str]) -> dict[str, object] | None:
-    """The unit of a table: empty if each row is one, None if it stays open."""
+    """Asks for the unit of a table: empty if each row is a unit, None if it stays open."""
     if click.confirm("Is each row another person, who is in no other row?", default=False):
         return {}
     column = _prompt("the column that says whom a row is about", drafted.get("column", ""))
@@ -60,7 +63,7 @@ def _unit(drafted: dict[str, str]) -> dict[str, object] | None:
 
 
 def _column(name: str, known: dict[str, object], draft: TableDraft) -> dict[str, object]:
-    """What the owner says of a column, beside what is known of it."""
+    """Asks for the missing keys of a column; returns them with the ``known`` ones."""
     guessed = draft.columns.guesses.get(name, {})
     if "type" not in known:
         kind = click.prompt(
@@ -86,12 +89,12 @@ def _column(name: str, known: dict[str, object], draft: TableDraft) -> dict[str,
 
 
 def _prompt(text: str, default: str) -> str:
-    """An answer without spaces around it; empty if there is none."""
+    """The stripped answer to a prompt; empty if there is none."""
     return str(click.prompt(text, default=default, show_default=bool(default))).strip()
 
 
 def consequence(lower: object, upper: object) -> str:
-    """Returns what bounds mean for the noise of a mean of 1,000 rows at epsilon 0.1.
+    """Returns the error of a mean of 1,000 rows at epsilon 0.1 that these bounds imply, as text.
 
     A mean of n rows has discrete Laplace noise of scale about (upper - lower) / (n epsilon), which
     stays within ln(20) scales with probability 95%.
@@ -120,7 +123,7 @@ def _number(bound: object) -> Fraction:
 
 
 def _of_count(groups: int) -> str:
-    """What a number of groups means for the noise of a count."""
+    """The error of a count that a number of groups implies, as text."""
     error = math.log(20) / _TYPICAL_EPSILON
     return (
         f"a count in each of {groups} groups at epsilon {_TYPICAL_EPSILON} is within +- {error:.0f}"

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names and types of the columns of a source, and the form of its first lines (RULES 24)."""
+"""Reads the column names and types of a source, and the form of its first lines (RULES 24).
+
+``sfumato init`` drafts a table from them.
+"""
 
 import csv
 import re
@@ -45,8 +48,8 @@ _TYPES = {
 class Columns:
     """The columns of a source, by their names.
 
-    ``known``: what names and types say of each. ``guesses``: what the first lines look like.
-    ``options`` and ``guessed_options``: the same of the table, such as its delimiter.
+    ``known`` has what names and types declare of each column, ``guesses`` what the first lines
+    suggest. ``options`` and ``guessed_options`` are the same for the table, such as its delimiter.
     """
 
     known: Mapping[str, Mapping[str, object]]
@@ -56,9 +59,9 @@ class Columns:
 
 
 def sources_of(place: str) -> list[str]:
-    """Returns the sources at a place: itself, or the files of a folder.
+    """Returns the sources at a place: the place itself, or the files of a folder.
 
-    A folder of Parquet files alone is one table if all have the same columns.
+    A folder with only Parquet files is a single table if all have the same columns.
 
     Raises:
         WrongUse: a folder without files that can be read.
@@ -77,9 +80,9 @@ def sources_of(place: str) -> list[str]:
 
 
 def columns_of(source: str, table: str | None = None, *, has_names: bool = False) -> Columns:
-    """Returns the columns of a file, a folder of Parquet files, or a table of a database.
+    """Returns the columns of a file, of a folder of Parquet files, or of a database table.
 
-    ``has_names``: the first line of CSV and Excel has names, whatever they look like.
+    ``has_names``: the first line of CSV and Excel is a header, whatever it looks like.
 
     Raises:
         InvalidSource: it cannot be read, or its first line does not name each column.
@@ -111,7 +114,7 @@ def _columns_of(source: str, table: str | None) -> Columns:
 
 
 def _types(declared: Table, source: str) -> dict[str, str]:
-    """The columns of an opened source with their types in DuckDB."""
+    """The DuckDB type of each column of an opened source."""
     name = Path(source).stem if not is_address(source) else "table"
     with (
         tempfile.TemporaryDirectory(prefix="sfumato-") as folder,
@@ -127,7 +130,7 @@ def _types(declared: Table, source: str) -> dict[str, str]:
 
 
 def _declared(kind: str) -> dict[str, object]:
-    """The declaration that a type of DuckDB is; empty of a string, which may be a category."""
+    """The declaration for a DuckDB type; empty for strings, which may be categories."""
     for declared, pattern in _TYPES.items():
         if re.fullmatch(pattern, kind):
             return {"type": declared}
@@ -135,7 +138,7 @@ def _declared(kind: str) -> dict[str, object]:
 
 
 def _of_csv(path: Path) -> Columns:
-    """The columns of a CSV file, by its first line, and the form of the next ones."""
+    """The columns of a CSV file, from its header and the form of the next lines."""
     head = _head(path)
     encoding = _encoding(head)
     line = head.split(b"\n")[0]
@@ -163,7 +166,7 @@ def _of_csv(path: Path) -> Columns:
 def _guesses(
     cells: Mapping[str, Sequence[str]], delimiter: str
 ) -> tuple[dict[str, str], dict[str, Mapping[str, str]]]:
-    """The signs in numbers, and the declaration of each column, that cells suggest."""
+    """The number format, and the declaration of each column, that cells suggest."""
     signs = {}
     thousands = thousands_of(cells.values(), delimiter)
     if thousands:
@@ -175,7 +178,7 @@ def _guesses(
 
 
 def _head(path: Path) -> bytes:
-    """The first whole lines of a file."""
+    """The first complete lines of a file."""
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD_BYTES)
@@ -187,7 +190,7 @@ def _head(path: Path) -> bytes:
 
 
 def _encoding(head: bytes) -> str:
-    """The encoding in which bytes can be read."""
+    """The first encoding that can decode the bytes."""
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "utf-16"
     try:
@@ -201,12 +204,12 @@ def _encoding(head: bytes) -> str:
 
 
 def _delimiter(line: str) -> str:
-    """The sign that separates the names of the first line."""
+    """The delimiter of the header."""
     return max(DELIMITERS, key=line.count)
 
 
 def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
-    """The first line and the rows of the next ones that have as many fields."""
+    """The header, and the next rows with as many fields."""
     try:
         read = list(islice(csv.reader(lines, delimiter=delimiter), _HEAD_LINES))
     except csv.Error:
@@ -216,7 +219,7 @@ def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
 
 
 def table_name(source: str, table: str | None = None) -> str:
-    """Returns the name of a source in questions.
+    """Returns the table name for a source, as questions use it.
 
     >>> table_name("data/2024 Visits.csv"), table_name("postgresql://db/clinic", "Patients")
     ('t_2024_visits', 'patients')
@@ -228,7 +231,7 @@ def table_name(source: str, table: str | None = None) -> str:
 
 
 def place_in(source: str, folder: Path) -> str:
-    """Returns a path relative to a folder if it is below it, else absolute; addresses as given."""
+    """Returns a path relative to ``folder`` if it is inside, else absolute; addresses unchanged."""
     if is_address(source) or is_object(source):
         return source
     path = Path(source).absolute()

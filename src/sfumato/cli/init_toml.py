@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text of a ``sfumato.toml`` with a place to fill for everything that the owner decides."""
+"""Writes the text of a ``sfumato.toml`` with an open value for each decision of the owner."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,10 +30,10 @@ _OF_A_UNIT = ("max_rows", "max_groups")
 
 @dataclass(frozen=True, slots=True)
 class TableDraft:
-    """A table: its source as the file states it, its columns, and what a codebook says of them.
+    """A table to declare: its source, its columns, and their declarations in codebooks.
 
-    ``unit`` is what the owner has said of the unit (of ``--interactive``); None leaves it open,
-    and an empty mapping means that each row is a unit.
+    ``unit`` is the owner's answer of ``--interactive``; None leaves it open, and an empty mapping
+    means that each row is a unit.
     """
 
     name: str
@@ -47,7 +47,7 @@ class TableDraft:
 def config_text(
     dataset: str, tables: Sequence[TableDraft], keys: Keys, *, epsilon: str = OPEN
 ) -> str:
-    """Returns the text of a file that declares tables."""
+    """Returns the text of a ``sfumato.toml`` that declares the tables."""
     lines = [
         _HEADER,
         "",
@@ -64,7 +64,7 @@ def config_text(
 
 
 def _section(keys: Sequence[Key], stated: Mapping[str, object]) -> Iterator[str]:
-    """The lines of a section: its required keys, and the others as comments."""
+    """The lines of a section: its required keys, and its optional keys as comments."""
     for key in keys:
         if key.name in stated or key.default is REQUIRED:
             yield _line(key.name, stated.get(key.name, OPEN), key.help)
@@ -117,12 +117,12 @@ def _unit(table: TableDraft, keys: Keys) -> Iterator[str]:
 
 
 def _column(table: TableDraft, column: str) -> Iterator[str]:
-    """The lines of one column: what is known, what is guessed, and what is left to fill."""
+    """The lines of a column: known keys, guessed keys, and open ones."""
     known = dict(table.codebook.get(column, {}) or table.columns.known[column])
     guessed = table.columns.guesses.get(column, {})
     kind = str(known.get("type") or guessed.get("type", ""))
     if "type" not in known and kind:
-        yield f"# type = {literal(kind)}  # or {_others(kind)}"
+        yield f"# type = {literal(kind)}  # or {_other_types(kind)}"
     elif "type" not in known:
         yield _line("type", OPEN, ", ".join(TYPES))
     for name, value in known.items():
@@ -136,8 +136,8 @@ def _column(table: TableDraft, column: str) -> Iterator[str]:
         yield '# if it is free text: type = "text", and delete the line "values"'
 
 
-def _others(kind: str) -> str:
-    """The other types that the same form may have."""
+def _other_types(kind: str) -> str:
+    """The other types that strings of the same form may have."""
     if kind == "integer":
         return '"category" if the numbers are codes'
     if kind == "category":
@@ -146,12 +146,15 @@ def _others(kind: str) -> str:
 
 
 def _line(name: str, value: object, why: str) -> str:
-    """A line of TOML with what it means; the comment is kept where the value is filled in."""
+    """A line of TOML with a comment that explains it.
+
+    The comment stays when the value is filled in.
+    """
     return f"{name} = {literal(value)}  # {why}"
 
 
 def _key(name: str) -> str:
-    """A key of TOML, in quotes where it is no bare one."""
+    """A key as TOML writes it, in quotes unless it is a bare key."""
     bare = name.replace("_", "").replace("-", "")
     return name if bare.isascii() and bare.isalnum() else literal(name)
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The language of what the shell says: English, or the words of a catalogue beside this file.
+"""Translates the output of the shell by a catalogue of sentences beside this file.
 
-A catalogue has pairs of sentences. ``{1}``, ``{2}`` stand for whatever the sentence has there, and
-``{1*}`` in a translation for a part that is translated too. What is in no catalogue stays English.
-Only whole lines and the fixed headers of tables are replaced: never a value, a name of a column,
-or what is written to a file.
+A catalogue has pairs of sentences. ``{1}``, ``{2}`` match any part of a sentence, and ``{1*}`` in a
+translation a part that is translated too. Text without an entry stays English. Only complete lines
+and the fixed headers of tables are replaced: never a value, a name of a column, or what is written
+to a file.
 """
 
 import os
@@ -35,7 +35,7 @@ _DEEPEST = 4
 
 @dataclass(frozen=True)
 class Words:
-    """The sentences of one language by the English ones; ``headers`` are those of tables.
+    """The catalogue of a language: translations of sentences, and of the headers of tables.
 
     >>> words = Words({"wrote {1}": "已写入 {1}"})
     >>> words.told("wrote out.csv"), words.told("anything else")
@@ -48,25 +48,27 @@ class Words:
 
     @cached_property
     def _patterns(self) -> list[tuple[re.Pattern[str], str]]:
-        """The sentences with places: first those that only frame another one ("note: {1}"), then
-        those with the longest fixed text.
+        """The sentences with placeholders as patterns, in the order in which they are tried.
+
+        Sentences that only frame another one ("note: {1}") come first, then those with the longest
+        fixed text.
         """
-        found = []
+        patterns = []
         for english, other in self.sentences.items():
-            parts = _PLACE.split(english)
-            if len(parts) > 1:
-                fixed = "".join(parts[::2])
-                groups = [re.escape(parts[0])]
-                for name, text in zip(parts[1::2], parts[2::2], strict=True):
+            pieces = _PLACE.split(english)
+            if len(pieces) > 1:
+                fixed = "".join(pieces[::2])
+                groups = [re.escape(pieces[0])]
+                for name, text in zip(pieces[1::2], pieces[2::2], strict=True):
                     groups.append(f"(?P<p{name}>.+?){re.escape(text)}")
-                is_frame = len(parts) == 3 and not parts[2] and "{1*}" in other
+                is_frame = len(pieces) == 3 and not pieces[2] and "{1*}" in other
                 rank = (not is_frame, -len(fixed))
-                found.append((rank, re.compile("".join(groups), re.DOTALL), other))
-        found.sort(key=lambda each: each[0])
-        return [(pattern, other) for _, pattern, other in found]
+                patterns.append((rank, re.compile("".join(groups), re.DOTALL), other))
+        patterns.sort(key=lambda each: each[0])
+        return [(pattern, other) for _, pattern, other in patterns]
 
     def sentence(self, english: str, depth: int = 0) -> str:
-        """A sentence in this language; the same if the catalogue has none for it."""
+        """Translates a sentence; returns it unchanged if the catalogue has no entry."""
         if english in self.sentences:
             return self.sentences[english]
         if depth < _DEEPEST:
@@ -82,7 +84,7 @@ class Words:
         match: re.Match[str],
         depth: int,
     ) -> str:
-        """A translation with its places filled."""
+        """Fills the placeholders of a translation with the matched parts."""
 
         def part(place: re.Match[str]) -> str:
             found = match[f"p{place[1]}"]
@@ -91,7 +93,7 @@ class Words:
         return _PLACE.sub(part, other)
 
     def told(self, text: str) -> str:
-        """Some lines in this language: a sentence a line, or tables."""
+        """Translates lines: each line is a sentence, or part of a table."""
         if not self.sentences:
             return text
         lines = text.split("\n")
@@ -102,7 +104,7 @@ class Words:
         return "\n".join(found)
 
     def _line(self, line: str) -> str:
-        """One line; a refusal is named by its class."""
+        """Translates a line; the class name of an error is translated too."""
         inner = line.strip()
         if not inner:
             return line
@@ -115,7 +117,7 @@ class Words:
         return line.replace(inner, other, 1)
 
     def _header(self, line: str) -> str:
-        """The header of a table, as wide as it was."""
+        """Translates the header of a table and pads it to the same width."""
 
         def cell(match: re.Match[str]) -> str:
             other = self.headers.get(match[1], match[1])
@@ -131,7 +133,7 @@ _WORDS: ContextVar[Words | None] = ContextVar("words", default=None)
 
 @lru_cache
 def words_of(language: str) -> Words:
-    """The words of a language.
+    """Returns the catalogue of a language.
 
     >>> words_of("en").told("nothing was charged")
     'nothing was charged'
@@ -143,7 +145,7 @@ def words_of(language: str) -> Words:
 
 
 def present() -> Words:
-    """The words of the present command: those that were chosen, or of ``SFUMATO_LANG``."""
+    """Returns the catalogue of the running command: the chosen one, or that of ``SFUMATO_LANG``."""
     chosen = _WORDS.get()
     if chosen is None:
         wanted = os.environ.get(VARIABLE, "").lower()
@@ -152,17 +154,17 @@ def present() -> Words:
 
 
 def choose(language: str | None) -> None:
-    """Sets the language of the present command; None: that of the environment."""
+    """Sets the language of the running command; None: that of the environment."""
     _WORDS.set(None if language is None else words_of(language))
 
 
 def say(text: object, *, err: bool = False) -> None:
-    """Prints what a person reads, in the present language."""
+    """Prints text for people, translated to the language of the running command."""
     click.echo(present().told(str(text)), err=err)
 
 
 class _Help(click.HelpFormatter):
-    """Help whose fixed words are in the present language."""
+    """Formats help texts with fixed words in the chosen language."""
 
     def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
         super().write_usage(prog, args, present().sentence("Usage: ") if prefix is None else prefix)
@@ -176,7 +178,7 @@ class _Help(click.HelpFormatter):
 
 
 def _with_default(text: str) -> str:
-    """The help of an option and, in brackets, its default."""
+    """The help of an option, followed by its default in brackets."""
     words = present()
     before, bracket, default = text.partition("  [default: ")
     if not bracket:
@@ -189,22 +191,22 @@ class _Context(click.Context):
 
 
 def localized(command: click.Command) -> click.Command:
-    """A command whose help is in the present language."""
+    """Returns a command with its help in the chosen language."""
     words = present()
     if not words.sentences:
         return command
-    made = copy(command)
-    made.context_class = _Context
-    made.help = _paragraphs(words, command.help)
-    made.short_help = _paragraphs(words, command.short_help)
-    made.params = [_parameter(words, each) for each in command.params]
-    if isinstance(made, click.Group):
-        made.commands = {name: localized(each) for name, each in made.commands.items()}
-    return made
+    translated = copy(command)
+    translated.context_class = _Context
+    translated.help = _paragraphs(words, command.help)
+    translated.short_help = _paragraphs(words, command.short_help)
+    translated.params = [_parameter(words, each) for each in command.params]
+    if isinstance(translated, click.Group):
+        translated.commands = {name: localized(each) for name, each in translated.commands.items()}
+    return translated
 
 
 def _parameter(words: Words, given: click.Parameter) -> click.Parameter:
-    """An option whose help is in another language."""
+    """An option with its help translated."""
     made: Any = copy(given)
     if isinstance(made, click.Option):
         made.help = _paragraphs(words, made.help)
@@ -212,7 +214,7 @@ def _parameter(words: Words, given: click.Parameter) -> click.Parameter:
 
 
 def _paragraphs(words: Words, text: str | None) -> str | None:
-    """Each paragraph of a help text in another language."""
+    """A help text with each paragraph translated."""
     if not text:
         return text
     paragraphs = [" ".join(each.split()) for each in text.split("\n\n")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A group of commands whose modules are imported when they are called, listed by what users do."""
+"""A group of commands that imports the module of a command only when it is called."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -17,7 +17,7 @@ Listed = Mapping[str, tuple[str, str]]
 class LazyGroup(click.Group):
     """A group that imports the module of a command when it is called, and not for --help.
 
-    ``sections`` has the commands by what a user does with them.
+    ``sections`` has the commands, grouped by the user's task for ``--help``.
     """
 
     def __init__(self, *given: Any, sections: Mapping[str, Listed], **named: Any) -> None:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato ledger``: commands of the owner and the auditor."""
+"""``sfumato ledger``: commands of the owner and the auditor.
+
+``verify``, ``head`` and ``log`` are here; the others are in ``ledger_*``.
+"""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -88,7 +91,7 @@ def command() -> None:
 
 @contextmanager
 def opened(config: str) -> Iterator[tuple[Ledger, Declarations]]:
-    """Opens the ledger that a configuration file declares; it must exist.
+    """Opens the existing ledger that a configuration file declares.
 
     Yields the ledger and the declarations.
     """
@@ -106,8 +109,9 @@ def opened(config: str) -> Iterator[tuple[Ledger, Declarations]]:
 
 @contextmanager
 def opened_or_made(config: str) -> Iterator[tuple[Ledger, Declarations]]:
-    """``opened``; a ledger that does not exist is made with the declared budget, as the first
-    question would make it, so that limits can be set before anybody asks.
+    """Opens the declared ledger; if there is none, creates it with the declared budget.
+
+    The first question would create it in the same way. So limits can be set before that.
     """
     declared = read_declarations(config)
     if declared.budget is not None and not _is_known(declared):
@@ -180,7 +184,7 @@ def verify(
     With --state FILE the state of a sound ledger is stored there, and the next verify with it reads
     only what came since: entries before it are not read again. Run without it to read all.
     """
-    kept, pins = [read_head(path) for path in heads], Known(known)
+    signed_heads, pins = [read_head(path) for path in heads], Known(known)
     _require_apart(config, state, str(pins.path), *heads)
     with reading(config) as (ledger, _):
         place, identity = ledger.store.place, ledger.store.identity
@@ -188,8 +192,8 @@ def verify(
         _require_same(place, identity, pinned, pins)
         if pinned is not None:
             key = key or pinned.key
-        since = _verified_before(state, pinned, kept)
-        report = verify_ledger(ledger, kept, key=key or "", since=since)
+        since = _verified_before(state, pinned, signed_heads)
+        report = verify_ledger(ledger, signed_heads, key=key or "", since=since)
         remembered = bool(ledger.remembered.entries())
     say(f"{report.entries} entries, {report.charges} charges, head {report.head}")
     _require_sound(report, place)
@@ -199,10 +203,10 @@ def verify(
     )
     if since is not None:
         say(f"since the verification of {state}; entries before it were not read again")
-    _say_compared(dict(zip(heads, kept, strict=True)), remembered=remembered)
-    pin = _pin(identity, kept, pinned)
+    _say_compared(dict(zip(heads, signed_heads, strict=True)), remembered=remembered)
+    pin = _pin(identity, signed_heads, pinned)
     if pin != pinned:
-        say(f"pinned in {pins.path}: ledger {identity}, key {kept[0].public_key}")
+        say(f"pinned in {pins.path}: ledger {identity}, key {signed_heads[0].public_key}")
     if pin is None:
         return
     if state is not None and report.verified is not None:
@@ -213,7 +217,7 @@ def verify(
 
 
 def _say_compared(heads: dict[str, Head], *, remembered: bool) -> None:
-    """Says what from outside of its folder a sound ledger was compared with."""
+    """Prints which heads and pins from outside a sound ledger was compared with."""
     for path, head in heads.items():
         say(f"on the chain: {path}, of {head.at}, signed by {head.public_key}")
     if remembered:
@@ -223,7 +227,7 @@ def _say_compared(heads: dict[str, Head], *, remembered: bool) -> None:
 
 
 def _require_sound(report: Report, place: str) -> None:
-    """Refuses a ledger in which a verification found problems.
+    """Refuses a ledger with problems that a verification has reported.
 
     Raises:
         LedgerCorrupt: the journal and the rows disagree, or entries are missing at its end.
@@ -240,16 +244,16 @@ def _require_sound(report: Report, place: str) -> None:
     )
 
 
-def _pin(identity: str, kept: Sequence[Head], pinned: Pin | None) -> Pin | None:
-    """Returns the pin after a verification: a new one where heads were given."""
-    if not kept:
+def _pin(identity: str, signed_heads: Sequence[Head], pinned: Pin | None) -> Pin | None:
+    """Returns the pin after a verification: a new one if heads were given."""
+    if not signed_heads:
         return pinned
     state = "" if pinned is None else pinned.state
-    return Pin(identity, kept[0].public_key, state)
+    return Pin(identity, signed_heads[0].public_key, state)
 
 
 def _require_apart(config: str, state: str | None, *others: str) -> None:
-    """Refuses a state file that is a head, the file of pins or a declared file."""
+    """Refuses a state file that is also a head, the file of pins or a declared file."""
     require_outputs(config, state)
     for other in others:
         if state is not None and is_same(Path(state), Path(other)):
@@ -259,10 +263,10 @@ def _require_apart(config: str, state: str | None, *others: str) -> None:
 
 
 def _verified_before(path: str | None, pinned: Pin | None, heads: list[Head]) -> Verified | None:
-    """Returns the state that an earlier verification stored; None to read the whole ledger.
+    """Returns the state that an earlier verification stored; None to verify the whole ledger.
 
     Raises:
-        WrongUse: nothing is pinned, so the state could be of another ledger.
+        WrongUse: no pin is known, so the state could be of another ledger.
     """
     if path is None:
         return None
@@ -344,7 +348,7 @@ def _logged(chain: str, entry: Entry, form: str) -> str:
 
 
 def _line(body: dict[str, Any]) -> str:
-    """Returns what an entry says about its question, or about its instalments."""
+    """Returns the text of an entry about its question, or about its instalments."""
     if "line" in body:
         told = f"  {body.get('kind', SQL)}: {body['line']}"
         if "cost" not in body:
@@ -358,7 +362,7 @@ def _line(body: dict[str, Any]) -> str:
 
 
 def default_key(declared: Declarations) -> Path:
-    """Returns the path of the declared signing key, by default beside the file of the ledger.
+    """Returns the path of the declared signing key; by default it is beside the ledger file.
 
     Raises:
         WrongUse: the ledger is on a server, and no key is declared.

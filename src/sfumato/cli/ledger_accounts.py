@@ -19,7 +19,7 @@ from sfumato.query.account import amounts, left_amounts, reserved_text
 
 
 def _name(_: click.Context, option: click.Parameter, value: str | None) -> str:
-    """Returns the value of an option for a name; "" if it was not given.
+    """Returns the value of an option that takes a name; "" if the option is absent.
 
     An empty value is refused: an empty shell variable must not select the account above.
     """
@@ -214,7 +214,7 @@ COMMANDS = {command.name: command for command in _ALL}
 
 
 def _by(ledger: Ledger, about: dict[str, str]) -> Ledger:
-    """Returns the ledger under the name of ``--actor``."""
+    """Returns the ledger with ``--actor`` as the author of its entries."""
     if not about["actor"]:
         return ledger
     return ledger.acting_as(about["actor"])
@@ -228,7 +228,7 @@ def _left(standing: Standing) -> str:
 
 
 def _told(standing: Standing) -> str:
-    """Returns a line about an account."""
+    """Returns an account as a line of text."""
     limit = str(standing.limit) if standing.limit else "no limit of its own"
     frozen = f", frozen ({standing.frozen})" if standing.frozen else ""
     return f"{standing.scope.id}: {limit}, left {_left(standing)}{frozen}"

@@ -161,7 +161,7 @@ def _report(config: str, output: str, language: str | None) -> None:
 def _load_into(place: str | Path, archive: Iterable[str], heads: Sequence[Head]) -> int:
     """Loads an archive into a ledger; returns the number of entries.
 
-    If that fails, a new file is removed: it would be a fresh budget.
+    If that fails, a new ledger file is removed: it would be a fresh budget.
     """
     is_new = not str(place).startswith(SERVERS) and not Path(place).exists()
     store = open_store(place)

@@ -61,7 +61,7 @@ def _restore(backup: str, config: str, heads: Sequence[str], accept_loss: bool) 
     lacking = restore(backup, declared.ledger, known, accept_loss=accept_loss)
     if lacking:
         _publish(config, sinks)
-    _tell(lacking, "restored and verified; it holds all that the heads know")
+    _say_losses(lacking, "restored and verified; it holds all that the heads know")
 
 
 @click.command("accept-server")
@@ -76,7 +76,7 @@ def _accept(config: str, heads: Sequence[str], accept_loss: bool) -> None:
     lacking = accept_server(str(declared.ledger), known, accept_loss=accept_loss)
     if lacking:
         _publish(config, sinks)
-    _tell(lacking, "accepted; it holds all that the heads know")
+    _say_losses(lacking, "accepted; it holds all that the heads know")
 
 
 @click.command("rotate-key")
@@ -132,7 +132,7 @@ def _read_handover(path: str) -> Handover:
 
 
 def _publish(config: str, sinks: Sequence[Sink]) -> None:
-    """Replaces the published heads by that of a ledger whose loss was accepted."""
+    """Replaces the published heads by the head of a ledger whose loss was accepted."""
     if sinks:
         with opened(config) as (ledger, declared):
             signer, store = Signer(default_key(declared)), ledger.store
@@ -140,8 +140,8 @@ def _publish(config: str, sinks: Sequence[Sink]) -> None:
             replace_heads(sinks, head)
 
 
-def _tell(lacking: Sequence[str], sound: str) -> None:
-    """Prints the losses of a ledger, or the line ``sound`` if there are none."""
+def _say_losses(lacking: Sequence[str], sound: str) -> None:
+    """Prints what a ledger has lost, or the line ``sound`` if nothing."""
     if not lacking:
         say(sound)
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``sfumato``; the module of each subcommand is imported when it is called."""
+"""The command ``sfumato`` with all its subcommands; each is imported when it is called."""
 
 import io
 import signal
@@ -79,7 +79,7 @@ _SECTIONS = {
 
 
 def _chosen(ctx: click.Context, option: click.Parameter, value: str | None) -> None:
-    """Chooses the language of all that follows."""
+    """Sets the language from the option ``--language``."""
     choose(value)
 
 
@@ -100,7 +100,7 @@ def sfumato() -> None:
 
 
 def main() -> None:
-    """Runs a command and exits; an error becomes a message and an exit code, not a traceback."""
+    """Runs a command and exits; an error becomes a message and an exit code, without traceback."""
     # SIGTERM cleans up as Ctrl-C does
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(run(sys.argv[1:]))

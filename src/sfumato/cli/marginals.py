@@ -102,7 +102,7 @@ def _write(marginals: Marginals, form: str, output: str | None) -> None:
 
 
 def _names(by: str) -> tuple[str, ...]:
-    """Returns the columns of one marginal; a name with a comma is written in double quotes."""
+    """Parses the column names of one marginal; a name with a comma is in double quotes."""
     try:
         names = next(csv.reader([by], skipinitialspace=True), [])
         return tuple(name.strip() for name in names)
@@ -113,7 +113,7 @@ def _names(by: str) -> tuple[str, ...]:
 
 
 def _csv(marginals: Marginals) -> str:
-    """Returns marginals as CSV, one line a cell."""
+    """Returns marginals as CSV, one line for each cell."""
     table, file = marginals.to_arrow(), io.StringIO()
     columns = [column.to_pylist() for column in table.columns]
     writer = csv.writer(file, lineterminator="\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options and output functions that several commands share."""
+"""Options that several commands share, and checks and writers of output files."""
 
 import json
 import sys
@@ -73,14 +73,14 @@ waits = click.option(
 
 
 def seconds_to_wait() -> float:
-    """The ``--wait`` of the command that runs."""
+    """The ``--wait`` of the running command."""
     context = click.get_current_context(silent=True)
     seconds: float = WAIT if context is None else context.meta.get(_SECONDS, WAIT)
     return seconds
 
 
 def priced(command: F) -> F:
-    """Adds the options for the price of a question; ``asked`` turns them into arguments."""
+    """Adds the price options to a command; ``asked`` turns their values into arguments."""
     command = click.option(
         "--on-average", is_flag=True, help="--error is wanted on average over the cells."
     )(command)
@@ -98,7 +98,7 @@ def priced(command: F) -> F:
 def asked(
     *, on_average: bool, clipped: bool, interval: bool, **price: str | None
 ) -> dict[str, Any]:
-    """Returns the options for the price as keyword arguments of ``Session.query``."""
+    """Converts price options to keyword arguments of ``Session.query``."""
     asked: dict[str, Any] = {**price, "interval": interval}
     if clipped:
         asked["values"] = Clipped
@@ -122,7 +122,7 @@ parameters = click.option(
 
 
 def named(parameters: Sequence[str]) -> dict[str, Number] | None:
-    """Returns the values of ``--parameter``: a number where the text is one, else a string."""
+    """Parses ``--parameter`` options: a number if the text is one, else a string."""
     values: dict[str, Number] = {}
     for parameter in parameters:
         name, equals, value = parameter.partition("=")
@@ -141,10 +141,10 @@ def as_json(form: Json) -> str:
 
 
 def require_folders(*paths: str | None) -> None:
-    """Refuses the path of an output whose folder does not exist, before anything is charged.
+    """Refuses an output path without an existing folder, before anything is charged.
 
     Raises:
-        WrongUse: a path that is empty, an address of a server, or in no folder.
+        WrongUse: an empty path, an address of a server, or a path whose folder does not exist.
     """
     for path in paths:
         if path == "":
@@ -159,9 +159,9 @@ def require_folders(*paths: str | None) -> None:
 
 
 def require_outputs(config: str, *paths: str | None) -> None:
-    """Refuses an output that would overwrite the configuration, the data, the ledger or another.
+    """Refuses an output that would overwrite the configuration, data, ledger or another output.
 
-    A ledger that is overwritten is a budget that is forgotten.
+    An overwritten ledger would mean a fresh budget.
 
     Raises:
         WrongUse: such a path, or one that ``require_folders`` refuses.
@@ -182,7 +182,9 @@ def require_outputs(config: str, *paths: str | None) -> None:
 
 
 def require_spared(*paths: str | None) -> None:
-    """As ``require_outputs`` where the folder has a ``sfumato.toml``: of commands that need none.
+    """Like ``require_outputs``, for commands that need no ``sfumato.toml``.
+
+    It protects what a ``sfumato.toml`` in the folder of the output declares.
 
     Raises:
         WrongUse: as ``require_outputs``.
@@ -193,7 +195,7 @@ def require_spared(*paths: str | None) -> None:
 
 
 def _declared(config: str, declared: Declarations, path: Path) -> Iterator[str]:
-    """Yields what a configuration file declares at a path."""
+    """Yields descriptions of what a configuration file declares at a path."""
     if is_same(Path(config), path):
         yield "this file itself"
     if is_same(Path(declared.ledger), path):
@@ -211,7 +213,7 @@ def _declared(config: str, declared: Declarations, path: Path) -> Iterator[str]:
 
 
 def write_file(path: str, content: bytes) -> None:
-    """Writes a file. A failure loses nothing: an answer was stored before.
+    """Writes a file. Its failure loses nothing, since an answer is stored in the ledger first.
 
     Raises:
         WrongUse: the file cannot be written.

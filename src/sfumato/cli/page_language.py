@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A page of HTML in the language of the shell: its sentences, never its data."""
+"""Translates the sentences of an HTML page to the language of the shell, but not its data."""
 
 import html
 import re
@@ -13,9 +13,9 @@ _KEPT = frozenset(("td", "text", "style", "code", "script"))
 
 
 def in_language(page: str) -> str:
-    """The page with each text between tags in the present language, where it has words for it.
+    """Returns a page with the text between tags translated, if the catalogue has it.
 
-    Cells of tables, labels of pictures and code stay as they are.
+    Cells of tables, labels of charts and code stay as they are.
 
     >>> in_language("<p>rows (noisy)</p>")
     '<p>rows (noisy)</p>'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato predict``: what a model file says of the rows of a file."""
+"""``sfumato predict``: applies a model file to the rows of a file."""
 
 from pathlib import Path
 
@@ -46,36 +46,36 @@ def command(file: str, data: str, *, output: str | None) -> None:
             )
     model = model_of(file)
     rows = read_rows(data)
-    told = said(model, rows)
+    predicted = said(model, rows)
     if output is None:
         buffer = pa.BufferOutputStream()
-        csv.write_csv(told, buffer)
+        csv.write_csv(predicted, buffer)
         write_bytes(buffer.getvalue().to_pybytes(), None)
     else:
-        write_rows(told, output)
-        say(f"wrote {output}: {told.num_rows:,} rows")
+        write_rows(predicted, output)
+        say(f"wrote {output}: {predicted.num_rows:,} rows")
     for note in unread(rows, model.columns):
         say(note, err=output is None)
 
 
 def said(model: Loaded, rows: pa.Table) -> pa.Table:
-    """The rows with what the model says of each.
+    """Adds the predictions of a model to rows, as new columns.
 
     Raises:
         UnknownName: the rows lack a feature.
-        WrongUse: they have a column of a name that is added.
+        WrongUse: the rows have a column with the name of a new one.
     """
     require_columns(rows, model.columns)
-    found = rows
+    predicted = rows
     for name, values in _columns(model, rows).items():
         if name in rows.column_names:
             raise WrongUse(f"The rows have a column {name!r} already.", remedy="Rename it.")
-        found = found.append_column(name, pa.array(values))
-    return found
+        predicted = predicted.append_column(name, pa.array(values))
+    return predicted
 
 
 def _columns(model: Loaded, frame: pa.Table) -> dict[str, object]:
-    """The columns that a model adds."""
+    """The new columns: predictions, and probabilities of classes."""
     if isinstance(model, Clusters):
         return {"cluster": model.predict(frame)}
     if isinstance(model, Components):
@@ -90,10 +90,10 @@ def _columns(model: Loaded, frame: pa.Table) -> dict[str, object]:
 
 
 def model_of(file: str) -> Loaded:
-    """The model of a file.
+    """Loads the model of a file.
 
     Raises:
-        WrongUse: it cannot be read, or is none.
+        WrongUse: it cannot be read, or is not a model.
     """
     try:
         return load(file)

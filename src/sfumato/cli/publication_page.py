@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of a publication: every table with its intervals, a picture, and what it cost."""
+"""The HTML page of a publication: all tables with intervals, charts and costs.
+
+``sfumato publish`` writes it.
+"""
 
 import html
 from collections.abc import Mapping
@@ -16,14 +19,14 @@ _FOLDED, _DRAWN = 12, 60
 
 
 def page(title: str, titles: Mapping[str, str], answers: Mapping[str, Answer]) -> str:
-    """The page, in the language of the shell; its tables are the answers by name, in order."""
+    """Returns the page in the language of the shell; ``answers`` has its tables by name, in order."""
     sections = [_section(titles[name], answer) for name, answer in answers.items()]
     header = f"<header><h1>{html.escape(title)}</h1>{_protected(answers)}</header>"
     return show.page(title, header + "".join(sections), language=present().code)
 
 
 def _protected(answers: Mapping[str, Answer]) -> str:
-    """Who is protected, once for all tables."""
+    """The sentence on who is protected, for all tables together."""
     lines = dict.fromkeys(line for answer in answers.values() for line in answer.protected)
     intervals = "Every number has exact discrete noise, and an interval of 95%."
     said = " ".join(map(present().sentence, (*lines, intervals)))
@@ -31,7 +34,7 @@ def _protected(answers: Mapping[str, Answer]) -> str:
 
 
 def _section(title: str, answer: Answer) -> str:
-    """A table with its picture, its statement and its bias."""
+    """The section of a table: its chart, its statement and its bias."""
     words = present()
     header, body = cells(answer.columns, answer.form["rows"], answer.form["errors"])
     shown = html_table([words.headers.get(name, name) for name in header], body)
@@ -39,19 +42,19 @@ def _section(title: str, answer: Answer) -> str:
         folded = words.sentence(f"{len(answer):,} rows")
         shown = f"<details><summary>{folded}</summary>{shown}</details>"
     lines = map(words.sentence, (*answer.notes, *answer.bias))
-    said = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
+    items = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
     cost = html.escape(words.sentence(f"cost: {answer.cost}"))
     asked = words.sentence("How it was asked, and what the intervals leave out")
     return (
         f"<section><h2>{html.escape(title)}</h2>{_chart(answer)}{shown}"
         f'<p class="cost">{cost}</p>'
         f"<details><summary>{asked}</summary>"
-        f"<pre>{html.escape(answer.statement)}</pre><ul>{said}</ul></details></section>"
+        f"<pre>{html.escape(answer.statement)}</pre><ul>{items}</ul></details></section>"
     )
 
 
 def _chart(answer: Answer) -> str:
-    """The picture of an answer; empty if it has one row, very many, or no numbers."""
+    """The chart of an answer; empty if it has one row, very many rows, or no numbers."""
     if not 1 < len(answer) <= _DRAWN:
         return ""
     names = [str(column["name"]) for column in answer.columns if column["released"]]

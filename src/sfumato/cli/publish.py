@@ -51,7 +51,7 @@ def command(
     what was answered is stored, and costs nothing again.
     """
     declared = read_publication(publication)
-    files = _files(declared, output, form)
+    files = _output_paths(declared, output, form)
     require_outputs(asking.config, *map(str, files.values()))
     with watching("asking") as (engine, tell), asking.session(engine) as session:
         planned = session.plan(
@@ -65,16 +65,16 @@ def command(
             return
         if planned.left and not yes:
             click.confirm(present().sentence("Ask, and charge it?"), abort=True, err=True)
-        answers = _answered(planned, tell)
-        budget = _budget(session)
+        answers = _ask_all(planned, tell)
+        budget = _left_line(session)
     _write(declared, answers, files)
     say(budget)
 
 
-def _files(declared: PublicationConfig, output: str | None, form: str) -> dict[str, Path]:
-    """The path of each table, and of the page under the name ""; none without a folder.
+def _output_paths(declared: PublicationConfig, output: str | None, form: str) -> dict[str, Path]:
+    """The output path of each table, and of the page (name ""); empty without a folder.
 
-    The folder is made before anything is charged.
+    The folder is created before anything is charged.
     """
     if output is None:
         return {}
@@ -89,8 +89,8 @@ def _files(declared: PublicationConfig, output: str | None, form: str) -> dict[s
     return {**tables, "": folder / "index.html"}
 
 
-def _answered(planned: Publication, tell: Tell) -> Mapping[str, Answer]:
-    """Asks all questions; the bar says how many are answered."""
+def _ask_all(planned: Publication, tell: Tell) -> Mapping[str, Answer]:
+    """Asks all questions, with a bar that shows how many are answered."""
 
     def told(name: str, done: int, count: int) -> None:
         tell(f"{done} of {count} answered, {name}", done / count)
@@ -98,8 +98,8 @@ def _answered(planned: Publication, tell: Tell) -> Mapping[str, Answer]:
     return planned.run(told)
 
 
-def _budget(session: Session) -> str:
-    """What is left, in a line."""
+def _left_line(session: Session) -> str:
+    """A line on what is left of the budget."""
     return repr(session.budget).splitlines()[-1]
 
 

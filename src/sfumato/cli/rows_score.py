@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model trained on synthetic rows, tested on the private ones by a charged count."""
+"""Scores synthetic rows: a model trained on them is tested on the private rows, for a charge.
+
+``sfumato synthesize --score`` uses it.
+"""
 
 import tempfile
 from collections.abc import Mapping
@@ -37,24 +40,24 @@ def tested(
     epsilon: Number,
     within: Number | None = None,
 ) -> Score:
-    """How many private rows a model predicts that was trained on synthetic ``rows``.
+    """Counts privately how many private rows a model predicts right, trained on synthetic ``rows``.
 
     The model reads every other synthetic column with declared values. For classes it is
-    ``Additive`` (two of them) or ``NaiveBayes``; a number it predicts by ``Ridge``, rightly where
-    it is at most ``within`` away. The test is the one release; it costs ``epsilon``.
+    ``Additive`` (two classes) or ``NaiveBayes``; for a number it is ``Ridge``, and a prediction is
+    right if it is at most ``within`` away. Only the test is a release; it costs ``epsilon``.
 
     Raises:
         UnknownName: the rows have no such column.
-        WrongUse: a label that has no classes, or a number without ``within``; nothing was charged.
+        WrongUse: the label has no classes, or is a number without ``within``; nothing was charged.
     """
-    columns = _readable(session, table, rows)
+    columns = _readable_columns(session, table, rows)
     if label not in rows.column_names:
         raise UnknownName(
             f"No synthetic column {shown(label)}.", allowed=", ".join(rows.column_names)
         )
     _require_scored(label, columns.get(label), within)
     names = ", ".join(_quoted(name) for name in columns)
-    model = _trained(rows, columns, names, label)
+    model = _train_model(rows, columns, names, label)
     statement = f"SELECT {names} FROM {_quoted(table)}"
     if within is None:
         return score(session, model, statement, label=label, epsilon=epsilon)
@@ -67,11 +70,11 @@ def require_scorable(
     label: str,
     within: Number | None,
 ) -> None:
-    """Refuses what ``tested`` would refuse, by declarations alone and before rows are paid for.
+    """Refuses a label that ``tested`` would refuse, from declarations, before rows are paid for.
 
     Raises:
         UnknownName: the table has no such column.
-        WrongUse: a label that has no classes, or a number without ``within``.
+        WrongUse: the label has no classes, or is a number without ``within``.
     """
     columns = session.dataset.tables[table].columns
     if label not in columns:
@@ -80,7 +83,7 @@ def require_scorable(
 
 
 def _require_scored(label: str, kind: ColumnType | None, within: Number | None) -> None:
-    """Refuses a label that cannot be scored so."""
+    """Refuses a label that cannot be scored."""
     if isinstance(kind, Integer | Real) and within is None:
         raise WrongUse(
             f"The column {shown(label)} has no classes.",
@@ -95,13 +98,13 @@ def _require_scored(label: str, kind: ColumnType | None, within: Number | None) 
         )
 
 
-def _trained(
+def _train_model(
     rows: pa.Table,
     columns: Mapping[str, ColumnType],
     names: str,
     label: str,
 ) -> Model:
-    """A model of the label, fitted to the rows with nearly no noise."""
+    """Fits a model of the label to the public synthetic rows, with almost no noise."""
     with tempfile.TemporaryDirectory(prefix="sfumato-score-") as folder:
         ledger = Path(folder) / "ledger.db"
         known = {"rows": Table(rows.select(list(columns)), columns=dict(columns))}
@@ -111,7 +114,7 @@ def _trained(
 
 
 def nearest_guess(rows: pa.Table, label: str, within: Number) -> float:
-    """The share of the rows that are within a tolerance of their median."""
+    """The share of rows whose label is within a tolerance of the median: the best constant guess."""
     values = rows[label].drop_null().to_numpy().astype(np.float64)
     if not len(values):
         return 0.0
@@ -120,13 +123,13 @@ def nearest_guess(rows: pa.Table, label: str, within: Number) -> float:
 
 
 def most_frequent(rows: pa.Table, label: str) -> float:
-    """The share of the most frequent value among the rows, which a guess of it would get right."""
+    """The share of the most frequent label, which is the accuracy of the best constant guess."""
     counts = rows[label].drop_null().value_counts().field("counts").to_numpy()
     return float(counts.max(initial=0)) / max(int(counts.sum()), 1)
 
 
 def _recipe(label: ColumnType) -> Recipe[Model]:
-    """The recipe for a label."""
+    """The recipe that predicts a label."""
     if isinstance(label, Integer | Real):
         return Ridge()
     if isinstance(label, Category) and len(label.values) > 2:
@@ -134,14 +137,14 @@ def _recipe(label: ColumnType) -> Recipe[Model]:
     return Additive()
 
 
-def _readable(session: Session, table: str, rows: pa.Table) -> Mapping[str, ColumnType]:
-    """The synthetic columns that a classifier reads, as they are declared."""
-    found: dict[str, ColumnType] = {}
+def _readable_columns(session: Session, table: str, rows: pa.Table) -> Mapping[str, ColumnType]:
+    """The declared types of the synthetic columns that a classifier reads."""
+    types: dict[str, ColumnType] = {}
     for name, kind in session.dataset.tables[table].columns.items():
         is_known = isinstance(kind, Category | Boolean | Integer | Real)
         if is_known and name in rows.column_names:
-            found[name] = kind
-    return found
+            types[name] = kind
+    return types
 
 
 def _quoted(name: str) -> str:

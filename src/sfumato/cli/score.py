@@ -60,7 +60,7 @@ def _scored(
     within: str | None,
     prices: dict[str, Any],
 ) -> Score:
-    """The score of classes; with ``within`` that of a number."""
+    """Scores predictions of classes; with ``within``, predictions of a number."""
     if within is None:
         return score(session, model, sql, label=label, **prices)
     if prices.keys() != {"epsilon"}:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a preview says if the account cannot pay for what it shows."""
+"""Warns in a preview if the account cannot pay for the question."""
 
 from fractions import Fraction
 
@@ -12,7 +12,7 @@ from sfumato.query.cost import Cost
 
 
 def shortfall(cost: Cost, budget: Account) -> str:
-    """A line that says that the account has too little left; empty if it can pay."""
+    """A line that says that too little is left in the account; empty if it can pay."""
     left = budget.standing.left
     is_pure = cost.epsilon != "unbounded" and Fraction(cost.epsilon) <= left.epsilon
     if (is_pure or 0 < Fraction(cost.rho) <= left.rho) and (

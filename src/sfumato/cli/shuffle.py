@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato shuffle``: stands between devices and a collector, and mixes sealed reports."""
+"""``sfumato shuffle``: a proxy between devices and a collector that mixes sealed reports."""
 
 import time
 import urllib.request
@@ -53,7 +53,7 @@ def _forward(shuffler: Shuffler, ended: Event) -> None:
 
 
 def _sender(address: str) -> Sender:
-    """What posts reports to a collector."""
+    """Returns a function that posts batches of reports to a collector."""
     root = address.rstrip("/")
 
     def send(task: str, reports: bytes) -> bool:

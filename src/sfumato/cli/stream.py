@@ -100,22 +100,22 @@ def show_command(
     require_outputs(config, output)
     if (first is None) is not (last is None) or (first and (window or at)):
         raise WrongUse("Not one range.", allowed="--first with --last, or --window and --at")
-    with _opened(config, name) as found:
-        when = None if at is None else _time(found, at)
+    with _opened(config, name) as stream:
+        when = None if at is None else _time(stream, at)
         if output is not None:
-            write_text(_csv(found), output)
-            say(found.plan.limits, err=True)
+            write_text(_csv(stream), output)
+            say(stream.plan.limits, err=True)
         if first is not None and last is not None:
-            _write(found.between(_time(found, first), _time(found, last)), form)
+            _write(stream.between(_time(stream, first), _time(stream, last)), form)
         elif window is not None:
-            _write(found.window(window, when), form)
+            _write(stream.window(window, when), form)
         else:
-            _write(found.totals(when), form)
+            _write(stream.totals(when), form)
 
 
 @contextmanager
 def _opened(config: str, name: str) -> Iterator[Stream]:
-    """The stream of a name, which must be paid for."""
+    """Opens a stream by its name; it must be paid for already."""
     with waiting() as engine, load(config, engine=engine, wait=seconds_to_wait()) as session:
         planned = read_stream(session.dataset, config, name)
         if not session.has_series(StreamSeries(planned, session.dataset)):
@@ -127,9 +127,9 @@ def _opened(config: str, name: str) -> Iterator[Stream]:
             yield found
 
 
-def _time(found: Stream, text: str) -> str | int:
-    """A time as the stream takes it: a date as text, or a whole number."""
-    isnt_date = not hasattr(found.plan.time, "format") and text.lstrip("-").isdigit()
+def _time(stream: Stream, text: str) -> str | int:
+    """Parses a time of a stream: a date as a string, or a whole number."""
+    isnt_date = not hasattr(stream.plan.time, "format") and text.lstrip("-").isdigit()
     return int(text) if isnt_date else text
 
 
@@ -143,7 +143,7 @@ def _write(counts: Counts, form: str) -> None:
 
 
 def _plain(row: Mapping[str, object]) -> dict[str, Json]:
-    """A row with values that JSON has."""
+    """A row with its values converted to JSON types."""
     plain: dict[str, Json] = {}
     for name, value in row.items():
         if value is None or isinstance(value, str | int | float):
@@ -153,9 +153,9 @@ def _plain(row: Mapping[str, object]) -> dict[str, Json]:
     return plain
 
 
-def _csv(found: Stream) -> str:
+def _csv(stream: Stream) -> str:
     """Every tick of a stream as CSV."""
-    table = found.to_arrow()
+    table = stream.to_arrow()
     lines = [",".join(table.column_names)]
     for row in table.to_pylist():
         values = ["" if value is None else str(value) for value in row.values()]

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the limits of a declared stream leave out: exact counts for the owner, not private."""
+"""Counts the rows that the limits of a declared stream drop: for the owner, not private.
+
+``sfumato check --data`` prints it.
+"""
 
 from dataclasses import dataclass
 
@@ -20,10 +23,10 @@ _DAY = 86_400
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StreamCheck:
-    """How many rows the limits of a stream leave out, and limits that leave out at most 1%.
+    """How many rows the limits of a stream drop, and limits that drop at most 1%.
 
-    Ticks are taken to be equally long, from the first declared time to the last; ``separation`` is
-    not counted.
+    Ticks are assumed to be equally long, from the first declared time to the last; ``separation``
+    is ignored.
     """
 
     name: str
@@ -33,7 +36,7 @@ class StreamCheck:
 
     @property
     def left_out(self) -> int:
-        """The rows beyond the limits of the stream."""
+        """The number of rows that the limits of the stream drop."""
         ticks = self.plan.best.ticks
         return self.facts.left_out(ticks.participations, ticks.plan.most)
 
@@ -67,13 +70,13 @@ class StreamCheck:
         }
 
     def _share(self, participations: int, rows: int) -> str:
-        """The rows that limits leave out, in words."""
+        """The rows that given limits drop, as text."""
         lost = self.facts.left_out(participations, rows)
         return counted(lost, self.facts.rows) if lost else "none"
 
     @property
     def _length(self) -> str:
-        """The length of a tick in words."""
+        """The length of a tick as text."""
         if isinstance(self.plan.time, Date):
             return "a day" if self.width == 1 else f"{self.width:,} days"
         if isinstance(self.plan.time, Timestamp):
@@ -82,10 +85,10 @@ class StreamCheck:
 
 
 def check_stream(engine: DuckDB, dataset: Dataset, config: str, name: str) -> StreamCheck:
-    """Counts what the limits of a declared stream leave out.
+    """Counts the rows that the limits of a declared stream drop.
 
     Raises:
-        InvalidConfig, WrongUse: the stream is not declared as it must be.
+        InvalidConfig, WrongUse: the declaration of the stream is invalid.
         InvalidSource: a column cannot be read to its end.
     """
     plan = read_stream(dataset, config, name)

@@ -46,7 +46,7 @@ _COSTS = (
 
 
 def costs(command: F) -> F:
-    """Adds the options for the cost or the wanted error."""
+    """Adds the options for the cost or the wanted error to a command."""
     for name, text in reversed(_COSTS):
         command = click.option(name, help=text)(command)
     return command
@@ -139,7 +139,7 @@ def answer_command(
     found = _read(file, config)
     tables = []
     for question in questions:
-        tables.append(_asked(found, question, confidence))
+        tables.append(_answer_rows(found, question, confidence))
     if form == "json":
         named = zip(questions, tables, strict=True)
         answers = [{"question": question, "rows": _plain(rows)} for question, rows in named]
@@ -149,7 +149,7 @@ def answer_command(
 
 
 def _read(file: str, config: str) -> Synopsis | Tables:
-    """The synopsis of a file."""
+    """Loads the synopsis of a file."""
     try:
         text = Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -160,19 +160,21 @@ def _read(file: str, config: str) -> Synopsis | Tables:
     return from_json(text, read_declarations(config).dataset)
 
 
-def _asked(found: Synopsis | Tables, question: str, confidence: str) -> list[dict[str, Any]]:
-    """The rows of one answer."""
+def _answer_rows(
+    synopsis: Synopsis | Tables, question: str, confidence: str
+) -> list[dict[str, Any]]:
+    """Answers a question from a synopsis; returns the rows of the answer."""
     if question.lstrip()[:6].upper() == "SELECT":
-        rows: list[dict[str, Any]] = found.query(question, confidence).to_pylist()
+        rows: list[dict[str, Any]] = synopsis.query(question, confidence).to_pylist()
         return rows
-    said = found.answer(question, confidence)
+    said = synopsis.answer(question, confidence)
     return [
         {"n": said.value, "n_error": said.standard_error, "n_low": said.low, "n_high": said.high}
     ]
 
 
 def _plain(rows: list[dict[str, Any]]) -> list[Any]:
-    """Rows with values that JSON has."""
+    """Rows with their values converted to JSON types."""
     plain = []
     for row in rows:
         plain.append({name: _value(value) for name, value in row.items()})

@@ -27,7 +27,7 @@ from sfumato.synthetic.model import Model, require_rows
 
 
 def _checked(_context: click.Context, _option: click.Parameter, rows: int | None) -> int | None:
-    """A number of rows, before anything is charged."""
+    """Checks a number of rows before anything is charged."""
     return None if rows is None else require_rows(rows)
 
 
@@ -110,7 +110,7 @@ def _require_outputs(
     output: str | None,
     report: str | None,
 ) -> None:
-    """Refuses a report, and a folder with rows, that are declared or not marked as synthetic."""
+    """Refuses outputs that a file declares, and a folder with rows not marked as synthetic."""
     require_outputs(config, report)
     if output is None:
         return
@@ -122,7 +122,7 @@ def _require_outputs(
 
 
 def _preview(session: Session, declared: SyntheticConfig, test: "_Test | None") -> None:
-    """Says what would be measured, and what a score costs."""
+    """Prints what would be measured, and the cost of a score."""
     _require_test(session, declared.tables, test)
     shown = preview(session, declared.tables, **declared.arguments)
     say(repr(shown))
@@ -148,7 +148,7 @@ def _write_report(
     public: Table | None,
     tests: tuple[str, ...],
 ) -> None:
-    """Writes the report, and says it in short."""
+    """Writes the report, and prints a summary of it."""
     first = next(iter(model.declarations.tables))
     found = model.report() if public is None else model.report_beside({first: public})
     page = replace(found, tested=tests)
@@ -158,7 +158,7 @@ def _write_report(
 
 @dataclass(frozen=True, slots=True)
 class _Test:
-    """The column that a model is tested on, what it costs, and how far off a number may be."""
+    """The label to score, the cost of that, and the tolerance for a number."""
 
     label: str
     epsilon: str
@@ -166,7 +166,7 @@ class _Test:
 
     @classmethod
     def of(cls, label: str | None, epsilon: str | None, within: str | None) -> "_Test | None":
-        """Refuses a score without its cost, and a cost without what is scored."""
+        """Makes the test from its options; refuses a label or a cost without the other."""
         if (label is None) != (epsilon is None):
             raise WrongUse("One of --score and --score-epsilon.", allowed="both or none")
         if label is None or epsilon is None:
@@ -177,12 +177,12 @@ class _Test:
 
     @property
     def price(self) -> str:
-        """What a score costs, and how often."""
+        """The cost of all scores, as text."""
         return f"the score of {self.label} costs epsilon {self.epsilon} at each call: rows are new"
 
 
 def _public(config: str, name: str | None) -> Table | None:
-    """The table of the file that rows are compared with (WrongUse if it is not public)."""
+    """The public table that rows are compared with (WrongUse if it is not public)."""
     if name is None:
         return None
     tables = read_declarations(config).dataset.tables
@@ -197,15 +197,15 @@ def _scores(
     model: Model,
     test: _Test | None,
 ) -> Iterator[str]:
-    """How a model that is trained on rows of the first table does on private ones."""
+    """Scores a model trained on rows of the first table; yields the results as text."""
     if test is None:
         return
     table, rows = next(iter(model.sample().items()))
     label, within = test.label, test.within
-    found = tested(session, table, rows, label, test.epsilon, within)
+    score = tested(session, table, rows, label, test.epsilon, within)
     if within is None:
         guess = f"the most frequent value alone {most_frequent(rows, label):.3f}"
-        yield f"{label}: {found!r}; {guess}"
+        yield f"{label}: {score!r}; {guess}"
         return
     guess = f"the median alone {nearest_guess(rows, label, within):.3f}"
-    yield f"{label} within {within}: {found!r}; {guess}"
+    yield f"{label} within {within}: {score!r}; {guess}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato telemetry``: plans, signs and adds up what devices report."""
+"""``sfumato telemetry``: plans and signs tasks for devices, and estimates from their reports."""
 
 import csv
 import json
@@ -75,9 +75,9 @@ def _plan(
     planned = planned_errors(task, devices)
     picture = planned.picture(task, devices) if save_plot else None
     say(planned.text)
-    say(_life(task))
+    say(_lifetime_text(task))
     if task.aggregator and not task.memory:
-        say(_central(task))
+        say(_shuffled_text(task))
     _draw(save_plot, picture)
 
 
@@ -100,7 +100,7 @@ def _simulate(
     """
     require_outputs(config, save_plot)
     task = read_task(config, name)
-    say(_life(task))
+    say(_lifetime_text(task))
     held = _counts(counts, task)
     # the candidates are the texts of the file; 0 devices: one that nobody holds
     texts = [str(text) for text in held] if isinstance(task.domain, Texts) else None
@@ -125,7 +125,7 @@ def _sign(asking: Asking, name: str, key: str, output: str, published: str | Non
         signed = sign(session, task, _key(key))
         budget = repr(session.budget).splitlines()[-1]
     write_file(output, signed.to_bytes())
-    say(_life(task))
+    say(_lifetime_text(task))
     say(f"hash {task.hash.hex()}")
     say(f"wrote {output}")
     if published:
@@ -135,7 +135,7 @@ def _sign(asking: Asking, name: str, key: str, output: str, published: str | Non
 
 
 def _hashes(path: str | None) -> list[str]:
-    """The hashes of a file of published tasks; none if there is no file yet."""
+    """The hashes in a file of published tasks; [] if there is no file yet."""
     if path is None or not Path(path).exists():
         return []
     try:
@@ -188,11 +188,11 @@ def _estimate(
     _tell(findings(sums, texts), top, save_plot)
 
 
-def _tell(found: Mean | Spread | Counts, top: int, save_plot: str | None) -> None:
-    """Prints estimates, and draws them where this is wanted."""
-    for line in found.lines(top):
+def _tell(estimates: Mean | Spread | Counts, top: int, save_plot: str | None) -> None:
+    """Prints estimates, and draws them if a plot is wanted."""
+    for line in estimates.lines(top):
         say(line)
-    _draw(save_plot, found.picture(top) if save_plot else None)
+    _draw(save_plot, estimates.picture(top) if save_plot else None)
 
 
 def _draw(path: str | None, picture: Figure | None) -> None:
@@ -203,7 +203,7 @@ def _draw(path: str | None, picture: Figure | None) -> None:
 
 
 def _require_another(output: str | None, *inputs: str | None) -> None:
-    """Refuses an output that would overwrite what is read."""
+    """Refuses an output that would overwrite an input file."""
     for each in inputs:
         if output and each and is_same(Path(output), Path(each)):
             raise WrongUse(f"{shown(output)} is read.", remedy="Write to another path.")
@@ -212,7 +212,7 @@ def _require_another(output: str | None, *inputs: str | None) -> None:
 def _reports(
     task: ReportTask, folder: str, period: int | None, key: str | None
 ) -> Iterator[Reports]:
-    """The reports of a period or of all, opened if they are sealed."""
+    """Yields the reports of a period (or of all), decrypted if they are sealed."""
     # a sealed report may lie in a later period than its own, which nobody could read
     periods = range(task.periods) if period is None or task.aggregator else [period]
     if not task.aggregator:
@@ -230,18 +230,18 @@ def _reports(
 
 
 def _stored(task: ReportTask, folder: str, periods: Iterable[int]) -> Iterator[pa.Array]:
-    """The reports of some periods as they are stored, some at a time."""
+    """Yields the reports of some periods as they are stored, in chunks."""
     for period in periods:
         yield from stored_reports(folder, task, period)
 
 
 def _counts(path: str, task: ReportTask) -> dict[object, int]:
-    """Made-up counts by value; numbers where the values are numbers, tuples of attributes."""
-    found: dict[object, int] = {}
+    """Parses made-up counts by value; a value of a task with attributes is a tuple."""
+    counts_by_value: dict[object, int] = {}
     for line in _lines(path):
         value, _, count = line.rpartition(",")
         try:
-            found[_held(value, task.domain)] = int(count)
+            counts_by_value[_parse_value(value, task.domain)] = int(count)
         except (ValueError, ZeroDivisionError):
             allowed = "heart,60000"
             if isinstance(task.domain, Record):
@@ -249,28 +249,28 @@ def _counts(path: str, task: ReportTask) -> dict[object, int]:
             raise WrongUse(
                 f"A line of {shown(path)} is no value and count.", allowed=allowed
             ) from None
-    return found
+    return counts_by_value
 
 
-def _held(written: str, domain: Domain) -> object:
-    """The value that a text of a file means."""
+def _parse_value(written: str, domain: Domain) -> object:
+    """Parses a value of a domain from a file."""
     if isinstance(domain, Lattice):
         return Fraction(written)
     if not isinstance(domain, Record):
         return written
     (parts,) = csv.reader([written])
     pairs = zip(parts, domain.domains, strict=True)
-    return tuple(_held(part, each) for part, each in pairs)
+    return tuple(_parse_value(part, each) for part, each in pairs)
 
 
-def _life(task: ReportTask) -> str:
-    """What a device gives away, at first and for ever."""
+def _lifetime_text(task: ReportTask) -> str:
+    """A sentence on what a device reveals over its life, by its first report and by all."""
     first, life = float(task.first_epsilon), float(task.life_epsilon)
     return f"first report epsilon {first:.4g}, for ever {life:.4g}"
 
 
-def _central(task: ReportTask) -> str:
-    """What a device gives away to whoever sees shuffled batches."""
+def _shuffled_text(task: ReportTask) -> str:
+    """A sentence on what a device reveals to observers of shuffled batches."""
     found = central(task, _DELTA)
     one, life = float_up(found.epsilon), float_up(found.life_epsilon)
     delta = float_up(found.life_delta)
@@ -278,7 +278,7 @@ def _central(task: ReportTask) -> str:
 
 
 def _signed(path: str) -> SignedTask:
-    """A signed task in a file; its signature is for devices, who trust a key."""
+    """Reads a signed task; its signature is not checked, since only devices rely on it."""
     try:
         return SignedTask.from_bytes(Path(path).read_bytes())
     except OSError as error:
@@ -286,7 +286,7 @@ def _signed(path: str) -> SignedTask:
 
 
 def _key(path: str) -> bytes:
-    """A private key in a file."""
+    """Reads a private key from a file."""
     try:
         return Path(path).read_bytes()
     except OSError as error:

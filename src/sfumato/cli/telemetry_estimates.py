@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the reports of a task say, in lines and as a picture."""
+"""Formats the estimates of a telemetry task as lines and as a chart.
+
+``sfumato telemetry estimate`` and ``simulate`` print a ``Mean``, ``Spread`` or ``Counts``.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +34,7 @@ _QUANTILES = ("0.25", "0.5", "0.75")
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """The mean of a number."""
+    """The estimated mean of a numeric task."""
 
     title: str
     found: NumberEstimate
@@ -41,7 +44,7 @@ class Mean:
         yield f"mean {_interval(self.found)}"
 
     def picture(self, top: int) -> Figure:
-        """One bar."""
+        """A chart with one bar."""
         found = self.found
         bar = Bar("mean", "", found.estimate, found.low, found.high)
         return bar_chart(self.title, "mean of a device", [bar])
@@ -49,7 +52,7 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The distribution of a number."""
+    """The estimated distribution of a numeric task."""
 
     title: str
     found: Distribution
@@ -60,26 +63,26 @@ class Spread:
             yield f"quantile {level}: {_interval(self.found.quantile(level))}"
 
     def picture(self, top: int) -> Figure:
-        """Shares of ranges, and the median."""
+        """A chart of the shares of ranges, and of the median."""
         return self.found.plot(self.title)
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The devices of each value, by attribute where there are several."""
+    """The estimated number of devices with each value, by attribute if there are several."""
 
     title: str
     found: Mapping[str, Estimates | TextEstimates]
 
     def lines(self, top: int) -> Iterator[str]:
-        """A table of the largest estimates for each attribute."""
+        """A table of the largest estimates of each attribute."""
         for name, each in self.found.items():
             if name:
                 yield f"attribute {name}"
             yield _table(each, top)
 
     def picture(self, top: int) -> Figure:
-        """The largest estimates with their intervals and p-values."""
+        """A chart of the largest estimates with their intervals and p-values."""
         groups = []
         for name, each in self.found.items():
             groups.append(largest(each.to_arrow(), top, each.found_level, name))
@@ -90,11 +93,11 @@ def findings(
     sums: Aggregator,
     texts: Sequence[str] | None = None,
 ) -> Mean | Spread | Counts:
-    """What the sums say, by the kind of the task; ``texts`` are candidates.
+    """Computes the estimates for the kind of the task; ``texts`` are candidate strings.
 
     Raises:
-        WrongUse: a task about texts that nobody listed, and no candidates; or candidates of a task
-            that is not about texts.
+        WrongUse: a task about unlisted strings without candidates; or candidates for another kind
+            of task.
         UnknownName: a candidate that was never in the list.
     """
     oracle, domain = sums.task.oracle, sums.task.domain
@@ -117,19 +120,19 @@ def findings(
     return Counts(title, {"": sums.texts(texts)})
 
 
-def _table(found: Estimates | TextEstimates, top: int) -> str:
-    """The largest estimates with their intervals."""
-    listed = found.to_arrow().to_pylist()
+def _table(estimates: Estimates | TextEstimates, top: int) -> str:
+    """A table of the largest estimates with their intervals."""
+    listed = estimates.to_arrow().to_pylist()
     ordered = sorted(listed, key=lambda row: -row["estimate"])
     rows = []
     for row in ordered[:top]:
         estimate, low, high = (number(round(row[name])) for name in ("estimate", "low", "high"))
-        held = "" if row["p_value"] <= found.found_level else _MAY_BE_ABSENT
+        held = "" if row["p_value"] <= estimates.found_level else _MAY_BE_ABSENT
         p_value = f"{row['p_value']:.2g}"
         rows.append([str(row["value"]), estimate, f"[{low}, {high}]", p_value, held])
     return text_table(_HEADER, rows, top)
 
 
-def _interval(found: NumberEstimate) -> str:
+def _interval(estimate: NumberEstimate) -> str:
     """A number with its interval."""
-    return f"{found.estimate:,.6g}, 95% interval [{found.low:,.6g}, {found.high:,.6g}]"
+    return f"{estimate.estimate:,.6g}, 95% interval [{estimate.low:,.6g}, {estimate.high:,.6g}]"

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The errors of a task before it is asked: of each oracle, by the number of devices."""
+"""The expected errors of a telemetry task, by oracle and by number of devices.
+
+``sfumato telemetry plan`` prints them.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,7 +30,10 @@ _DEPENDS = "The errors of quantiles depend on the numbers: see sfumato telemetry
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What is said of the errors of a task, and the lines of their picture (none: they depend)."""
+    """The expected errors as text, and as lines of a chart.
+
+    There are no lines if the errors depend on the values of the devices.
+    """
 
     text: str
     axis: str
@@ -35,10 +41,10 @@ class Planned:
     told: Callable[[float], str] = share_text
 
     def picture(self, task: ReportTask, devices: int) -> Figure:
-        """The errors against the number of devices.
+        """A chart of the errors against the number of devices.
 
         Raises:
-            WrongUse: the errors depend on what the devices hold.
+            WrongUse: the errors depend on the values of the devices.
         """
         if not self.lines:
             raise WrongUse(
@@ -49,7 +55,7 @@ class Planned:
 
 
 def planned_errors(task: ReportTask, devices: int) -> Planned:
-    """The error of a task with about so many devices."""
+    """Computes the expected errors of a task with about so many devices."""
     if isinstance(task.oracle, MeanOracle):
         return _mean(task, devices)
     if isinstance(task.oracle, LevelsOracle):
@@ -62,7 +68,7 @@ def planned_errors(task: ReportTask, devices: int) -> Planned:
 
 
 def _counts(task: ReportTask, devices: int) -> Planned:
-    """The oracles for the values of a task, and the error of a value that no device holds."""
+    """The errors of all oracles for the values of a task, at a value that no device has."""
     rows, lines = [], []
     for each in candidates(task.domain.size, task.first_epsilon):
         half = _HALF * (each.variance * devices) ** 0.5
@@ -75,7 +81,7 @@ def _counts(task: ReportTask, devices: int) -> Planned:
 
 
 def _attributes(oracle: AttributesOracle, domain: Record, devices: int) -> Planned:
-    """The error of each attribute, which a part of the devices draws, in these devices."""
+    """The error of each attribute, which only a part of the devices reports."""
     rows, lines = [], []
     shares = zip(domain.names, oracle.parts, oracle.chances, strict=True)
     for name, part, chance in shares:
@@ -88,10 +94,10 @@ def _attributes(oracle: AttributesOracle, domain: Record, devices: int) -> Plann
 
 
 def _texts(task: ReportTask, devices: int) -> Planned:
-    """The oracles for texts, and the error of a text that no device holds."""
+    """The errors of all oracles for strings, at a string that no device has."""
     rows, lines = [], []
-    for name, oracle in _of_texts(task):
-        half = _HALF * (_missed(oracle) * devices) ** 0.5
+    for name, oracle in _text_oracles(task):
+        half = _HALF * (_absent_variance(oracle) * devices) ** 0.5
         mark = " *" if oracle == task.oracle else ""
         rows.append([name + mark, f"{oracle.size}", f"+- {number(half)}"])
         lines.append(ErrorLine(name, half / devices))
@@ -99,38 +105,38 @@ def _texts(task: ReportTask, devices: int) -> Planned:
     return Planned(f"{text}\n{_COLLISIONS}", "95% error in share of the devices", lines)
 
 
-def _of_texts(task: ReportTask) -> list[tuple[str, AnyOracle]]:
-    """The oracles that the task could have for its cost, and its own."""
+def _text_oracles(task: ReportTask) -> list[tuple[str, AnyOracle]]:
+    """The oracles for strings at the cost of the task, and the task's own, with their names."""
     epsilon = task.first_epsilon
     if isinstance(task.oracle, RapporOracle):
         return [("rappor", task.oracle)]
-    made: list[tuple[str, AnyOracle]]
+    named_oracles: list[tuple[str, AnyOracle]]
     if isinstance(task.domain, Words):
         symbols, length = task.domain.symbols, task.domain.length
-        made = [
+        named_oracles = [
             ("prefixes", oracles.prefixes(symbols, length, epsilon)),
             ("fragments", oracles.fragments(symbols, length, epsilon)),
         ]
     else:
-        made = [
+        named_oracles = [
             ("sketch", oracles.sketch(epsilon)),
             ("count_mean", oracles.count_mean(epsilon)),
             ("hadamard_count_mean", oracles.hadamard_count_mean(epsilon)),
         ]
     # one with other options, or of an epsilon that was rounded, is shown as it is
     own = _name_of(task.oracle)
-    return [(name, task.oracle if name == own else each) for name, each in made]
+    return [(name, task.oracle if name == own else each) for name, each in named_oracles]
 
 
 def _name_of(oracle: AnyOracle) -> str:
-    """The name of what makes an oracle: those of sketches differ by their part."""
+    """The name of an oracle; sketches are named after their inner oracle."""
     if not isinstance(oracle, SketchOracle):
         return oracle.kind
     return {"unary": "count_mean", "bit": "hadamard_count_mean"}.get(oracle.part.kind, "sketch")
 
 
-def _missed(oracle: AnyOracle) -> float:
-    """The variance of the number of devices with a text that none holds, for one device."""
+def _absent_variance(oracle: AnyOracle) -> float:
+    """The variance, for one device, of the estimate of a string that no device has."""
     match oracle:
         case PrefixesOracle():
             return _spread(oracle.parts[-1]) / oracle.chances[-1]
@@ -150,7 +156,7 @@ def _spread(oracle: FrequencyOracle | SketchOracle | RapporOracle) -> float:
 
 
 def _mean(task: ReportTask, devices: int) -> Planned:
-    """The error of a mean, for the numbers that make it largest."""
+    """The error of a mean, for the values with the largest error."""
     domain, oracle = task.domain, task.oracle
     assert isinstance(domain, Lattice) and isinstance(oracle, MeanOracle), "a mean of numbers"
     half = _HALF * float(domain.step * (domain.size - 1)) * (oracle.worst / devices) ** 0.5

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws trade-off curves as SVG: the least rate of misses for each rate of false alarms."""
+"""Draws trade-off curves as SVG, for ``sfumato explain-epsilon``.
+
+A curve has the least rate of missed detections for each rate of false alarms.
+"""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +18,7 @@ Named = tuple[str, Attacker]
 
 
 def trade_off_chart(attackers: Sequence[Named]) -> Figure:
-    """Returns the trade-off curve of each guarantee in one chart.
+    """Returns a chart with the trade-off curve of each guarantee.
 
     No attacker gets below a curve; guessing lies on the diagonal. The area below the last curve,
     that of the weakest guarantee, is shaded.
@@ -24,22 +27,22 @@ def trade_off_chart(attackers: Sequence[Named]) -> Figure:
     curves = [_curve(attacker) for _, attacker in attackers]
     outline = [f"{_LEFT},{_TOP + _SIDE}", *(f"{x:.1f},{y:.1f}" for x, y in curves[-1])]
     shaded = f'<polygon points="{" ".join(outline)}" fill="currentColor" fill-opacity=".05"/>'
-    parts = [_text(_LEFT, 24, title, "t"), shaded, _frame()]
+    elements = [_text(_LEFT, 24, title, "t"), shaded, _frame()]
     for place, (curve, (name, attacker)) in enumerate(zip(curves, attackers, strict=True)):
         colour = PALETTE[place % len(PALETTE)]
         line = "L".join(f"{x:.1f} {y:.1f}" for x, y in curve)
-        parts.append(f'<path d="M{line}" fill="none" stroke-width="2.2" stroke="{colour}"/>')
+        elements.append(f'<path d="M{line}" fill="none" stroke-width="2.2" stroke="{colour}"/>')
         top = _TOP + 30 + 46 * place
-        parts.append(
+        elements.append(
             f'<rect x="{_LEFT + _SIDE + 24}" y="{top - 10}" width="10" height="10" rx="2" '
             f'fill="{colour}"/>'
         )
-        parts.append(_text(_LEFT + _SIDE + 40, top, name, "t"))
+        elements.append(_text(_LEFT + _SIDE + 40, top, name, "t"))
         best = math.ceil(1000 * attacker.accuracy("0.5")) / 10
-        parts.append(
+        elements.append(
             _text(_LEFT + _SIDE + 40, top + 17, f"right at most {best:.1f}%, even odds", "a")
         )
-    return Figure(svg_document(_HEIGHT, title, "".join(parts)))
+    return Figure(svg_document(_HEIGHT, title, "".join(elements)))
 
 
 def _curve(attacker: Attacker) -> list[tuple[float, float]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A progress bar for long questions, on stderr of the owner's terminal alone (RULES 24)."""
+"""Progress bars for long questions, only on the stderr of the owner's terminal (RULES 24)."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -23,15 +23,15 @@ PATIENCE = 2.0
 
 
 class Tell(Protocol):
-    """Says what is done now, and which share of the whole is done."""
+    """The function that reports the current step and the share of the work that is done."""
 
     def __call__(self, line: str, share: float = 0.0, /) -> None:
-        """Shows it beside the bar."""
+        """Shows a line beside the bar."""
 
 
 @contextmanager
 def waiting(console: Console | None = None) -> Iterator[Local]:
-    """Yields settings of a local engine that report progress.
+    """Yields engine settings with which a question shows its progress.
 
     A bar appears once a question has taken two seconds, if stderr is a terminal.
     """
@@ -41,10 +41,10 @@ def waiting(console: Console | None = None) -> Iterator[Local]:
 
 @contextmanager
 def watching(what: str, console: Console | None = None) -> Iterator[tuple[Local, Tell]]:
-    """Yields settings of a local engine that report progress, and a function that says what of.
+    """Yields engine settings that show progress, and a function that names the current step.
 
-    A bar appears after two seconds, if stderr is a terminal; it shows one statement at a time, and
-    before it the share of the whole that was passed to the function.
+    A bar appears after two seconds, if stderr is a terminal. It shows the progress of one statement
+    at a time, and before it the share of all work that was passed to the function.
     """
     shown = console or Console(stderr=True)
     if not shown.is_terminal:
@@ -67,7 +67,7 @@ def watching(what: str, console: Console | None = None) -> Iterator[tuple[Local,
 
 @contextmanager
 def counting(what: str, console: Console | None = None) -> Iterator[Callable[[int, int], None]]:
-    """Yields a function that shows how many of some steps are done.
+    """Yields a function that shows how many of a number of steps are done.
 
     A bar appears after two seconds, if stderr is a terminal.
     """
@@ -88,7 +88,7 @@ def counting(what: str, console: Console | None = None) -> Iterator[Callable[[in
 
 
 def _columns() -> tuple[ProgressColumn, ...]:
-    """The parts of a bar."""
+    """The columns of a progress bar."""
     return (
         TextColumn("{task.description}", markup=False),
         BarColumn(),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The web server behind which ``sfumato collect`` and ``sfumato shuffle`` receive reports."""
+"""The web server of ``sfumato collect`` and ``sfumato shuffle``."""
 
 from importlib import import_module
 
@@ -19,7 +19,7 @@ config = click.option(
 
 
 def serve(app: Collector, door: Door) -> None:
-    """Answers requests at the address of a door until it is stopped.
+    """Serves a collector at the address of ``door`` until it is stopped.
 
     Raises:
         WrongUse: uvicorn, an extra, is not installed.

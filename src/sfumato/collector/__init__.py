@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Receives reports of devices over HTTP and keeps them, with neither address nor time; a shuffler
-forwards them in random order.
+"""Receives reports of devices over HTTP and stores them, without address or time.
 
-May import: ``telemetry`` and every room below it. It opens no session and no ledger: reports are
-private before they arrive. Begin with ``app``, the ASGI application; ``intake`` decides what is
-kept, ``folder`` or ``postgres`` keeps it; ``shuffler`` stands before a collector.
+A shuffler forwards reports in random order. May import: ``telemetry`` and every room below it. It
+opens no session and no ledger: reports are private before they arrive. Begin with ``app``, the ASGI
+application; ``intake`` decides which reports are kept, ``folder`` or ``postgres`` stores them;
+``shuffler`` stands before a collector.
 """
 
 from sfumato.collector.app import Collector

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The collector as an ASGI application: two addresses, and the same answer to every batch.
 
-It writes no log and reads no header: it never learns the address of a device. What stands before
-it (a proxy, the operating system) can; run ``sfumato collect`` without an access log, as it does.
+It writes no log and reads no header: it never learns the address of a device. A proxy or the
+operating system can; run it without an access log, as ``sfumato collect`` does.
 """
 
 import asyncio
@@ -28,14 +28,14 @@ _LARGE = b'{"error":"A batch of more than 4 MiB."}'
 
 
 class Collector:
-    """``GET /v1/tasks/ID`` gives a signed task, ``POST /v1/tasks/ID/reports`` takes a batch of
-    reports, one after the other.
+    """The ASGI application of a collector: hands out signed tasks and takes batches of reports.
 
-    The answer to a batch is the same whether its reports were kept or dropped. 503 says that
-    nothing of it is acknowledged.
+    ``GET /v1/tasks/ID`` returns a signed task; ``POST /v1/tasks/ID/reports`` takes a batch of
+    concatenated reports. The answer to a batch is the same whether its reports were kept or
+    dropped. Status 503 means that no report of the batch is acknowledged.
 
     Raises:
-        WrongUse: two tasks of one id.
+        WrongUse: two tasks with the same id.
 
     >>> Collector([]).tasks
     ()
@@ -94,7 +94,7 @@ class Collector:
         await _answer(send, 202, _RECEIVED)
 
     async def _live(self, receive: Receive, send: Send) -> None:
-        """Says that it is ready, and that it has ended when all batches are stored."""
+        """Handles start-up and shutdown; shutdown ends when all batches are stored."""
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports on disk: a folder for each task and period, of Parquet parts and one file that grows.
+"""A store of reports on disk: for each task and period Parquet parts and one growing file.
 
-What ``append`` has returned from survives a crash. A part is in random order, and all files have
-the time of their period: neither says when a report came.
+Reports survive a crash once ``append`` has returned. A part is in random order, and all files have
+the time of their period as timestamp: neither reveals when a report came.
 """
 
 import fcntl
@@ -34,18 +34,19 @@ _ROWS = 1 << 18
 
 
 class Folder:
-    """The reports of some tasks in a folder, which one process at a time may write.
+    """The reports of several tasks in a folder, which one process at a time may write.
 
-    A report whose id came before is dropped; sealed reports show no id, and are all kept.
-    With ``holds`` a file grows until ``complete`` makes a part of it, with at least the smallest
-    batch of its task; else when it is large, and when the folder is closed.
+    A report with an id that is stored already is dropped; sealed reports show no id, and are all
+    kept. A growing file becomes a part when it is large, when its period ends and when the folder
+    is closed. With ``holds`` (for the shuffler) only ``complete`` makes parts, of at least the
+    smallest batch of the task.
 
     Guarantees:
         what was acknowledged is read again after a crash
         a full disk loses nothing that was acknowledged
 
     Raises:
-        WrongUse: another process writes there, or it cannot be made.
+        WrongUse: another process writes there, or the folder cannot be made.
 
     >>> import tempfile
     >>> from sfumato.telemetry.task import report_task
@@ -76,14 +77,14 @@ class Folder:
         self._growing: dict[tuple[ReportTask, int], _Growing] = {}
 
     def append(self, task: ReportTask, period: int, rows: Payloads) -> int:
-        """Keeps the new ones of some reports, which are on disk when this returns; how many.
+        """Stores the reports that are new, durably; returns how many they were.
 
         Raises:
-            StoreFailed: they could not be written, and may come again.
+            StoreFailed: nothing was stored; the same reports may be sent again.
         """
         with self._busy:
             try:
-                kept = self._file(task, period).append(rows)
+                new_reports = self._file(task, period).append(rows)
             except BaseException as error:
                 # what is not stored is no duplicate when it comes again
                 self._leave(task, period)
@@ -92,10 +93,10 @@ class Folder:
                 raise StoreFailed(f"The store of reports failed ({error.strerror}).") from None
             if not self._holds and self._file(task, period).count >= PART:
                 self._roll(task, period)
-            return kept
+            return new_reports
 
     def finish(self, task: ReportTask, period: int) -> None:
-        """Makes a part of the file of a period that has closed, and forgets its ids."""
+        """Makes a part of the growing file of a period that has ended, and forgets its ids."""
         with self._busy:
             growing = self._growing.get((task, period))
             if growing is not None and not self._holds:
@@ -103,7 +104,7 @@ class Folder:
             self._leave(task, period)
 
     def _roll(self, task: ReportTask, period: int) -> None:
-        """Makes a part of the file that grows; a disk that is full may do it later.
+        """Makes a part of the growing file; if the disk is full, that is left for later.
 
         All its reports are on disk already.
         """
@@ -114,13 +115,13 @@ class Folder:
             self._leave(task, period)
 
     def _leave(self, task: ReportTask, period: int) -> None:
-        """Closes the file of a period that grows, to be opened again where it is needed."""
+        """Closes the growing file of a period; it is opened again if it is needed."""
         found = self._growing.pop((task, period), None)
         if found is not None:
             found.close()
 
     def complete(self, task: ReportTask, period: int) -> list[Path]:
-        """The finished parts, the oldest first; what grows becomes one if it is a whole batch.
+        """Returns the parts, the oldest first; the growing file becomes one if it is a full batch.
 
         Raises:
             OSError: a part could not be written; nothing is lost.
@@ -133,7 +134,7 @@ class Folder:
             return sorted(folder.glob("part-*.parquet"), key=_number)
 
     def _file(self, task: ReportTask, period: int) -> "_Growing":
-        """The file of a period that grows."""
+        """The growing file of a period, opened if necessary."""
         key = (task, period)
         if key not in self._growing:
             self._growing[key] = _Growing(where(self.place, task, period), task, period)
@@ -146,7 +147,7 @@ class Folder:
         self.close()
 
     def close(self) -> None:
-        """Makes parts of the files that grow, unless it holds, and lets another process write."""
+        """Makes parts of the growing files (not with ``holds``), and releases the lock."""
         for growing in self._growing.values():
             if not self._holds:
                 growing.settle()
@@ -156,7 +157,7 @@ class Folder:
 
 
 class _Growing:
-    """The file of a period to which reports are added."""
+    """The file of a period to which new reports are appended."""
 
     def __init__(
         self,
@@ -168,13 +169,13 @@ class _Growing:
         self._time = task.start + period * task.period
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         _flush(folder.parent)
-        number = _settled(folder)
+        number = _clean_up(folder)
         # sealed reports show no id
-        self._seen = None if task.aggregator else _known(folder, self._size)
+        self._seen = None if task.aggregator else _stored_ids(folder, self._size)
         self._open(number)
 
     def _open(self, number: int) -> None:
-        """Opens the file of a number; a last report that is not whole was never acknowledged."""
+        """Opens the file with a number; cuts off an incomplete last report, never acknowledged."""
         self._number = number
         self._path = self._folder / f"growing-{number}.rows"
         self._file = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -185,9 +186,10 @@ class _Growing:
         _flush(self._folder)
 
     def append(self, rows: Payloads) -> int:
-        """Adds the new ones of some reports and waits until they are on disk; how many.
+        """Appends the reports that are new and flushes them to disk; returns how many.
 
-        If that fails none is added, and the file must be closed: it takes their ids for known.
+        If that fails no report is added, and the file must be closed, since their ids are marked as
+        known.
         """
         if self._seen is not None:
             rows = rows[self._seen.fresh(ids_of(rows))]
@@ -211,18 +213,18 @@ class _Growing:
         return self._length // self._size
 
     def roll(self) -> None:
-        """Makes a part of the file, and begins another one."""
+        """Makes a part of the file, and starts the next file."""
         self.seal()
         os.close(self._file)
         self._open(self._number + 1)
 
     def settle(self) -> None:
-        """Makes a part of the file, unless the disk is full: it is read as it is then."""
+        """Makes a part of the file; if the disk is full, the file stays and is read as it is."""
         with suppress(OSError):
             self.seal()
 
     def seal(self) -> None:
-        """Makes a Parquet part of the file, in random order; the file is gone then."""
+        """Writes the reports to a Parquet part in random order, and deletes the file."""
         if not self._length:
             return
         rows = np.fromfile(self._path, np.uint8).reshape(-1, self._size)
@@ -241,7 +243,7 @@ class _Growing:
         self._length = 0
 
     def _forget_time(self, path: Path) -> None:
-        """Gives a file and its folder the time of the period in place of the present one."""
+        """Sets the timestamps of a file and its folder to the start of the period."""
         for each in (path, self._folder):
             os.utime(each, (self._time, self._time))
 
@@ -251,17 +253,20 @@ class _Growing:
 
 
 def where(place: Path, task: ReportTask, period: int) -> Path:
-    """The folder of a task and period; the hash is in it, since a task never changes."""
+    """The folder of a task and period; its name contains the hash of the task.
+
+    A task never changes, so another hash is another task.
+    """
     return place / f"{task.id}-{task.hash[:8].hex()}" / f"period={period}"
 
 
 def read(place: str | Path, task: ReportTask, period: int) -> Iterator[pa.Array]:
-    """The reports of a period, a part after the other, for ``Aggregator.add_many``."""
+    """Yields the reports of a period part by part, for ``Aggregator.add_many``."""
     return _read(where(Path(place), task, period), sent_size(task))
 
 
 def _read(folder: Path, size: int) -> Iterator[pa.Array]:
-    """The reports in the folder of a period, a part after the other."""
+    """Yields the reports in the folder of a period part by part."""
     parts = sorted(folder.glob("part-*.parquet"), key=_number)
     for path in parts:
         with parquet.ParquetFile(path) as part:
@@ -277,11 +282,11 @@ def _read(folder: Path, size: int) -> Iterator[pa.Array]:
 
 
 def rows_of_part(path: Path) -> pa.Array:
-    """The reports of a finished part."""
+    """The reports of a part."""
     return parquet.read_table(path)[COLUMN].combine_chunks()
 
 
-def _known(folder: Path, size: int) -> Seen:
+def _stored_ids(folder: Path, size: int) -> Seen:
     """The ids of the reports in the folder of a period."""
     seen = Seen()
     for part in _read(folder, size):
@@ -291,12 +296,12 @@ def _known(folder: Path, size: int) -> Seen:
 
 
 def _number(path: Path) -> int:
-    """The number of a part, or of a file that grows."""
+    """The number of a part, or of a growing file."""
     return int(path.stem.rpartition("-")[2])
 
 
-def _settled(folder: Path) -> int:
-    """The number of the file that grows, after what a crash left behind is put in order."""
+def _clean_up(folder: Path) -> int:
+    """Cleans up what a crash left behind; returns the number of the growing file."""
     for path in folder.glob("*.unfinished"):
         path.unlink()
     parts = {_number(path) for path in folder.glob("part-*.parquet")}
@@ -311,7 +316,7 @@ def _settled(folder: Path) -> int:
 
 
 def _flush(path: Path) -> None:
-    """Waits until a file or folder is on disk."""
+    """Flushes a file or folder to disk."""
     found = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(found)

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides which reports of a batch are kept: those of the task, of an open period, whole, new."""
+"""Decides which reports of a batch are stored.
+
+A report must belong to the task and to an open period, be complete, and be new. ``app`` passes
+every batch to an intake.
+"""
 
 from collections.abc import Callable
 
@@ -15,16 +19,16 @@ AHEAD = 3600
 
 
 class Intake:
-    """Takes batches of reports of one task.
+    """Takes batches of unsealed reports of one task.
 
     A period is open from its beginning (an hour earlier, for clocks that are ahead) until one more
-    period has passed, for devices that were away. Nothing but the period is kept of the time.
+    period has passed, for devices that were offline. The period is the only time that is stored.
 
     Guarantees:
         what was acknowledged is kept, once
 
     Raises:
-        StoreFailed: nothing of the batch may be acknowledged; the same batch may come again.
+        StoreFailed: no report of the batch may be acknowledged; the same batch may come again.
 
     >>> import tempfile
     >>> from sfumato.collector.folder import Folder
@@ -55,7 +59,7 @@ class Intake:
         self._begun: set[int] = set()
 
     def take(self, body: bytes) -> int:
-        """Keeps the good reports of a batch, one after the other in ``body``; returns how many."""
+        """Stores the valid reports of a batch, which ``body`` concatenates; returns how many."""
         size = self._layout.size
         if len(body) % size:
             return 0
@@ -63,35 +67,35 @@ class Intake:
         rows = rows[self._layout.are_ours(rows)]
         rows = rows[self._task.oracle.valid(rows[:, HEADER:])]
         periods = periods_of(rows)
-        kept = 0
+        new_reports = 0
         for period in filter(self._is_open, np.unique(periods).tolist()):
             self._begun.add(period)
-            kept += self._store.append(self._task, period, rows[periods == period])
+            new_reports += self._store.append(self._task, period, rows[periods == period])
         self._finish()
-        return kept
+        return new_reports
 
     def _is_open(self, period: int) -> bool:
-        """Whether reports of a period are still, or already, taken."""
+        """Whether reports of a period are accepted now."""
         task, now = self._task, self._clock()
         begins = task.start + period * task.period
         is_known = 0 <= period < task.periods
         return is_known and begins - AHEAD <= now < min(begins + 2 * task.period, task.expires)
 
     def _finish(self) -> None:
-        """Says of periods that have closed that nothing more comes."""
+        """Tells the store which periods have closed."""
         for period in [each for each in self._begun if not self._is_open(each)]:
             self._begun.remove(period)
             self._store.finish(self._task, period)
 
 
 class SealedIntake:
-    """Takes batches of reports of one task that it cannot open.
+    """Takes batches of sealed (encrypted) reports of one task.
 
-    Only their size is looked at; the aggregator drops what does not open and what comes twice.
-    They are kept under the period in which they came; with ``apart=False``, all under the first.
+    It checks only their size; the aggregator drops reports that cannot be opened, and duplicates.
+    They are stored under the period in which they came; with ``apart=False``, all under the first.
 
     Raises:
-        StoreFailed: nothing of the batch may be acknowledged; the same batch may come again.
+        StoreFailed: no report of the batch may be acknowledged; the same batch may come again.
 
     >>> import tempfile
     >>> from sfumato.collector.folder import Folder
@@ -121,7 +125,7 @@ class SealedIntake:
         self._last = 0
 
     def take(self, body: bytes) -> int:
-        """Keeps the reports of a batch, one after the other in ``body``; returns how many."""
+        """Stores the reports of a batch, which ``body`` concatenates; returns how many."""
         task, now = self.signed.task, self._clock()
         size = sent_size(task)
         # what a shuffler held back may come one period late
@@ -142,7 +146,7 @@ def intake_of(
     store: ReportStore,
     clock: Callable[[], float],
 ) -> Intake | SealedIntake:
-    """The intake of a task: of one that is sealed, or of one that is sent as it is.
+    """Returns the intake for a task: a ``SealedIntake`` if its reports are sealed.
 
     >>> import tempfile
     >>> from sfumato.collector.folder import Folder

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens the reports at a place: a folder, or the address of a PostgreSQL server."""
+"""Opens a store of reports: a folder, or a PostgreSQL server at an address."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,10 +15,10 @@ from sfumato.telemetry.task import ReportTask
 
 
 def open_store(place: str | Path) -> ReportStore:
-    """Opens a folder, or a server at a postgresql:// address, to keep reports there.
+    """Opens a store of reports for writing: a folder, or a server at a postgresql:// address.
 
     Raises:
-        WrongUse: the place cannot be used, or is an address of another kind.
+        WrongUse: the place cannot be used, or is another kind of address.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as place:
@@ -31,7 +31,7 @@ def open_store(place: str | Path) -> ReportStore:
 
 
 def stored_reports(place: str | Path, task: ReportTask, period: int) -> Iterator[pa.Array]:
-    """The reports of a period that are kept at a place, some at a time.
+    """Yields the stored reports of a period, in chunks.
 
     >>> import tempfile
     >>> from sfumato.telemetry.task import report_task
@@ -47,7 +47,7 @@ def stored_reports(place: str | Path, task: ReportTask, period: int) -> Iterator
 
 
 def _postgres(place: str | Path) -> ModuleType:
-    """The module of the server, whose package is an extra."""
+    """Imports the module ``postgres``, which needs an optional package."""
     if not is_postgres(place):
         # as a path, its password would become the name of a folder
         raise WrongUse(

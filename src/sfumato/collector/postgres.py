@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports in a PostgreSQL server, a row each, which several collectors may write.
+"""A store of reports in a PostgreSQL server, a row each; several collectors may write to it.
 
 A batch is one transaction, in the order of the ids, which are random: neither the rows of a batch
-nor their order say when a report came. Messages of the server are dropped, for they may hold
-values.
+nor their order reveal when a report came. Error messages of the server are dropped, since they may
+quote values.
 """
 
 from collections.abc import Iterator, Sequence
@@ -57,16 +57,16 @@ _PATIENCE: dict[str, Any] = {
 
 
 class PostgresStore:
-    """The reports of some tasks in a PostgreSQL server.
+    """The reports of several tasks in a PostgreSQL server.
 
-    A report whose id came before is dropped by the server itself, whoever stored it. After a
-    failure the next batch connects again.
+    The server drops a report with an id that is stored already, also if another collector stored
+    it. After a failure the next batch reconnects.
 
     Guarantees:
         a connection that breaks acknowledges nothing and loses nothing
 
     Raises:
-        WrongUse: the server is away, could lose reports, or would keep when they came.
+        WrongUse: the server is unavailable, could lose reports, or would record when they came.
     """
 
     def __init__(self, address: str) -> None:
@@ -82,16 +82,16 @@ class PostgresStore:
             _require_logged(self._connection)
         except psycopg.Error as error:
             self.close()
-            raise _away(error) from None
+            raise _unavailable(error) from None
         except WrongUse:
             self.close()
             raise
 
     def append(self, task: ReportTask, period: int, rows: Payloads) -> int:
-        """Keeps the new ones of some reports; they are committed when this returns; how many.
+        """Stores the reports that are new and commits; returns how many they were.
 
         Raises:
-            StoreFailed: nobody knows whether they are stored; they may come again.
+            StoreFailed: it is unknown whether they are stored; they may be sent again.
         """
         reports = sorted((row.tobytes() for row in rows), key=_name)
         with self._busy:
@@ -104,16 +104,16 @@ class PostgresStore:
                 ) from None
 
     def _added(self, task: ReportTask, period: int, reports: Sequence[bytes]) -> int:
-        """How many reports were new; committed."""
+        """Inserts reports in one transaction; returns how many were new."""
         if self._connection is None:
             self._connection = _connected(self._address)
         return self._connection.execute(_ADD, (name_of(task), period, reports)).rowcount
 
     def finish(self, task: ReportTask, period: int) -> None:
-        """Does nothing: the server knows the ids."""
+        """Does nothing: the server keeps the ids."""
 
     def _forget(self) -> None:
-        """Closes a connection that failed."""
+        """Closes a failed connection."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -131,41 +131,41 @@ class PostgresStore:
 
 
 def name_of(task: ReportTask) -> str:
-    """The name of a task in the table; its hash is in it, since a task never changes."""
+    """The name of a task in the table; it contains the hash of the task, which never changes."""
     return f"{task.id}-{task.hash[:8].hex()}"
 
 
 def read(address: str, task: ReportTask, period: int) -> Iterator[pa.Array]:
-    """The reports of a period, some at a time, as they are at one moment.
+    """Yields the reports of a period in chunks, from one snapshot.
 
     Raises:
-        WrongUse: the server is away, or has no reports that may be read.
+        WrongUse: the server is unavailable, or has no reports that may be read.
     """
     size = sent_size(task)
     try:
-        with psycopg.connect(**_patient(address)) as connection:
+        with psycopg.connect(**_connection_options(address)) as connection:
             connection.read_only = True
             with connection.cursor("reports", binary=True) as cursor:
                 cursor.execute(_READ, (name_of(task), period, size))
                 while rows := cursor.fetchmany(_BLOCK):
                     yield pa.array([report for (report,) in rows], pa.binary(size))
     except psycopg.Error as error:
-        raise _away(error) from None
+        raise _unavailable(error) from None
 
 
 def _name(report: bytes) -> bytes:
-    """What the server tells reports apart by."""
+    """The key by which the server detects duplicates."""
     return report[13:29]
 
 
-def _patient(address: str) -> dict[str, Any]:
-    """The parts of an address, and how long to wait where it does not say."""
+def _connection_options(address: str) -> dict[str, Any]:
+    """The connection parameters of an address, with default timeouts."""
     return _PATIENCE | conninfo_to_dict(address)
 
 
 def _connected(address: str) -> psycopg.Connection[Any]:
-    """A connection to a server that loses nothing and keeps no times."""
-    connection = psycopg.connect(**_patient(address), autocommit=True)
+    """A connection to a server that is durable and records no times."""
+    connection = psycopg.connect(**_connection_options(address), autocommit=True)
     # a pooler gives each transaction another session
     connection.prepare_threshold = None
     try:
@@ -177,7 +177,7 @@ def _connected(address: str) -> psycopg.Connection[Any]:
 
 
 def _require_durable(connection: psycopg.Connection[Any]) -> None:
-    """Raises WrongUse for a server that could lose reports, or would keep when they came."""
+    """Raises WrongUse for a server that could lose reports, or would record when they came."""
     row = connection.execute(_SETTINGS).fetchone()
     assert row is not None, "one row of settings"
     replica, fsync, pages, commits, times, logged, *causes = row
@@ -198,7 +198,7 @@ def _require_durable(connection: psycopg.Connection[Any]) -> None:
 
 
 def _require_logged(connection: psycopg.Connection[Any]) -> None:
-    """Raises WrongUse for a table that a crash of the server empties."""
+    """Raises WrongUse for an unlogged table, which a crash of the server empties."""
     if connection.execute(_IS_LOGGED).fetchone() != (True,):
         raise WrongUse(
             f"A table {TABLE} that a crash of the server empties.",
@@ -207,8 +207,8 @@ def _require_logged(connection: psycopg.Connection[Any]) -> None:
         )
 
 
-def _away(error: psycopg.Error) -> WrongUse:
-    """The refusal of a server, without its words and the address."""
+def _unavailable(error: psycopg.Error) -> WrongUse:
+    """The error for a server that cannot be used, without its message and address."""
     what = f"{type(error).__name__} {error.sqlstate or ''}".strip()
     return WrongUse(
         f"The PostgreSQL server of the reports cannot be used ({what}).",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forwards sealed reports to a collector, many at a time and in random order.
+"""Forwards sealed reports to a collector in large batches and in random order.
 
-The shuffler cannot open a report. The collector and the aggregator learn of a report only that it
-is in a batch. Both hold unless they work together.
+The shuffler cannot open a report. The collector and the aggregator learn of a report only which
+batch it is in. Both hold unless shuffler and collector collude.
 """
 
 from collections.abc import Callable, Iterable
@@ -22,12 +22,12 @@ PERIOD = 0
 
 
 class Shuffler:
-    """Forwards the reports that wait in a folder, which must hold them.
+    """Forwards the reports that wait in a ``Folder`` opened with ``holds``.
 
-    A batch has at least ``min_batch`` reports of one task. Its reports are put in random order
-    once, when it is complete. It is sent until the collector has acknowledged all of it, always the
-    same reports: what comes meanwhile waits for the next batch. A report that is sent twice
-    counts once, for the aggregator drops duplicates.
+    A batch has at least ``min_batch`` reports of one task. It is shuffled once, when it is
+    complete, and sent until the collector has acknowledged all of it, always with the same reports:
+    new reports wait for the next batch. A report that is sent twice counts once, since the
+    aggregator drops duplicates.
 
     Guarantees:
         fewer than the smallest batch are never forwarded
@@ -54,7 +54,7 @@ class Shuffler:
     def turn(self) -> int:
         """Forwards all complete batches; returns how many reports were acknowledged.
 
-        A batch that is not acknowledged wholly is sent again in the next turn.
+        A batch that is not acknowledged completely is sent again in the next turn.
         """
         return sum(map(self._forward, self._tasks))
 
@@ -70,7 +70,7 @@ class Shuffler:
         return done
 
     def _sent(self, task: ReportTask, rows: pa.Array) -> bool:
-        """Whether the collector has acknowledged all reports of a batch."""
+        """Sends a batch; returns whether the collector acknowledged all of its reports."""
         size = sent_size(task)
         data = memoryview(rows.buffers()[1])[rows.offset * size :][: len(rows) * size]
         step = MOST // size * size

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of what keeps reports: a folder of files, or a PostgreSQL server."""
+"""The interface of a store of reports: a folder of files, or a PostgreSQL server."""
 
 from typing import Protocol
 
@@ -9,7 +9,7 @@ from sfumato.telemetry.task import ReportTask
 
 
 class StoreFailed(Failed):
-    """The store is full or away: nothing of the last batch may be acknowledged.
+    """The store is full or unavailable: no report of the last batch may be acknowledged.
 
     >>> raise StoreFailed("The store of reports failed (No space left on device).")
     Traceback (most recent call last):
@@ -18,7 +18,7 @@ class StoreFailed(Failed):
 
 
 class ReportStore(Protocol):
-    """Keeps the reports of tasks by period, each once, and nothing of who sent them or when.
+    """Stores the reports of tasks by period, without duplicates, senders and times.
 
     >>> import tempfile
     >>> from sfumato.collector.folder import Folder
@@ -27,7 +27,7 @@ class ReportStore(Protocol):
     """
 
     def append(self, task: ReportTask, period: int, rows: Payloads) -> int:
-        """Keeps what is new of some reports, and returns how much; it is durable then.
+        """Stores the reports that are new, durably; returns how many they were.
 
         Raises:
             StoreFailed: nothing may be acknowledged; the same reports may come again.
@@ -35,9 +35,9 @@ class ReportStore(Protocol):
         ...
 
     def finish(self, task: ReportTask, period: int) -> None:
-        """Hears that a period has closed: nothing more comes."""
+        """Called when a period has closed: no more of its reports come."""
         ...
 
     def close(self) -> None:
-        """Closes the place."""
+        """Closes the store."""
         ...

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the files of an owner: TOML sections, and the CSV files beside them, to values.
+"""Reads the configuration files of an owner: sections of TOML, and the CSV files beside them.
 
-May import every room of capabilities and what is below; none of them may import it. Begin with
-``load``, which opens the session of a ``sfumato.toml``. Each other section has a module.
+May import every room of a capability and what is below; none of them may import it. Begin with
+``load``, which opens the session of a ``sfumato.toml``. Every other section of the file has a
+module here; ``section`` is the reader that they share.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The declaration of a census in a ``sfumato.toml``: ``[census.<name>]``."""
+"""Reads the section ``[census.<name>]`` of a ``sfumato.toml``, for ``sfumato census``."""
 
 import csv
 from collections.abc import Mapping
@@ -33,17 +33,20 @@ CENSUS = (
 
 @dataclass(frozen=True, slots=True)
 class CensusConfig:
-    """One declared census: the values of its keys."""
+    """The declaration of a census: its name and the values of its keys.
+
+    ``folder`` is the folder of the file, to which its paths are relative.
+    """
 
     name: str
     form: Mapping[str, Any]
     folder: Path
 
     def planned(self, dataset: Dataset, cost: Mapping[str, str | None]) -> CensusPlan:
-        """The plan of the census; a cost that is given replaces that of the file.
+        """Plans the census; a cost in ``cost`` replaces that of the file.
 
         Raises:
-            InvalidConfig: a key has a value that means nothing.
+            InvalidConfig: a value is invalid.
             Others as ``census_plan``.
         """
         return census_plan(
@@ -65,7 +68,7 @@ class CensusConfig:
             return Spine(self.form["levels"], path, column=self.form["column"])
 
     def _totals(self) -> Any:
-        """The public totals: a table of TOML, or a CSV file with level, area and total."""
+        """The public totals, from a TOML table or from a CSV file with level, area and total."""
         stated = self.form["public_totals"]
         if isinstance(stated, str) and stated.endswith(".csv"):
             return read_totals(self.folder / stated)
@@ -73,28 +76,28 @@ class CensusConfig:
 
 
 def read_census(path: str | Path, name: str | None) -> CensusConfig:
-    """A census that a file declares; the only one if no name is given.
+    """Reads the census with this name; without a name, the only one of the file.
 
     Raises:
-        InvalidConfig: there is none of this name, or a key is missing or unknown.
+        InvalidConfig: there is no such census, or a key is missing or unknown.
     """
     name, form = choose_section(path, "census", name)
     return CensusConfig(name, read(form, f"census.{name}", CENSUS), Path(path).parent)
 
 
 def read_totals(path: Path) -> dict[str, dict[str, int]]:
-    """Public totals from a CSV file with the columns level, area and total.
+    """Reads public totals from a CSV file with the columns level, area and total.
 
     Raises:
         InvalidConfig: it cannot be read, or a total is no number.
     """
-    found: dict[str, dict[str, int]] = {}
+    totals: dict[str, dict[str, int]] = {}
     try:
         for line in csv.DictReader(StringIO(side_text(path), newline="")):
-            found.setdefault(line["level"], {})[line["area"]] = int(line["total"])
+            totals.setdefault(line["level"], {})[line["area"]] = int(line["total"])
     except (OSError, KeyError, TypeError, ValueError):
         raise InvalidConfig(
             f"The public totals {shown(path)} cannot be read.",
             allowed="a CSV file with the columns level, area and total",
         ) from None
-    return found
+    return totals

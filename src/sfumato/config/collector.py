@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sections [collector] and [shuffler] of a telemetry.toml."""
+"""Reads the sections [collector] and [shuffler] of a telemetry.toml.
+
+``sfumato collect`` and ``sfumato shuffle`` use it.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -40,7 +43,10 @@ DOORS: Mapping[str, tuple[Key, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """Where reports are received, of which tasks, and where they are kept."""
+    """The declaration of a collector or shuffler: its address, its tasks, and its store of reports.
+
+    ``place`` is a folder or the address of a server; ``form`` has all keys of the section.
+    """
 
     # an address may have a password
     place: str | Path = field(repr=False)
@@ -54,10 +60,10 @@ class Door:
 
 
 def read_door(path: str, section: str) -> Door:
-    """The section [collector] or [shuffler] of a file.
+    """Reads the section [collector] or [shuffler] of a file.
 
     Raises:
-        InvalidConfig: there is none, or a key is unknown, missing or has a wrong value.
+        InvalidConfig: there is no such section, or a key is unknown, missing or has a wrong value.
     """
     form = read_toml(path, "Write a telemetry.toml, or name another with -c.")
     if section not in form:
@@ -68,9 +74,9 @@ def read_door(path: str, section: str) -> Door:
     return Door(_place(path, section, found), tasks, found["host"], found["port"], found)
 
 
-def _place(path: str, section: str, found: dict[str, Any]) -> str | Path:
-    """Where reports are kept: a folder beside the file, or a server; a shuffler has a folder."""
-    folder, server = found["folder"], found["postgres"]
+def _place(path: str, section: str, values: dict[str, Any]) -> str | Path:
+    """The store of reports: a folder beside the file, or a server; a shuffler needs a folder."""
+    folder, server = values["folder"], values["postgres"]
     if folder is not None and server is None:
         return Path(path).parent / str(folder)
     if folder is None and section == "collector" and is_postgres(server):
@@ -83,7 +89,7 @@ def _place(path: str, section: str, found: dict[str, Any]) -> str | Path:
 
 
 def _task(path: Path, key: Path) -> SignedTask:
-    """A signed task, verified as a device verifies it."""
+    """Reads a signed task and verifies it as a device does."""
     try:
         body = path.read_bytes()
     except OSError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cost of what a section declares, which an option of the shell replaces."""
+"""The keys for a cost that several sections share, which options of a command replace."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ COST = (
 def cost_of(
     form: Mapping[str, Any], given: Mapping[str, str | None], keys: Sequence[Key] = COST
 ) -> dict[str, Any]:
-    """Returns the cost that is given, or else the one that a section states.
+    """Returns the cost in ``given`` (the options of a command), or else the one of the section.
 
     >>> cost_of({"table": "people", "rho": "0.1"}, {"epsilon": None})
     {'rho': '0.1'}

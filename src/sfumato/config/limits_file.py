@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the limits of many accounts from a CSV or TOML file."""
+"""Reads the limits of many accounts from a CSV or TOML file, for ``sfumato budget --limits``."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -24,18 +24,18 @@ _ALLOWED = (
 
 
 def read_limits(path: str, dataset: str) -> dict[Scope, Budget | None]:
-    """Returns the limit of each account in a file; None for an account without its own.
+    """Returns the limit of each account in a file; None for an account without a limit of its own.
 
     ``dataset`` is the dataset that the accounts belong to.
 
     Raises:
-        InvalidConfig: the file cannot be read, a field is unknown, missing or has a wrong value,
-            or an account is named twice.
+        InvalidConfig: the file cannot be read, a field is unknown, missing or has a wrong value, or
+            an account is listed twice.
     """
     limits: dict[Scope, Budget | None] = {}
     for count, form in enumerate(_forms(path), start=1):
         place = f"account {count} of {shown(path)}"
-        stated = _stated(form)
+        stated = _without_empty(form)
         account = read(stated, place, ACCOUNT)
         if account["epsilon"] is None and "delta" in stated:
             raise InvalidConfig(
@@ -56,7 +56,7 @@ def read_limits(path: str, dataset: str) -> dict[Scope, Budget | None]:
 
 
 def _forms(path: str) -> Sequence[Any]:
-    """Returns the accounts of a file, unchecked."""
+    """Returns the accounts of a file as mappings, unchecked."""
     if path.endswith(".toml"):
         form = read_toml(path)
         if form.keys() == {"account"} and isinstance(form["account"], list):
@@ -66,15 +66,15 @@ def _forms(path: str) -> Sequence[Any]:
     raise InvalidConfig(f"{shown(path)} is no file of limits.", allowed=_ALLOWED)
 
 
-def _stated(form: Any) -> Any:
-    """Returns an account without its empty texts, which are the empty cells of CSV."""
+def _without_empty(form: Any) -> Any:
+    """Returns an account without its empty strings, which are the empty cells of CSV."""
     if not isinstance(form, Mapping):
         return form
     return {name: value for name, value in form.items() if value not in ("", None)}
 
 
 def _lines(path: str) -> list[dict[str, Any]]:
-    """Returns the lines of a CSV file by the names in its header."""
+    """Returns each line of a CSV file as a mapping from the names in its header."""
     try:
         lines = side_text(path).splitlines()
         return list(csv.DictReader(lines, restkey="(beyond the header)", strict=True))

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens a session from the declarations in a ``sfumato.toml``."""
+"""Opens a session from the declarations in a ``sfumato.toml`` (``sf.load``).
+
+Commands that need the declarations alone call ``read_declarations``.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -33,7 +36,7 @@ SECTIONS = {
 
 
 def _path(value: Any) -> str:
-    """Reads a path; an address would become the name of a file, with the password in it."""
+    """Reads a path; refuses an address, which would become a file name with a password in it."""
     if is_address(text(value)):
         raise only("a path")
     return text(value)
@@ -48,7 +51,7 @@ def _relation(value: Any) -> Relation:
 
 
 def _version(value: object) -> str:
-    """Reads a text or a whole number; a decimal without quotes would lose its last zero."""
+    """Reads a string or a whole number; a decimal without quotes would lose a trailing zero."""
     return str(value) if type(value) is int else text(value)
 
 
@@ -94,12 +97,11 @@ def load(
 ) -> Session:
     """Opens the session that a file declares; paths in it are relative to the file.
 
-    ``analyst``, ``purpose``, ``engine`` and ``wait`` are those of ``connect``. Without them, the
-    file's ``analyst`` and ``purpose`` are used, and those of ``connect`` where it has none.
+    ``analyst``, ``purpose``, ``engine`` and ``wait`` are those of ``connect``. If ``analyst`` or
+    ``purpose`` is None, that of the file is used, or else the default of ``connect``.
 
     Raises:
-        InvalidConfig: there is no such file, it is not TOML, or a key is missing, unknown or
-            wrong.
+        InvalidConfig: there is no such file, it is not TOML, or a key is missing, unknown or wrong.
         SfumatoError: as ``connect``.
 
     >>> load("nowhere.toml")
@@ -134,7 +136,7 @@ def load(
 class Declarations:
     """The declarations of a file: the dataset, the ledger, and the options of ``connect``.
 
-    ``streams`` has the table of each ``[streams.name]``, as it is written.
+    ``streams`` has the TOML table of each ``[streams.name]``, unparsed.
     """
 
     dataset: Dataset
@@ -157,8 +159,8 @@ def read_declarations(path: str | Path) -> Declarations:
     """Reads the declarations of a file; opens neither the data nor the ledger.
 
     Raises:
-        InvalidConfig: there is no such file, it is not TOML, a place is still open, or a key is
-            missing, unknown or wrong.
+        InvalidConfig: there is no such file, it is not TOML, a value is not filled in yet, or a key
+            is missing, unknown or wrong.
     """
     form = read_toml(path, NO_FILE)
     folder = Path(path).parent
@@ -189,7 +191,7 @@ def read_declarations(path: str | Path) -> Declarations:
 
 
 def _budget(form: object) -> tuple[Budget | None, bool | None]:
-    """The limit of a dataset, and whether only opened accounts may spend; None: not stated."""
+    """The limit of a dataset, and whether only opened accounts may spend; None if not stated."""
     if form is None:
         return None, None
     stated = read(form, "budget", BUDGET)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The declaration of a model in a ``sfumato.toml``: ``[models.<name>]``."""
+"""Reads the section ``[models.<name>]`` of a ``sfumato.toml``, for ``fit`` and ``frontier``."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ _ORDERS = '{poisson = "0.01"}, {fixed = 100, population = 50000}, or "full"'
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """One declared model: its recipe with settings, and the values of its keys."""
+    """The declaration of a model: its recipe with settings, and the values of its keys."""
 
     name: str
     recipe: Recipe[Any]
@@ -56,7 +56,7 @@ class ModelConfig:
 
     @property
     def data(self) -> str:
-        """The SELECT of its rows."""
+        """The SELECT statement that reads its rows."""
         return str(self.form["data"])
 
     @property
@@ -65,7 +65,7 @@ class ModelConfig:
         return self.form.get("label")
 
     def cost(self, given: Mapping[str, str | None]) -> dict[str, Any]:
-        """The cost of a fit; one that is given replaces that of the file."""
+        """The cost of a fit; a cost in ``given`` replaces that of the file."""
         return cost_of(self.form, given)
 
     def asked(self, given: Mapping[str, str | None]) -> dict[str, Any]:
@@ -74,12 +74,12 @@ class ModelConfig:
 
 
 def read_model(path: str, name: str) -> ModelConfig:
-    """The model that a file declares under a name.
+    """Reads the model with this name from a file.
 
     Raises:
         UnknownName: the file has no such model.
-        InvalidConfig: a key is missing, unknown, or has another form; a recipe that is no word of
-            a file.
+        InvalidConfig: a key is missing or unknown, or its value has the wrong form; the recipe has
+            no name in files.
     """
     declared = read_section(path, "models")
     if name not in declared:
@@ -97,11 +97,11 @@ def read_model(path: str, name: str) -> ModelConfig:
         for key in settings
         if key.name in values
     }
-    return ModelConfig(name, _made(where, kind, given), values)
+    return ModelConfig(name, _make_recipe(where, kind, given), values)
 
 
 def _kind(where: str, form: Mapping[str, Any]) -> type[Recipe[Any]]:
-    """The class of a recipe by its name."""
+    """The class of the recipe that a section names."""
     named = form.get("recipe")
     if isinstance(named, str) and named.lower() in ("network", "torch", "torch.network"):
         raise InvalidConfig(
@@ -119,12 +119,12 @@ def _kind(where: str, form: Mapping[str, Any]) -> type[Recipe[Any]]:
     return RECIPES[named]
 
 
-def _made(
+def _make_recipe(
     where: str,
     kind: type[Recipe[Any]],
     given: Mapping[str, Any],
 ) -> Recipe[Any]:
-    """A recipe with its settings; the class checks what they are."""
+    """A recipe with its settings, which its class checks."""
     try:
         with placed(where):
             return kind(**given)
@@ -134,7 +134,7 @@ def _made(
 
 
 def _setting(where: str, key: str, value: Any) -> Any:
-    """A setting as its recipe takes it."""
+    """A setting, converted to the type that its recipe takes."""
     if key == "order":
         return _order(where, value)
     if key == "edges":
@@ -143,7 +143,7 @@ def _setting(where: str, key: str, value: Any) -> Any:
 
 
 def _edges(where: str, value: object) -> Mapping[str, Sequence[float]]:
-    """The ends of bins by column."""
+    """The edges of bins by column."""
     if isinstance(value, Mapping) and all(map(_is_numbers, value.values())):
         return value
     raise InvalidConfig(f"{where}: edges.", allowed="edges = {age = [25, 40, 65]}")
@@ -160,19 +160,19 @@ def _is_number(value: object) -> bool:
 
 
 def _order(where: str, value: object) -> Order:
-    """What each step reads."""
+    """The sampling order of a training: what each of its steps reads."""
     match value:
         case "full":
             return FullBatch()
         case {"poisson": rate, **more} if not more:
-            return _sampled(where, Poisson, rate)
+            return _sampling_order(where, Poisson, rate)
         case {"fixed": int(size), "population": int(population), **more} if not more:
-            return _sampled(where, Fixed, size, population)
+            return _sampling_order(where, Fixed, size, population)
         case _:
             raise InvalidConfig(f"{where}: order.", allowed=_ORDERS)
 
 
-def _sampled(where: str, kind: type[Poisson] | type[Fixed], *sizes: Any) -> Order:
+def _sampling_order(where: str, kind: type[Poisson] | type[Fixed], *sizes: Any) -> Order:
     """A sampling order; its class checks its numbers."""
     try:
         return kind(*sizes)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sections that a command reads by itself: ``[census.NAME]``, ``[models.NAME]`` and others."""
+"""Reads the tables of a section by name: ``[census.NAME]``, ``[models.NAME]`` and others.
+
+The modules of these sections use it.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +17,7 @@ EXAMPLES = "docs/query.md has a whole example, docs/cli.md one of each section."
 
 
 def read_section(path: str | Path, section: str) -> dict[str, Mapping[str, Any]]:
-    """Returns the tables of a section by name: all ``[census.NAME]``, say.
+    """Returns all tables of a section by name, for example all ``[census.NAME]``.
 
     Raises:
         InvalidConfig: there is no such file or section, or it is not TOML.
@@ -29,10 +32,12 @@ def read_section(path: str | Path, section: str) -> dict[str, Mapping[str, Any]]
 def choose_section(
     path: str | Path, section: str, name: str | None
 ) -> tuple[str, Mapping[str, Any]]:
-    """Returns the name and the form of a table of a section; the only one if no name is given.
+    """Returns the table of a section with this name; without a name, the only table there is.
+
+    Returns the name, too.
 
     Raises:
-        InvalidConfig: there is none of this name, or several and none is named.
+        InvalidConfig: there is no such table; or there are several and ``name`` is None.
     """
     declared = read_section(path, section)
     if name is None and len(declared) == 1:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a misspelt name was likely meant to be."""
+"""Suggests a known name for a misspelt one, in error messages."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 
 def near(written: object, known: Iterable[str]) -> str:
-    """A question that names the known name which is most like a written one, or nothing.
+    """Returns "Did you mean ...?" with the most similar known name, or "".
 
     >>> near("periodes", ["period", "periods", "start"])
     'Did you mean periods?'

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places of a ``sfumato.toml`` that the owner has not filled yet; ``sfumato init`` writes them."""
+"""Finds the values of a ``sfumato.toml`` that the owner has not filled in yet.
+
+``sfumato init`` writes such a file; ``load`` refuses it until it is complete.
+"""
 
 from collections.abc import Iterator, Mapping
 
@@ -11,12 +14,12 @@ _OF_THE_DATA = ("missing", "true", "false")
 
 
 def require_filled(form: Mapping[str, object]) -> None:
-    """Refuses a file with places that are still open, by their names.
+    """Refuses a file with values that are not filled in, and names them.
 
-    A place is open if its value is "?", if a column has no ``type``, or a unit no ``column``.
+    A value is open if it is "?", if a column has no ``type``, or a unit no ``column``.
 
     Raises:
-        InvalidConfig: it names the open places.
+        InvalidConfig: some values are open.
 
     >>> require_filled({"budget": {"epsilon": "?"}})
     Traceback (most recent call last):
@@ -25,14 +28,14 @@ def require_filled(form: Mapping[str, object]) -> None:
       budget: epsilon
     What to do: Fill what the comment beside each says. Remove the "# " of a guess to confirm it.
     """
-    found: dict[str, list[str]] = {}
+    open_keys: dict[str, list[str]] = {}
     for path in _open_places(form, ()):
-        found.setdefault(".".join(path[:-1]), []).append(path[-1])
-    if not found:
+        open_keys.setdefault(".".join(path[:-1]), []).append(path[-1])
+    if not open_keys:
         return
-    count = sum(map(len, found.values()))
+    count = sum(map(len, open_keys.values()))
     what = "1 place is" if count == 1 else f"{count} places are"
-    shown = [f"\n  {place}: {', '.join(names)}" for place, names in found.items()]
+    shown = [f"\n  {place}: {', '.join(names)}" for place, names in open_keys.items()]
     raise InvalidConfig(
         f"{what} still open:{''.join(shown)}",
         remedy='Fill what the comment beside each says. Remove the "# " of a guess to confirm it.',
@@ -40,18 +43,21 @@ def require_filled(form: Mapping[str, object]) -> None:
 
 
 def _open_places(form: Mapping[str, object], above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yields the open places of a table of TOML, in its order; ``above`` are the keys above it."""
+    """Yields the path of each open value of a TOML table, in order.
+
+    ``above`` are the keys of the tables around it.
+    """
     for key, value in form.items():
         path = (*above, key)
         if isinstance(value, Mapping):
-            yield from _unstated(value, path)
+            yield from _missing_keys(value, path)
             yield from _open_places(value, path)
         elif value == OPEN and not _is_of_the_data(path):
             yield path
 
 
-def _unstated(form: Mapping[str, object], path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yields what the declaration of a column, or of a unit, cannot be without."""
+def _missing_keys(form: Mapping[str, object], path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yields the required keys that the declaration of a column or a unit lacks."""
     match path:
         case ("tables", _, "columns", _) if "type" not in form:
             yield (*path, "type")
@@ -60,5 +66,5 @@ def _unstated(form: Mapping[str, object], path: tuple[str, ...]) -> Iterator[tup
 
 
 def _is_of_the_data(path: tuple[str, ...]) -> bool:
-    """Whether a string at a path is one of the data: a marker, or a label of a category."""
+    """Whether a path leads to strings of the data: missing-value markers, or labels of categories."""
     return len(path) > 4 and (path[4] in _OF_THE_DATA or path[4:-1] == ("values",))

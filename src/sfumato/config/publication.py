@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A publication in a file of its own: questions with names, titles and weights, and one cost."""
+"""Reads a publication file for ``sfumato publish``.
+
+It has questions with names, titles and weights, and one cost for all of them.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +15,7 @@ from sfumato.errors import InvalidConfig
 
 
 def _wanted_error(value: Any) -> int | str:
-    """Reads an error: a number, or a share of a public number."""
+    """Reads an error: a number, or a percentage of a public number."""
     if isinstance(value, str) and value.endswith("%"):
         number(value.removesuffix("%"))
         return value
@@ -41,7 +44,10 @@ QUESTION = (
 
 @dataclass(frozen=True, slots=True)
 class PublicationConfig:
-    """The title, statements, titles, weights and sizes by name, and the arguments of the cost."""
+    """The declaration of a publication, with a mapping by question name for each kind of key.
+
+    ``cost`` has the keyword arguments of ``Session.plan`` for the cost.
+    """
 
     title: str
     statements: Mapping[str, str]
@@ -52,7 +58,7 @@ class PublicationConfig:
 
 
 def read_publication(path: str) -> PublicationConfig:
-    """Reads a publication.
+    """Reads a publication from a file of its own.
 
     Raises:
         InvalidConfig: it cannot be read, or a key is unknown, missing or has a wrong value.

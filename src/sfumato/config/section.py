@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads one table of a TOML file by its declared keys.
 
-The keys of a section are declared once. What ``read`` refuses, the lines that ``sfumato init``
-writes and the tables of keys in docs/cli.md are made of them.
+The modules of ``config`` declare the keys of a section once, as ``Key`` values. From these come the
+errors of ``read``, the lines that ``sfumato init`` writes, and the tables of keys in docs/cli.md.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,10 +19,10 @@ REQUIRED: Any = object()
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key: how its value is read, an example in TOML, and what it means.
+    """One key of a section: its name, its reader, an example in TOML, and its meaning.
 
-    ``read`` raises a SfumatoError that says what is allowed. A key with a ``default`` may be left
-    out; without one it is required.
+    ``read`` converts the value and raises a SfumatoError that says what is allowed. A key without a
+    ``default`` is required.
     """
 
     name: str
@@ -38,12 +38,12 @@ class Key:
 
 
 def read(form: object, place: str, keys: Sequence[Key]) -> dict[str, Any]:
-    """Returns the value of every key of a section; those that are not there have their default.
+    """Returns the value of every key of a section; a key that is left out has its default.
 
-    ``form`` is what TOML has at ``place``, which errors name.
+    ``form`` is the TOML value at ``place``, the dotted name that errors quote.
 
     Raises:
-        InvalidConfig: no table of TOML; a key that is unknown, missing or has a wrong value.
+        InvalidConfig: ``form`` is no table; a key is unknown, missing or has a wrong value.
 
     >>> size = Key("size", whole, example="300", help="rows of a group")
     >>> read({"size": 20}, "questions.rides", [size])
@@ -77,7 +77,10 @@ def read(form: object, place: str, keys: Sequence[Key]) -> dict[str, Any]:
 
 
 def stated(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the values that a section states; what is made of them has defaults of its own."""
+    """Returns the values that are not None: those that a section states.
+
+    What is made of the section has defaults of its own for the others.
+    """
     return {name: value for name, value in values.items() if value is not None}
 
 
@@ -91,7 +94,7 @@ def _value(written: object, place: str, key: Key) -> Any:
 
 
 def _shown(written: object) -> str:
-    """A value in the words of TOML."""
+    """A value as an error message quotes it, in the terms of TOML."""
     if isinstance(written, bool):
         return str(written).lower()
     if isinstance(written, Mapping):
@@ -101,7 +104,7 @@ def _shown(written: object) -> str:
 
 @contextmanager
 def placed(place: str) -> Iterator[None]:
-    """Adds the place in a file to what a constructor refuses."""
+    """Turns a SfumatoError of the block into an InvalidConfig that names the place in the file."""
     try:
         yield
     except SfumatoError as error:
@@ -111,24 +114,24 @@ def placed(place: str) -> Iterator[None]:
 
 
 def only(allowed: str) -> InvalidConfig:
-    """The error of a reader; ``read`` adds the place, the value and an example."""
+    """Returns the error of a reader; ``read`` adds the place, the value and an example to it."""
     return InvalidConfig("A value that is not allowed.", allowed=allowed)
 
 
 def as_is(value: Any) -> Any:
-    """Takes a value as it is; the constructor checks it."""
+    """Returns the value unchecked: the constructor that gets it checks it."""
     return value
 
 
 def text(value: object) -> str:
-    """Reads a text that is not empty."""
+    """Reads a string that is not empty."""
     if not isinstance(value, str) or not value:
         raise only("a text that is not empty")
     return value
 
 
 def number(value: Any) -> int | str:
-    """Reads a finite number; a decimal is returned as the text that is written.
+    """Reads a finite number; a decimal is returned as the string that was written.
 
     >>> number("1e-6"), number(0.1), number(2)
     ('1e-6', '0.1', 2)
@@ -148,14 +151,14 @@ def whole(value: object) -> int:
 
 
 def flag(value: object) -> bool:
-    """Reads true or false of TOML; refuses anything else, texts and 0 and 1 too."""
+    """Reads true or false of TOML; refuses anything else, also strings and 0 and 1."""
     if not isinstance(value, bool):
         raise only("true or false")
     return value
 
 
 def texts(value: object) -> list[str]:
-    """Reads a list of texts."""
+    """Reads a list of strings."""
     if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
         raise only("a list of texts")
     return value

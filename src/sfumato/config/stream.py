@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The declaration of a stream in a ``sfumato.toml``: ``[streams.NAME]``."""
+"""Reads the section ``[streams.NAME]`` of a ``sfumato.toml``, for ``sfumato stream``."""
 
 from sfumato.config.cost import COST
 from sfumato.config.load import read_declarations
@@ -25,7 +25,7 @@ STREAM = (
 
 
 def read_stream(dataset: Dataset, path: str, name: str) -> StreamPlan:
-    """Returns the plan of a stream that a file declares.
+    """Plans the stream that a file declares under a name.
 
     Raises:
         UnknownName: the file has no such stream.

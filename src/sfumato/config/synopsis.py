@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The declaration of a synopsis in a ``sfumato.toml``: ``[synopses.<name>]``."""
+"""Reads the section ``[synopses.<name>]`` of a ``sfumato.toml``, for ``sfumato synopsis``."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -41,14 +41,14 @@ _WANTED = {*_KINDS, "marginals", "up_to", "queries", "weight"}
 
 @dataclass(frozen=True, slots=True)
 class SynopsisConfig:
-    """One declared synopsis: the values of its keys."""
+    """The declaration of a synopsis: its name and the values of its keys."""
 
     name: str
     form: Mapping[str, Any]
 
     @property
     def strategy(self) -> str | None:
-        """The strategy that is measured; None: the best."""
+        """The strategy that is measured; None chooses the best one."""
         strategy: str | None = self.form["strategy"]
         return strategy
 
@@ -57,7 +57,7 @@ class SynopsisConfig:
         """The workload: the sum of its entries.
 
         Raises:
-            InvalidConfig: an entry has an unknown key, or means nothing.
+            InvalidConfig: an entry has an unknown key or an invalid value.
         """
         entries = self.form["wanted"]
         where = f"synopses.{self.name}.wanted"
@@ -70,7 +70,7 @@ class SynopsisConfig:
         return whole
 
     def planned(self, dataset: Dataset, cost: Mapping[str, str | None]) -> Plan | TablesPlan:
-        """The plan of the synopsis; a cost or an error that is given replaces that of the file.
+        """Plans the synopsis; a cost or an error in ``cost`` replaces that of the file.
 
         Raises:
             Others as ``synopsis.plan``.
@@ -82,17 +82,17 @@ class SynopsisConfig:
 
 
 def read_synopsis(path: str | Path, name: str | None) -> SynopsisConfig:
-    """A synopsis that a file declares; the only one if no name is given.
+    """Reads the synopsis with this name; without a name, the only one of the file.
 
     Raises:
-        InvalidConfig: there is none of this name, or a key is missing or unknown.
+        InvalidConfig: there is no such synopsis, or a key is missing or unknown.
     """
     name, form = choose_section(path, "synopses", name)
     return SynopsisConfig(name, read(form, f"synopses.{name}", SYNOPSIS))
 
 
 def _read(entry: Any, where: str) -> Wanted:
-    """An entry of the workload: a product of queries of columns, or statements, with a weight."""
+    """An entry of the workload: a product of column queries, or statements, with a weight."""
     if not isinstance(entry, dict) or set(entry) - _WANTED or not set(entry) - {"weight", "up_to"}:
         raise InvalidConfig(
             f"{where}: {shown(entry)}.", allowed=f"tables of TOML with {', '.join(sorted(_WANTED))}"

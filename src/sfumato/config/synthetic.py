@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The declaration of synthetic rows in a ``sfumato.toml``: ``[synthetic.<name>]``."""
+"""Reads the section ``[synthetic.<name>]`` of a ``sfumato.toml``, for ``sfumato synthesize``."""
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,13 +41,13 @@ SYNTHETIC = (
 
 @dataclass(frozen=True, slots=True)
 class SyntheticConfig:
-    """The tables of a fit, and the keyword arguments of ``synthetic.fit``."""
+    """The declaration of synthetic rows: the tables, and the arguments of ``synthetic.fit``."""
 
     tables: str | list[str]
     arguments: Mapping[str, Any]
 
     def with_public(self, paths: Sequence[str]) -> "SyntheticConfig":
-        """The same with the public marginals of CSV files."""
+        """The declaration with the public marginals of CSV files added."""
         if not paths:
             return self
         constraints = [*self.arguments.get("constraints", ()), *map(public_counts, paths)]
@@ -59,12 +59,12 @@ def read_synthetic(
     names: Sequence[str],
     cost: Mapping[str, str | None],
 ) -> SyntheticConfig:
-    """The fit that names mean: one is ``[synthetic.<name>]`` of a file, or else a table.
+    """Reads the fit for ``names``: a single name of ``[synthetic.<name>]``, or names of tables.
 
-    A cost that is given replaces that of the file.
+    A cost in ``cost`` replaces that of the file.
 
     Raises:
-        InvalidConfig: a key is unknown, or its value has another form.
+        InvalidConfig: a key is unknown, or its value has the wrong form.
     """
     name, *others = names
     declared = None if others else _declared(path).get(name)
@@ -76,20 +76,20 @@ def read_synthetic(
         raise InvalidConfig(
             f"synthetic.{name}: its table must be named.", allowed="table, or tables"
         )
-    given = stated({key.name: form[key.name] for key in _OPTIONS})
-    if "bins" in given:
-        given["bins"] = _bins(name, given["bins"])
+    options = stated({key.name: form[key.name] for key in _OPTIONS})
+    if "bins" in options:
+        options["bins"] = _bins(name, options["bins"])
     arguments = {
         **cost_of(form, cost),
         "constraints": [*_constraints(name, form), *_publics(path, name, form)],
         "workload": form["workload"],
-        "options": Options(**given),
+        "options": Options(**options),
     }
     return SyntheticConfig(tables, arguments)
 
 
 def _bins(name: str, form: object) -> dict[str, Bins]:
-    """The bins of columns; ``{quantiles = 32}`` are at quantiles."""
+    """The bins of columns; ``{quantiles = 32}`` means bins at quantiles."""
     if not isinstance(form, Mapping):
         raise InvalidConfig(f"The bins of synthetic.{name}.", allowed="bins = {pay = 10}")
     found = dict(form)
@@ -109,7 +109,7 @@ def _quantiles(name: str, form: Mapping[str, Any]) -> Quantiles:
 
 
 def _declared(path: str) -> dict[str, Mapping[str, Any]]:
-    """All fits that a file declares; none if it has no such section."""
+    """The tables of all fits that a file declares; empty if it has no such section."""
     try:
         return read_section(path, "synthetic")
     except InvalidConfig:
@@ -119,40 +119,40 @@ def _declared(path: str) -> dict[str, Mapping[str, Any]]:
 def _constraints(name: str, form: Mapping[str, Any]) -> list[Constraint]:
     """The constraints of a fit: tests, pairs of tests, and dependences with their values."""
     try:
-        found = [require(test) for test in form["require"]]
-        found += [implies(test, consequence) for test, consequence in form["implies"]]
+        constraints = [require(test) for test in form["require"]]
+        constraints += [implies(test, consequence) for test, consequence in form["implies"]]
         for each in form["determines"]:
-            found.append(determines(each["column"], each["other"], each["values"]))
+            constraints.append(determines(each["column"], each["other"], each["values"]))
     except (TypeError, ValueError, KeyError, AttributeError):
         raise InvalidConfig(
             f"The constraints of synthetic.{name}.",
             allowed='require = ["a <= b"], implies = [["age < 15", "income IS NULL"]], '
             'determines = [{column = "a", other = "b", values = {x = 1}}]',
         ) from None
-    return found
+    return constraints
 
 
 def _publics(path: str, name: str, form: Mapping[str, Any]) -> Iterator[Public]:
-    """The public marginals of a fit; a file is found from the folder of ``path``."""
+    """Yields the public marginals of a fit; their files are relative to the folder of ``path``."""
     listed = form["public"]
-    for each in listed if isinstance(listed, list) else [listed]:
-        if isinstance(each, str):
-            yield public_counts(str(Path(path).parent / each))
+    for entry in listed if isinstance(listed, list) else [listed]:
+        if isinstance(entry, str):
+            yield public_counts(str(Path(path).parent / entry))
             continue
         wrong = InvalidConfig(
             f"The public marginals of synthetic.{name}.",
             allowed='public = [{columns = "sex", counts = {F = 52, M = 48}}, "census.csv"]',
         )
-        if not isinstance(each, Mapping) or set(each) != {"columns", "counts"}:
+        if not isinstance(entry, Mapping) or set(entry) != {"columns", "counts"}:
             raise wrong
         try:
-            yield public(each["columns"], _listed(each["counts"]))
+            yield public(entry["columns"], _counts_by_value(entry["counts"]))
         except (TypeError, AttributeError):
             raise wrong from None
 
 
-def _listed(counts: object) -> Any:
-    """Counts by value: a table, or rows of one or two values and a count."""
+def _counts_by_value(counts: object) -> Any:
+    """Counts by value, from a TOML table, or from rows of one or two values and a count."""
     if not isinstance(counts, list):
         return counts
     rows = []
@@ -164,31 +164,31 @@ def _listed(counts: object) -> Any:
 
 
 def _or_missing(value: Any) -> Any:
-    """A value; in a file ``{}``, and in CSV an empty text, is a missing one."""
+    """A value; ``{}`` in TOML and an empty string in CSV mean a missing value."""
     return None if value in ({}, "") else value
 
 
 def _by_value(rows: Sequence[Sequence[Any]]) -> dict[Any, Any]:
-    """The last entry of each row by the others."""
-    found: dict[Any, Any] = {}
+    """A mapping from the other entries of each row to its last entry."""
+    counts: dict[Any, Any] = {}
     for row in rows:
         if not 2 <= len(row) <= 3:
             raise WrongUse(f"The counts {shown(row)}.", allowed="one or two values and a count")
         *values, count = row
         key = values[0] if len(values) == 1 else tuple(values)
-        if key in found:
+        if key in counts:
             raise WrongUse(f"The public value {shown(key)} twice.", allowed="each value once")
-        found[key] = count
-    return found
+        counts[key] = count
+    return counts
 
 
 def public_counts(path: str) -> Public:
-    """A public marginal of a CSV file: a line of names, then values, and the count last.
+    """Reads a public marginal from a CSV file: a header, then values with the count last.
 
-    A value that is empty is missing.
+    An empty value is a missing value.
 
     Raises:
-        WrongUse: the file cannot be read, or has other than two or three columns.
+        WrongUse: the file cannot be read, or has fewer than two or more than three columns.
     """
     try:
         text = side_text(path)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The declaration of a table in a ``sfumato.toml``: ``[tables.NAME]``, its unit and its columns."""
+"""Reads the section ``[tables.NAME]`` of a ``sfumato.toml``: a table, its unit and its columns.
+
+``load`` calls it for every table.
+"""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,13 +14,23 @@ from sfumato.config.section import Key, as_is, placed, read, stated, text
 from sfumato.errors import InvalidConfig, shown
 from sfumato.metadata.column import Array, Boolean, Category, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.server import is_address, path_of
+from sfumato.metadata.side_file import side_text
 from sfumato.metadata.table import Table
 from sfumato.metadata.timestamp import Timestamp
+from sfumato.metadata.tokens import Tokens
 from sfumato.privacy.unit import AUTO, Edge, Node, Unit
+
+# Beside the text of a column.
+TOKENS = (
+    Key("stop", as_is, '["the", "a"]', "words that are left out: a list, or a file of lines", ()),
+    Key("dictionary", as_is, '"words.txt"', "words of scripts without spaces: as stop", ()),
+    Key("longest", as_is, "10000", "the characters of a text that are read", 10_000),
+    Key("most", as_is, "1000", "the tokens of a text that are kept", 1_000),
+)
 
 
 def _or_auto(value: Any) -> Any:
-    """Reads a limit, or the word for one that is learnt privately."""
+    """Reads a limit: a number, or "auto" for a limit that is learnt privately."""
     return AUTO if value == AUTO.value else value
 
 
@@ -69,6 +82,7 @@ _DATES = (
 _STEP = Key("step", as_is, '"0.25"', "values are rounded to multiples of it", None)
 _CLIP = Key("clip", _or_auto, "200000", "the largest value that sums and means keep", None)
 _FORMAT = Key("format", as_is, '"%d/%m/%Y"', _ORDER, None)
+_TOKENS = Key("tokens", as_is, "{most = 500}", "how mining and models split the text", None)
 _MISSING = Key("missing", as_is, '["N", "-"]', "what stands for no value", None)
 # The keys of a column of each type, beside the type.
 COLUMNS: Mapping[str, tuple[Key, ...]] = {
@@ -88,7 +102,7 @@ COLUMNS: Mapping[str, tuple[Key, ...]] = {
         _FORMAT,
         _MISSING,
     ),
-    "text": (_MISSING,),
+    "text": (_MISSING, _TOKENS),
     "array": (Key("shape", as_is, "[28, 28]", "how many numbers, by rows"), *_NUMBERS, _STEP),
 }
 _TYPES: Mapping[str, Callable[..., ColumnType]] = {
@@ -103,7 +117,9 @@ _TYPES: Mapping[str, Callable[..., ColumnType]] = {
 
 
 def read_table(form: Any, place: str, folder: Path) -> Table:
-    """Returns the table that a file declares at a place; ``folder`` is that of the file.
+    """Returns the table that a TOML value declares.
+
+    ``place`` is its dotted name for errors; ``folder`` is that of the file.
 
     Raises:
         InvalidConfig: a key is unknown or missing, or its value is refused.
@@ -111,7 +127,7 @@ def read_table(form: Any, place: str, folder: Path) -> Table:
     form = stated(read(form, place, TABLE))
     columns = {}
     for name, column in require_table(form.pop("columns"), f"{place}.columns").items():
-        columns[name] = read_column(column, f"{place}.columns.{name}")
+        columns[name] = read_column(column, f"{place}.columns.{name}", folder)
     source = form.pop("source")
     unit = None
     if "unit" in form:
@@ -120,8 +136,10 @@ def read_table(form: Any, place: str, folder: Path) -> Table:
         return Table(file_or_server(path_of(source) or source, folder), unit, columns, **form)
 
 
-def read_column(form: object, place: str) -> ColumnType:
-    """Returns the type of a column that a file declares at a place.
+def read_column(form: object, place: str, folder: Path = Path()) -> ColumnType:
+    """Returns the type of a column that a TOML value declares; ``place`` is its name for errors.
+
+    Files of words are looked for in ``folder``.
 
     Raises:
         InvalidConfig: a key is unknown or missing, or its value is refused.
@@ -142,6 +160,8 @@ def read_column(form: object, place: str) -> ColumnType:
             remedy=near(kind, COLUMNS) or 'type = "integer"',
         )
     arguments = stated(read(declared, place, COLUMNS[kind]))
+    if "tokens" in arguments:
+        arguments["tokens"] = _read_tokens(arguments["tokens"], f"{place}.tokens", folder)
     with placed(place):
         if kind == "category":
             return Category(arguments.pop("values"), **arguments)
@@ -149,8 +169,27 @@ def read_column(form: object, place: str) -> ColumnType:
 
 
 def file_or_server(named: str, folder: Path) -> str | Path:
-    """Returns the address of a server as it is, or a path relative to the folder of the file."""
+    """Returns the address of a server unchanged, a path relative to ``folder``."""
     return named if is_address(named) else folder / named
+
+
+def _read_tokens(form: object, place: str, folder: Path) -> Tokens:
+    """Reads how a text is split; lists of words may stand in files of one word a line."""
+    arguments = read(form, place, TOKENS)
+    with placed(place):
+        for name in ("stop", "dictionary"):
+            if isinstance(arguments[name], str):
+                arguments[name] = _read_words(folder / arguments[name])
+        return Tokens(**arguments)
+
+
+def _read_words(path: Path) -> list[str]:
+    """Reads a file of one word a line."""
+    try:
+        lines = side_text(path).splitlines()
+    except OSError as error:
+        raise InvalidConfig(f"{shown(path)} cannot be read ({error.strerror}).") from None
+    return [line.strip() for line in lines if line.strip()]
 
 
 def _read_unit(form: object, place: str) -> Unit | Node:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The declaration of a task for devices in a ``sfumato.toml``: ``[telemetry.<name>]``."""
+"""Reads the section ``[telemetry.<name>]`` of a ``sfumato.toml``: a task for devices.
+
+``sfumato telemetry`` uses it.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -56,17 +59,17 @@ TELEMETRY = (
 
 
 def read_task(path: str, name: str) -> ReportTask:
-    """The task of ``[telemetry.<name>]``; without ``oracle``, the usual one of its values.
+    """Reads the task of ``[telemetry.<name>]``; without ``oracle`` its values decide on the oracle.
 
-    ``values`` is a list of texts; ``lower`` and ``upper`` declare whole numbers, with ``step``
-    multiples of it; ``texts = true`` all texts; ``letters`` and ``length`` texts that are searched;
-    ``attributes`` is a table of several of the first two. ``oracle`` is a name, or a table of
-    ``kind`` and options. ``start`` and ``expires`` are times with an offset, ``aggregator`` the
-    file of a public key.
+    One key states the values: ``values`` is a list of strings; ``lower`` and ``upper`` declare
+    whole numbers, or with ``step`` multiples of it; ``texts = true`` means any string; ``letters``
+    and ``length`` mean strings that are searched for; ``attributes`` is a table of several lists or
+    numbers. ``oracle`` is a name, or a table of ``kind`` and options. ``start`` and ``expires`` are
+    times with an offset, ``aggregator`` is the file of a public key.
 
     Raises:
-        InvalidConfig: a key is unknown or missing, or its value has another form.
-        InvalidDeclaration: the task cannot be.
+        InvalidConfig: a key is unknown or missing, or its value has the wrong form.
+        InvalidDeclaration: no task can have these values.
     """
     _, declared = choose_section(path, "telemetry", name)
     where = f"telemetry.{name}"
@@ -89,54 +92,54 @@ def read_task(path: str, name: str) -> ReportTask:
 
 
 def _oracle(where: str, form: Form, domain: Declared) -> AnyOracle:
-    """The oracle of a task, or of the attributes of one."""
+    """The oracle of a task, or of all its attributes."""
     epsilon = str(form["epsilon"]) if "epsilon" in form else None
     sized = {"report_bytes": form["report_bytes"]} if "report_bytes" in form else {}
-    asked = OracleConfig(where, form.get("oracle"), epsilon, **sized)
+    oracle_config = OracleConfig(where, form.get("oracle"), epsilon, **sized)
     if isinstance(domain, Mapping):
-        if asked.named not in (None, "attributes"):
+        if oracle_config.named not in (None, "attributes"):
             raise InvalidConfig(
-                f"{where}: the oracle {shown(asked.named)} of several attributes.",
+                f"{where}: the oracle {shown(oracle_config.named)} of several attributes.",
                 allowed="an oracle in the table of an attribute, or none",
             )
-        return oracles.attributes(_parts(asked, form))
+        return oracles.attributes(_attribute_oracles(oracle_config, form))
     values = domain_of(domain, form.get("other", OTHER))
     assert isinstance(values, Listed | Lattice | Texts | Words), "a task of one attribute"
-    return asked.of(values)
+    return oracle_config.of(values)
 
 
-def _parts(asked: OracleConfig, form: Form) -> list[FrequencyOracle]:
+def _attribute_oracles(oracle_config: OracleConfig, form: Form) -> list[FrequencyOracle]:
     """The oracle of each attribute."""
-    found = []
+    attribute_oracles = []
     for name, each in form["attributes"].items():
-        where = f"{asked.where}.attributes.{name}"
-        values = domain_of(_simple(where, each), form.get("other", OTHER))
+        where = f"{oracle_config.where}.attributes.{name}"
+        values = domain_of(_simple_domain(where, each), form.get("other", OTHER))
         assert isinstance(values, Listed | Lattice), "values that are listed, or numbers"
-        own = replace(asked, where=where, named=each.get("oracle"))
+        own = replace(oracle_config, where=where, named=each.get("oracle"))
         part = own.of(values)
         if not isinstance(part, FREQUENCY):
             raise InvalidConfig(
                 f"{where}: the oracle {part.kind!r} of an attribute.",
                 allowed=", ".join(kind.kind for kind in FREQUENCY),
             )
-        found.append(part)
-    return found
+        attribute_oracles.append(part)
+    return attribute_oracles
 
 
 def _domain(where: str, form: Form) -> Declared:
-    """The values that devices may hold."""
-    given = {key.name for key in _DOMAIN} & form.keys()
-    if given == {"texts"} and form["texts"] is True:
+    """The domain of a task: the values that devices may report."""
+    domain_keys = {key.name for key in _DOMAIN} & form.keys()
+    if domain_keys == {"texts"} and form["texts"] is True:
         return Texts()
-    if given == {"letters", "length"} and isinstance(form["letters"], str):
+    if domain_keys == {"letters", "length"} and isinstance(form["letters"], str):
         return Words(form["letters"], form["length"])
-    if given == {"attributes"} and isinstance(form["attributes"], Mapping):
+    if domain_keys == {"attributes"} and isinstance(form["attributes"], Mapping):
         return {
-            name: _simple(f"{where}.attributes.{name}", each)
+            name: _simple_domain(f"{where}.attributes.{name}", each)
             for name, each in form["attributes"].items()
         }
-    if given <= {key.name for key in _SIMPLE}:
-        return _simple(where, {key: form[key] for key in given})
+    if domain_keys <= {key.name for key in _SIMPLE}:
+        return _simple_domain(where, {key: form[key] for key in domain_keys})
     raise InvalidConfig(
         f"The values of {where}.",
         allowed="values = [...]; lower and upper, with step or without; texts = true; "
@@ -144,15 +147,15 @@ def _domain(where: str, form: Form) -> Declared:
     )
 
 
-def _simple(where: str, form: object) -> list[str] | Integer | Real:
-    """The values of a task, or of one of its attributes: a list, or numbers."""
+def _simple_domain(where: str, form: object) -> list[str] | Integer | Real:
+    """The domain of a task or of one attribute: a list of strings, or numbers."""
     form = stated(read(form, where, ATTRIBUTE))
-    given = {key.name for key in _SIMPLE} & form.keys()
-    if given == {"values"} and isinstance(form["values"], list):
+    domain_keys = {key.name for key in _SIMPLE} & form.keys()
+    if domain_keys == {"values"} and isinstance(form["values"], list):
         return list(form["values"])
-    if given == {"lower", "upper"}:
+    if domain_keys == {"lower", "upper"}:
         return Integer(form["lower"], form["upper"])
-    if given == {"lower", "upper", "step"}:
+    if domain_keys == {"lower", "upper", "step"}:
         return Real(form["lower"], form["upper"], step=form["step"])
     raise InvalidConfig(
         f"The values of {where}.",

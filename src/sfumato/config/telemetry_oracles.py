@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The oracle that a task of a ``sfumato.toml`` names, with its options."""
+"""Reads the oracle of a telemetry task in a ``sfumato.toml``, with its options."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -45,9 +45,9 @@ _SHARES = {"f", "p", "q", "whole"}
 
 @dataclass(frozen=True, slots=True)
 class OracleConfig:
-    """What a file says of an oracle: ``named`` is its name, or a table of ``kind`` and options.
+    """The declaration of an oracle: ``named`` is its name, or a table of ``kind`` and options.
 
-    ``epsilon`` is that of one draw; None: the file has none.
+    ``epsilon`` is the cost of one report; None if the file states none.
     """
 
     where: str
@@ -56,11 +56,11 @@ class OracleConfig:
     report_bytes: int = REPORT_BYTES
 
     def of(self, domain: Listed | Lattice | Texts | Words) -> AnyOracle:
-        """The oracle for a domain; the usual one if none is named.
+        """Returns the oracle for a domain; if none is named, the usual one for it.
 
         Raises:
             InvalidConfig: no such oracle for this domain, no such option, or no epsilon.
-            InvalidDeclaration: the oracle cannot be.
+            InvalidDeclaration: the options are invalid together.
         """
         if isinstance(domain, Texts):
             kind, options = self._chosen(_TEXTS, "sketch")
@@ -76,12 +76,12 @@ class OracleConfig:
         return _VALUES[kind](domain.size, self._paid, **options)
 
     def _best(self, domain: Listed | Lattice) -> AnyOracle:
-        """The smallest report whose error is within 2% of the least."""
+        """The oracle with the smallest report among those within 2% of the least error."""
         return chosen(domain.size, self._paid, self.report_bytes).oracle
 
     @property
     def _paid(self) -> Number:
-        """The epsilon, which all oracles but RAPPOR need."""
+        """The epsilon, which is required by all oracles except RAPPOR."""
         if self.epsilon is None:
             raise InvalidConfig(f"{self.where}: missing epsilon.", allowed='epsilon = "1"')
         return self.epsilon
@@ -127,7 +127,7 @@ class OracleConfig:
         return kind, {name: self._option(name, part) for name, part in options.items()}
 
     def _option(self, name: str, part: object) -> object:
-        """A whole number, or a share as an exact one."""
+        """The value of an option: a whole number, or a share as an exact fraction."""
         if name in _SHARES and isinstance(part, str | int | float):
             return to_fraction(name, str(part))
         if name not in _SHARES and type(part) is int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parses the TOML of a file. A decimal is taken as it is written, in quotes or not."""
+"""Parses a TOML file without rounding its decimals, in quotes or not."""
 
 import tomllib
 from decimal import Decimal, InvalidOperation
@@ -12,7 +12,7 @@ from sfumato.metadata.side_file import side_text
 
 
 def read_toml(path: str | Path, remedy: str = "Name another file.") -> dict[str, Any]:
-    """Returns the form of a file; ``remedy`` is what to do where there is none.
+    """Returns the content of a file; ``remedy`` is the advice if there is no such file.
 
     Guarantees:
         no decimal of a file is rounded
@@ -41,7 +41,7 @@ def read_toml(path: str | Path, remedy: str = "Name another file.") -> dict[str,
 
 
 def _decimal(written: str) -> float:
-    """The float of a decimal, whose shortest decimal (RULES 3) is what is written."""
+    """Parses a decimal to a float whose shortest form (RULES 3) is exactly what is written."""
     value = float(written)
     try:
         exact = Decimal(written)

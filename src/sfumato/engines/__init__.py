@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Engines: run a bounded plan over the tables and return exact integers, nothing else.
+"""Engines run a bounded plan over the tables and return exact integers, nothing else.
 
-May import: ``plan``, ``metadata``, ``privacy``, ``exact``, ``errors``. Begin with ``base``. An
-engine never sees noise, epsilon or another engine. ``reference`` computes the same integers in
-plain Python; every engine is tested against it.
+The session calls an engine through the interface in ``base``; ``duckdb`` and ``spark`` are the
+engines for use, ``reference`` computes the same integers in plain Python and is what they are
+tested against. An engine never sees noise, epsilon or another engine.
+
+May import: ``plan``, ``metadata``, ``privacy``, ``exact``, ``errors``. Begin with ``base``;
+``emit`` builds the SQL, ``relation`` the rows of a FROM, ``sources`` opens files and frames.
 """
 
 from sfumato.engines.base import Codes, Engine, Exact, Marginals

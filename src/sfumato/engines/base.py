@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of an engine, and the shape of what it returns."""
+"""The ``Engine`` protocol, and the types of what an engine returns.
+
+Every engine implements it (``duckdb``, ``spark``, ``reference``); the curator and the session use
+engines through this protocol alone.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -50,7 +54,7 @@ class Marginals(Protocol):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class UnitRows:
-    """The rows of all privacy units, stored one unit after the other, for as long as they are open.
+    """The rows of all privacy units, sorted by unit, readable while the context manager is open.
 
     The rows of unit i are ``codes[starts[i]:starts[i + 1]]``. ``codes`` has a row for each row of
     the data and a column for each value, or for each number of an array; ``starts`` has one entry
@@ -120,9 +124,10 @@ class Engine(Protocol):
 
     @property
     def collects_codes(self) -> bool:
-        """Whether it returns every code that has a row, however many: quantiles need them.
+        """Whether the engine returns every distinct code of a value, however many there are.
 
-        Where it does not, they are read on a grid.
+        Exact quantiles need all codes. Without them the session computes quantiles on a grid of
+        codes.
         """
         ...
 
@@ -142,14 +147,14 @@ class Engine(Protocol):
         No data is read before the returned function is called. Errors that do not depend on the
         data are raised here, by ``ready`` itself.
 
-        Groups are in ascending order, and a group whose integers are all zero is absent. So the
-        number of rows and their order affect the result through the integers only. The integers of
-        quantiles are leaves and their weights in turn, by ascending leaf, without those of no
-        weight.
+        Groups are in ascending order; a group whose integers are all zero is left out. So the
+        number and the order of the rows affect the result only through the integers. For quantiles,
+        the integers are pairs (leaf, weight) in ascending order of leaves; leaves of weight zero
+        are left out.
 
-        ``sampling_key`` decides which groups of a unit are kept where some must be dropped. The
-        privacy proof requires neither its secrecy nor its randomness (RULES 19). The returned
-        function is interrupted once ``patience`` is over; it then raises ``Cancelled``.
+        ``sampling_key`` decides which groups of a unit are counted if a unit has more groups than
+        its limit. The privacy proof requires neither its secrecy nor its randomness (RULES 19). The
+        returned function raises ``Cancelled`` if ``patience`` ends while it runs.
         """
         ...
 
@@ -237,7 +242,7 @@ def tidy(groups: Mapping[Codes, tuple[int, ...]]) -> dict[Codes, tuple[int, ...]
 
 
 def flattened(weights: Mapping[int, int]) -> tuple[int, ...]:
-    """Returns leaves and their weights in turn, by ascending leaf, without those of no weight.
+    """Returns the pairs (leaf, weight) as a flat tuple, by ascending leaf; without zero weights.
 
     >>> flattened({7: 2, 1: 5, 3: 0})
     (1, 5, 7, 2)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The UTF-8 copy of a CSV file in another encoding, or with bytes that do not decode.
+"""Transcodes a CSV file to UTF-8 if it has another encoding, or bytes that do not decode.
 
-The copy is made once, when the file is opened, in the private folder of the engine (mode 0600, in
-a folder of mode 0700), and is deleted with that folder. It needs constant memory. What does not
-decode is replaced by one character, ``UNDECODED``, so no field moves; ``without_undecoded`` then
-reads each field with that character in it as NULL.
+``files.utf8_copy`` calls it once, when the file is opened. The copy is in the private folder of the
+engine (mode 0600, in a folder of mode 0700) and is deleted with that folder. Transcoding needs
+constant memory. A byte sequence that does not decode is replaced by one character, ``UNDECODED``,
+so fields keep their positions; ``without_undecoded`` then reads each field with that character as
+NULL.
 """
 
 import codecs
@@ -30,9 +31,9 @@ _BY_BYTE, _BY_UNIT = "sfumato.undecoded_byte", "sfumato.undecoded_unit"
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """A CSV file as UTF-8, and the number of places in it that do not decode.
+    """A CSV file in UTF-8, and the number of byte sequences in it that did not decode.
 
-    ``path`` is the file itself if it is UTF-8 already, without a byte order mark.
+    ``path`` is the original file if it is UTF-8 already, without a byte order mark.
     """
 
     path: Path
@@ -44,7 +45,7 @@ def decoded(
     encoding: str,
     folder: Path,
 ) -> Decoded:
-    """Returns a CSV file as UTF-8; writes a copy to the folder if it is not.
+    """Returns a CSV file in UTF-8; writes a copy to the folder if the file is not in UTF-8.
 
     Raises:
         OSError: the file cannot be read, or the copy cannot be written.
@@ -65,9 +66,9 @@ def decoded(
 
 
 def without_undecoded(item: str, columns: Sequence[str]) -> str:
-    """Returns a FROM item whose fields with an undecoded place are NULL.
+    """Returns a FROM item in which a field with the character ``UNDECODED`` is NULL.
 
-    TRY: nothing is concluded from the statistics of a choice (value_sql.proof.md).
+    The item uses TRY, because DuckDB draws no conclusions from its statistics (value_sql.proof.md).
     """
     marker = text(UNDECODED)
     read = []

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """SQL trees for a bounded cube: a table of small integers and its marginals. Proof: cube.proof.md.
 
-The table has a column for each axis, the index of the row's cell on it, and the weight of the row
-where that can be below one. It has no unit and no value. Later statements only add up cells.
+The table has a column for each axis, with the index of the row's cell, and a column for the weight
+of the row if weights can be below one. It has no unit and no values. The DuckDB and Spark engines
+build it once; later statements only add up cells.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +37,7 @@ def coded(
     *,
     windows: bool = False,
 ) -> sql.Query:
-    """Returns the SELECT of the table of codes; ``windows`` as in ``Tables``.
+    """Returns the SELECT that computes the table of codes; ``windows`` as in ``Tables``.
 
     Guarantees:
         no row can make a cube fail
@@ -83,7 +84,7 @@ def counted(
     table: str,
     clique: Places,
 ) -> sql.Query:
-    """Returns the SELECT of a marginal: the cells that have a row, and their total weights."""
+    """Returns the SELECT of a marginal: the non-empty cells and their total weights."""
     total: sql.Expression = sql.aggregate("count") * plan.refinement
     if plan.is_weighed:
         total = or_zero(sql.aggregate("sum", _WEIGHT))
@@ -93,7 +94,7 @@ def counted(
 
 
 def dense(columns: Sequence[Integers], shape: tuple[int, ...]) -> Integers:
-    """Returns all cells of a marginal, given the indices and totals of those that have a row."""
+    """Returns all cells of a marginal, from the indices and totals of its non-empty cells."""
     cells: Integers = np.zeros(shape, np.int64)
     *places, totals = columns
     cells[tuple(places)] = totals if shape else totals[0]

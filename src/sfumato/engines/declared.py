@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the columns of a source with the declaration of its table."""
+"""Compares the physical columns of a source with the declaration of its table.
+
+Engines call it when they open a source, and again when a file has changed. The result is a
+``Source``, which the emitters use to read values.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -43,7 +47,7 @@ _PLAIN = re.compile(r"[A-Z_0-9' ]+(\(\d+(,\d+)?\))?(\[\d*\])*", re.IGNORECASE)
 def held(
     connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table], name: str, item: Opened
 ) -> Source:
-    """Returns the source of a table with the physical types of its columns.
+    """Returns the ``Source`` of a table: its FROM item and the physical types of its columns.
 
     Every column that is declared, or needed to look up units, is checked.
 
@@ -83,7 +87,7 @@ def held(
 def held_again(
     connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table], name: str, item: Opened
 ) -> tuple[Opened, Source]:
-    """Reopens a source whose files have changed, or that is on a server.
+    """Reopens a source that is remote or whose files have changed; returns as ``held`` does.
 
     Raises:
         InvalidSource, InvalidDeclaration: it no longer fits its declaration; this is decided by
@@ -109,12 +113,12 @@ def held_again(
 
 
 def owner_columns(tables: Mapping[str, Table], name: str) -> list[str]:
-    """Returns the columns of a table that name its units, or by which others look theirs up."""
+    """Returns the columns of a table that identify units, here or for tables that join to it."""
     return [column for _, column in named_owners(tables, name)]
 
 
 def named_owners(tables: Mapping[str, Table], name: str) -> Iterator[tuple[Unit, str]]:
-    """Yields the ``owner_columns`` of a table, each with the unit that names it."""
+    """Yields pairs (unit, column) for each column in ``owner_columns``."""
     unit = tables[name].unit
     if isinstance(unit, Unit):
         for column in unit.columns:
@@ -158,7 +162,7 @@ def _require_code_points(
 
 
 def plain_type(physical: str) -> str:
-    """Returns a type without its parameters if these may be data: enumerations, field names.
+    """Returns a physical type without parameters that may be data: enumerations, field names.
 
     >>> plain_type("DECIMAL(9,2)[]"), plain_type("ENUM('Ann')[]"), plain_type("struct<Ann:int>")
     ('DECIMAL(9,2)[]', 'ENUM', 'struct')
@@ -234,7 +238,7 @@ def require_word(
     physical: str,
     family: str,
 ) -> None:
-    """Refuses a column whose physical type can hold none of the declared words.
+    """Refuses a column whose physical type cannot hold any value of the declared type.
 
     Raises:
         InvalidDeclaration: decided by types alone, never by a row.
@@ -249,7 +253,10 @@ def require_word(
 
 
 def fitting_sources(tables: Mapping[str, Table]) -> dict[str, Source]:
-    """Returns sources with the physical types that fit the declarations best."""
+    """Returns a ``Source`` for each table with the physical types that fit its declaration best.
+
+    The statement shown to analysts is made from these, without the data.
+    """
     sources = {}
     for name, table in tables.items():
         types = dict.fromkeys(owner_columns(tables, name), "VARCHAR")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The DuckDB engine: embedded, locked down; it runs the SQL emitted from a bounded plan.
+"""The DuckDB engine: it runs the SQL of a bounded plan in this process.
 
 The connection can read the declared files and nothing else. It loads no extension, and its settings
-cannot be changed. Every run-time error reaches the analyst as the same message (RULES 24); the
-owner's log gets the class of the error, never its text, which may quote values.
+are locked. Every run-time error reaches the analyst as the same message (RULES 24); the owner's log
+gets the class of the error, never its text, which may quote values.
 """
 
 import logging
@@ -140,7 +140,7 @@ class DuckDB:
         return files
 
     def close(self) -> None:
-        """Closes the connection and deletes everything that it spilled."""
+        """Closes the connection and deletes its spill files."""
         if os.getpid() == self._process:
             try:
                 with suppress(duckdb.Error):
@@ -157,7 +157,7 @@ class DuckDB:
             lane.connection.interrupt()
 
     def served(self, table: str) -> Served | None:
-        """Returns how a remote table is read; None for any other. For the owner's check alone."""
+        """Returns how a remote table is read; None for a local one. For the owner's check only."""
         return self._opened[table].served
 
     def unprotected(
@@ -165,10 +165,10 @@ class DuckDB:
         columns: Mapping[str, Collection[str]],
         query: Callable[[Mapping[str, Source]], str],
     ) -> Rows:
-        """Returns the exact rows of a query of the owner's data check; they are not private.
+        """Returns the exact rows of a query for the owner's data check; they are not private.
 
-        ``columns``: the columns that it reads, by table. It is no method of ``Engine``: no
-        question, task or curator can call it.
+        ``columns`` are the columns that the query reads, by table. This is not a method of
+        ``Engine``, so no question, task or curator can call it.
 
         Raises:
             InvalidSource: a column cannot be read to its end.
@@ -429,7 +429,9 @@ class DuckDB:
         key: str,
         most: int,
     ) -> Path:
-        """Writes the layout of a table (see ``layout``) to a file in the engine's own folder.
+        """Writes the prepared layout of a table to a Parquet file in the engine's own folder.
+
+        ``most`` is the largest number of rows of a unit in it; see ``layout``.
 
         Raises:
             InvalidSource: it cannot be computed or written.

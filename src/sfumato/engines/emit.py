@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SQL trees for a bounded plan: every intermediate value is an integer. Proof: emit.proof.md.
+"""SQL trees that compute the integers of a bounded plan. Proof: emit.proof.md.
 
-All parts that are linear in the rows share one statement with the counts of units; each distinct
-count and each set of leaves of quantiles has a statement of its own. In a prepared layout every row
-counts by itself, as where rows are units; there a count of units is a statement of its own. No row
-can make a statement fail. A window function is used only where a limit can bind.
+All linear aggregates share one statement with the counts of units. Each distinct count has its own
+statement, and so has each set of quantile leaves. In a prepared layout a row is counted by itself,
+as where every row is a unit; counts of units are then a statement of their own. Every intermediate
+value is an integer, and no row can make a statement fail. A window function is used only where a
+limit can bind.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,7 +48,7 @@ from sfumato.privacy.distance import Norm
 
 @dataclass(frozen=True, slots=True)
 class Emitted:
-    """A query, and the indices of the parts whose integers it returns."""
+    """A query as an SQL tree, and the indices of the plan's parts whose integers it returns."""
 
     query: sql.Query
     places: tuple[int, ...]
@@ -55,7 +56,7 @@ class Emitted:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A query in the SQL of an engine, and the indices of the parts whose integers it returns."""
+    """A query in an engine's SQL, and the indices of the parts whose integers it returns."""
 
     sql: str
     places: tuple[int, ...]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cells of one Excel sheet as strings, read once, when the table is opened.
+"""Reads the cells of one Excel sheet as strings, once, when the table is opened.
 
-A cell has one of several types, whatever its column is declared as, so each is read as the string
-by which a value is compared (``text_of``). A formula is read as the result that is stored with it.
+Excel types each cell by itself, whatever its column is declared as. So every cell is read as the
+string by which values are compared (``text_of``). For a formula, the stored result is read.
 """
 
 import logging
@@ -33,10 +33,10 @@ Row: TypeAlias = Sequence[object]
 
 
 def read_sheet(name: str, table: Table) -> "pyarrow.Table":
-    """Returns the sheet that a table declares, as an Arrow table of strings.
+    """Returns the declared sheet of a table as an Arrow table of strings.
 
-    A column is named by its cell in the header row; one without a name is left out. A row whose
-    other cells are all empty is no row.
+    The header row names the columns; a column without a name is left out. A row without any value
+    is left out too.
 
     Raises:
         InvalidSource: there is no such file or sheet, it is protected, it cannot be read, or its
@@ -51,9 +51,9 @@ def read_sheet(name: str, table: Table) -> "pyarrow.Table":
 
 
 def cell_text(cell: object, kind: ColumnType | None = None) -> str | None:
-    """Returns the string of a cell; None for an empty one.
+    """Returns the string of a cell; None for an empty cell.
 
-    A day with or without a time is written as the declared type of the column reads it.
+    A date with or without a time is written in the format that the declared type reads.
 
     >>> cell_text(7.0), cell_text(0.5), cell_text(True), cell_text("")
     ('7', '0.5', 'true', None)

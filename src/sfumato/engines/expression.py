@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SQL trees for expressions over a row: codes (BIGINT), strings (VARCHAR) and Booleans.
+"""SQL trees for row expressions: codes (BIGINT), strings (VARCHAR) and Booleans.
 
-No expression can fail: ``plan.value_range`` keeps every result within 62 bits, so no operation
-overflows, and where DuckDB would raise, skip or round, the wanted result is spelled out. Each
-operand is written once, so a statement is about as long as its expression. Proof:
-expression.proof.md.
+``relation`` and ``emit`` build their columns and tests with it. No expression can fail:
+``plan.value_range`` keeps every result within 62 bits, so no operation overflows, and where DuckDB
+would raise, skip or round, the SQL spells the wanted result out. Each operand is written once, so a
+statement is about as long as its expression. Proof: expression.proof.md.
 """
 
 from collections.abc import Callable
@@ -49,7 +49,7 @@ _NO_TEXT = sql.Typed(sql.NULL, sql.SqlType.VARCHAR)
 def alias(column: Column) -> sql.Column:
     """Returns the name of a column inside a statement.
 
-    Names in DuckDB are case-insensitive, so the positions of capitals are appended as a bit mask.
+    DuckDB compares names without case, so the positions of capitals are appended as a bit mask.
 
     >>> alias(Column("e.amount", Text())).name, alias(Column("Age", Text())).name
     ('c_e.amount', 'c_Age^1')
@@ -83,9 +83,9 @@ def value(expression: Scalar) -> sql.Expression:
 
 
 def typed(read: Value) -> sql.Expression:
-    """Returns the SQL of a value: a string if it is declared as one, else a code.
+    """Returns the SQL of a value: a string if its type is text, else a code.
 
-    An expression that is always NULL can be either.
+    An expression that is always NULL can have either type.
     """
     if isinstance(read.type, Text):
         return _text(read.expression)

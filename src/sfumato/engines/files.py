@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The FROM item of a declared file: no type, header or dialect is guessed from its content."""
+"""Builds the FROM item of a declared file; no type, header or dialect is guessed from its content.
+
+``sources`` uses it to open Parquet and CSV files.
+"""
 
 import csv
 import logging
@@ -41,7 +44,7 @@ class _Form:
 
 
 def marks(paths: Sequence[Path]) -> tuple[Mark | None, ...]:
-    """Returns the identity of the file at each path; None where there is none."""
+    """Returns the identity of the file at each path; None if there is no file."""
     return tuple(_mark(path) for path in paths)
 
 
@@ -54,7 +57,7 @@ def _mark(path: Path) -> Mark | None:
 
 
 def is_same(one: Path, other: Path) -> bool:
-    """Whether two paths are one file, by their names or by a link; neither needs to exist."""
+    """Whether two paths are the same file, by name or by link; neither needs to exist."""
     if os.path.realpath(one) == os.path.realpath(other):
         return True
     try:
@@ -64,7 +67,7 @@ def is_same(one: Path, other: Path) -> bool:
 
 
 def is_sqlite(path: Path) -> bool:
-    """Whether a file is an SQLite database: every one begins with the same bytes."""
+    """Whether a file is an SQLite database, by its first bytes."""
     try:
         with path.open("rb") as file:
             return file.read(len(_SQLITE)) == _SQLITE
@@ -82,8 +85,9 @@ def from_file(
 ) -> str:
     """Returns the FROM item of a Parquet or CSV file.
 
-    The ``delimiter`` of CSV is a comma if None. ``copy`` is what ``utf8_copy`` returned of a file
-    whose encoding is declared. ``header_row`` is the line of the names; those above are not read.
+    ``delimiter`` is that of a CSV file, by default a comma. ``copy`` is the result of ``utf8_copy``
+    for a file whose encoding is declared. ``header_row`` is the line number of the header; lines
+    above it are skipped.
 
     Raises:
         InvalidSource: there is no such file, it is of another type, or it is CSV with a line that
@@ -122,9 +126,10 @@ def utf8_copy(
     encoding: str,
     folder: Path,
 ) -> Decoded:
-    """Returns a CSV file as UTF-8; writes a copy to the private folder if it is not.
+    """Returns a UTF-8 version of a CSV file; writes a copy to the private folder if needed.
 
-    The owner's log has the number of places that do not decode, whose fields are missing.
+    The number of byte sequences that do not decode goes to the owner's log; their fields are
+    missing values.
 
     Raises:
         InvalidSource: there is no such file, it cannot be read, or the copy cannot be written.
@@ -151,7 +156,7 @@ def utf8_copy(
 
 
 def require_file(name: str, path: Path) -> None:
-    """Refuses a path that is no file, or that DuckDB would take for a pattern."""
+    """Refuses a path that is not a file, or that DuckDB would read as a glob pattern."""
     if set("*?[") & set(str(path)):
         raise InvalidSource(
             f"Table {name!r}: {shown(path)} is a pattern.",
@@ -216,7 +221,7 @@ def no_column(
 ) -> InvalidDeclaration:
     """Returns the error for a declared column that the data lacks.
 
-    The names of its columns go to the owner's log only.
+    The names of the columns in the data go to the owner's log only.
     """
     _OWNER.error(
         "table %s has the columns: %s",
@@ -239,7 +244,7 @@ def no_column(
 def require_parquet_names(
     connection: duckdb.DuckDBPyConnection, name: str, path: Path, place: Path
 ) -> None:
-    """Refuses a Parquet file with two columns of one name.
+    """Refuses a Parquet file in which two columns have the same name.
 
     ``place`` is the declared path, which is shown in the error.
     """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Filters on stored columns, so that DuckDB can skip rows before it reads their other columns.
+"""Pushes filters down to stored columns, so that DuckDB can skip row groups.
 
-The code of a value depends on the stored value alone: a category has the code of its string, a
-number or a day the nearest code in its range. So a test of a code can be replaced by a test of the
-stored value. Proof: filter_pushdown.proof.md.
+The code of a value depends on the stored value alone: a category has the code of its string; a
+number or a date has the nearest code in its range. So a test of a code can be replaced by a test of
+the stored value. Proof: filter_pushdown.proof.md.
 """
 
 import re
@@ -66,9 +66,10 @@ Run: TypeAlias = tuple[int, int]
 def pushed_down(
     raw: Raw, sources: Mapping[str, Source], *, windows: bool = False
 ) -> tuple[Raw, Tables]:
-    """Moves the tests that stored values can decide from a question to its tables.
+    """Moves those tests of a question that stored values can decide into its tables.
 
-    The tables say which columns the rest of the question reads; ``windows`` as in ``Tables``.
+    Returns the question without these tests, and the tables with them. The tables also list the
+    columns that the question still reads; ``windows`` as in ``Tables``.
     """
     relation, tests = split(raw.relation, sources)
     raw = replace(raw, relation=relation)
@@ -77,9 +78,10 @@ def pushed_down(
 
 
 def split(relation: Relation, sources: Mapping[str, Source]) -> tuple[Relation, Tests]:
-    """Splits off the tests that stored values can decide; returns the rest and these tests.
+    """Splits the tests of a relation that stored values can decide from the relation.
 
-    The tests are keyed by the column that they read, whose name is unique in a relation.
+    Returns the relation without these tests, and the tests by the name of the column that they
+    read; such names are unique in a relation.
 
     Guarantees:
         a row passes the stored test where it passes the test of its code
@@ -149,7 +151,7 @@ def _source(relation: Relation) -> Scan | None:
 
 
 def names_read(raw: Raw) -> frozenset[str]:
-    """Returns the names of the columns that a question reads, in its relation or of its rows."""
+    """Returns the names of all columns that a question reads, in filters, joins, keys or values."""
     read: list[Scalar] = [key.value.expression for key in raw.keys]
     for aggregate in raw.aggregates:
         value = aggregate.read
@@ -171,7 +173,7 @@ def names_read(raw: Raw) -> frozenset[str]:
 
 
 def conjuncts(predicate: Scalar) -> Iterator[Scalar]:
-    """Yields the tests that must all pass for a predicate to pass."""
+    """Yields the operands of a predicate's conjunction, nested ones too."""
     if isinstance(predicate, And):
         for operand in predicate.operands:
             yield from conjuncts(operand)
@@ -243,7 +245,7 @@ def _is_stored_as_code(
 
 
 def passing(test: Scalar, kind: Integer | Real | Date | Category | Boolean) -> list[Run] | None:
-    """Returns the runs of codes at which a test of one column is TRUE.
+    """Returns the runs of consecutive codes at which a test of one column is TRUE.
 
     Returns None if there are too many codes to evaluate, or if the test is TRUE of NULL.
     """

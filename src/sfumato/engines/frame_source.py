@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames of other libraries, and relations of DuckDB, as Arrow tables."""
+"""Converts frames of other libraries, and relations of DuckDB, to Arrow tables.
+
+``sources`` uses it for tables that are declared by a frame in memory.
+"""
 
 import logging
 from typing import Any
@@ -47,10 +50,10 @@ def arrow_of(name: str, source: object) -> object:
 
 
 def without_wide_integers(source: object) -> object:
-    """Returns a relation of DuckDB whose integers of 128 bits are text, which means the same.
+    """Returns a DuckDB relation with its 128-bit integers cast to strings of the same value.
 
-    Arrow has no such type. DuckDB gives it decimals of 38 digits: in them 2**128 - 1 is -1, and a
-    question fails at -(2**127).
+    Arrow has no 128-bit integers. DuckDB would convert them to decimals of 38 digits, in which
+    2**128 - 1 is read as -1 and -(2**127) makes a question fail.
     """
     if not isinstance(source, duckdb.DuckDBPyRelation):
         return source

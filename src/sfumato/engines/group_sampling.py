@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SQL trees for the sampling order: the place of a group, or of a value, among those of a unit.
+"""SQL trees for the sampling order: the rank of each group, or value, among those of its unit.
 
-Each group has two numbers, a and b, from the md5 of the sampling key and the group; each unit has a
-number y, from the sampling key and the number of the unit. The place of the group is the upper 24
-bits of (a y + b) modulo the prime 2^31 - 1; ties are broken by the group itself. So md5 is computed
-once for each group, not for each unit in it; the groups of one unit are still in an arbitrary
-order, and the orders of two units are unrelated. Every engine can compute it. Proof:
+``unit_limits`` uses the order to decide which groups a unit with too many groups keeps. Each group
+has two numbers, a and b, from the md5 of the sampling key and the group; each unit has a number y,
+from the sampling key and the number of the unit. The rank of the group is the upper 24 bits of (a y
++ b) modulo the prime 2^31 - 1; ties are broken by the group itself. So md5 is computed once for
+each group, not for each unit in it. The groups of one unit are still in an arbitrary order, and the
+orders of two units are unrelated. Every engine computes the same order. Proof:
 group_sampling.proof.md.
 """
 
@@ -33,11 +34,11 @@ _FOUND = sql.Item(sql.Table("found"))
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The sampling order that a key defines.
+    """The sampling order of a sampling key.
 
     ``numbered``: units are integers (BIGINT), else strings. ``by_row``: md5 is computed for each
-    row; for engines that would compute the rows again to join them with the numbers of their
-    groups.
+    row instead of each group; for engines that would compute the rows twice to join them with the
+    numbers of the groups.
     """
 
     key: str
@@ -45,7 +46,7 @@ class Order:
     by_row: bool = False
 
     def placed(self, rows: sql.Query, names: Sequence[sql.Column]) -> sql.Query:
-        """Adds the column ``h`` to rows: the place of the values of ``names`` for the unit.
+        """Adds the column ``h``: the rank of the values of ``names`` among those of the unit.
 
         Guarantees:
             the order is that of the reference
@@ -83,13 +84,13 @@ class Order:
         amount: sql.Expression | None = None,
         groups: sql.Query | None = None,
     ) -> sql.Query:
-        """Counts, for each group, the units that keep it among their first ``most`` groups.
+        """Counts, for each group, the units that have it among their first ``most`` groups.
 
-        The column ``units`` is this count; the column ``amount`` is the sum of the expression
-        ``amount`` over them, where it is given. Each amount must be from 0 to LARGEST and read
-        columns that are not names. The first groups are kept by a streaming top-k, which is far
-        cheaper than a sort. ``groups`` is a SELECT of all values of the names, each once, if they
-        are known; then the rows need not be read twice.
+        The result has the count in the column ``units`` and, if ``amount`` is given, the sum of
+        that expression over these units in the column ``amount``. Each amount must be from 0 to
+        LARGEST and must not read the columns ``names``. A streaming top-k finds the first groups,
+        which is far cheaper than a sort. ``groups`` is a SELECT of all values of the names, each
+        once, if they are known; then the rows are read only once.
 
         Guarantees:
             a unit keeps its first groups
@@ -125,7 +126,7 @@ class Order:
 
     @property
     def place(self) -> sql.Expression:
-        """The place of a row, given the columns a and b of its group."""
+        """The rank of a row's group, computed from the columns a and b of the group."""
         y = self._y(_UNIT) if self.numbered else sql.Column("y")
         return _place(sql.Column("a"), y, sql.Column("b"))
 
@@ -200,10 +201,7 @@ def _same(names: Sequence[sql.Column]) -> sql.Expression:
 
 
 def every_group(keys: Sequence[GroupKey], names: Sequence[sql.Column]) -> sql.Query | None:
-    """Returns a SELECT of the declared groups.
-
-    It is None if there are too many to list, or if a key is not declared.
-    """
+    """Returns a SELECT of all declared groups; None if there are too many or a key is open."""
     listed = []
     size = 1
     for key, name in zip(keys, names, strict=True):

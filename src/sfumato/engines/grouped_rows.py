@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SQL trees for the rows of a plan that are in a group. Proof: grouped_rows.proof.md."""
+"""SQL trees for the rows of a plan with their units and groups.
+
+``emit`` aggregates these rows. Proof: grouped_rows.proof.md.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,17 +18,17 @@ ROW_COUNT = sql.aggregate("count").named("n")
 
 
 def key_names(plan: Bounded) -> list[sql.Column]:
-    """Returns the columns of the keys."""
+    """Returns the columns of the group keys."""
     return [sql.Column(f"k{index}") for index in range(len(plan.tracked.raw.keys))]
 
 
 def is_plain(plan: Bounded) -> bool:
-    """Whether each row counts by itself."""
+    """Whether each row is counted by itself: rows are units, or are read from a layout."""
     return plan.tracked.unit is None or plan.tracked.kept is not None
 
 
 def unit_and_keys(plan: Bounded) -> list[sql.Column]:
-    """Returns the columns that a (unit, group) row is grouped by."""
+    """Returns the GROUP BY columns of rows that are aggregated by (unit, group)."""
     keys = key_names(plan)
     if is_plain(plan):
         return keys
@@ -51,9 +54,9 @@ def rows_in_groups(
     tables: Tables,
     read: Mapping[str, sql.Expression],
 ) -> sql.Query:
-    """Selects the rows that are in a group: the unit (where it matters), the keys and ``read``.
+    """Selects the rows that belong to a group: the unit if it matters, the keys, and the values.
 
-    ``read`` maps a column name to its expression.
+    ``read`` are the values: SQL expressions by the names of their columns.
     """
     raw = plan.tracked.raw
     source = rows(raw.relation, tables)
@@ -70,7 +73,7 @@ def rows_in_groups(
 
 
 def as_columns(read: Mapping[str, sql.Expression]) -> list[sql.As]:
-    """Returns SELECT items: expressions by the names of their columns."""
+    """Returns SELECT items for expressions, given by the names of their columns."""
     return [expression.named(name) for name, expression in read.items()]
 
 
@@ -80,9 +83,10 @@ def summed_before_join(
     apart: Apart,
     added: tuple[Mapping[str, sql.Expression], Sequence[sql.Expression]],
 ) -> sql.Query:
-    """Aggregates by unit, then joins the columns that the keys read; each unit is in one group.
+    """Aggregates one side of a join by unit, then joins the key columns of the other side.
 
-    ``added`` is what is read of each row, by name, and the sums over it.
+    ``added`` is a pair: the values that are read of each row, by name, and the sums over them. Each
+    unit is in one group.
     """
     read, summed = added
     source = select([UNIT, *as_columns(read)], rows(apart.source, tables))

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How each stored value of a column is read: counts for the owner, which are not private.
+"""Counts how the stored values of a column are read: for the owner, not private.
 
-The counts are of the expressions that questions read by (``reading``, ``codes``, ``ends``), so a
-value that counts as not read here is missing in a question. Nothing here is part of a question.
+``query.data_check`` reports these counts. They use the same SQL expressions as questions
+(``reading``, ``codes``, ``ends``), so a value that counts as unread here is missing in a question.
+No question uses this module.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -56,7 +57,7 @@ _FORM = sql.Column("form")
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How some of the values that were not read are written, and how many there are.
+    """The masked form of some values that could not be read, and how many values have it.
 
     >>> Form("9,999", 12).shown
     '9,999'
@@ -102,7 +103,7 @@ class ColumnFacts:
 
     @property
     def missing(self) -> int:
-        """Rows that are missing as declared: empty, or a marker."""
+        """Rows without a value: empty, or with a declared missing marker."""
         return self.empty + self.marked
 
     @property
@@ -112,12 +113,12 @@ class ColumnFacts:
 
     @property
     def clipped(self) -> int:
-        """Rows whose value is moved to a bound."""
+        """Rows whose value is beyond a bound and is moved to it."""
         return self.below + self.above
 
     @property
     def beyond_clip(self) -> int | None:
-        """Rows whose value a sum of clipped values moves; None without a clip."""
+        """Rows whose value is beyond the declared clip; None if the column has no clip."""
         if self.below_clip is None or self.above_clip is None:
             return None
         return self.below_clip + self.above_clip
@@ -154,7 +155,7 @@ def inspect_column(engine: DuckDB, table: str, column: Column) -> ColumnFacts:
 
 
 def read_through(engine: DuckDB, tables: Mapping[str, Table]) -> None:
-    """Reads every declared column once, so that the owner sees a damaged page or string now.
+    """Reads every declared column once, so that damaged files are reported to the owner at once.
 
     Raises:
         InvalidSource: a column cannot be read to its end.

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many rows of a unit come in one tick, and in how many ticks: counts for the owner.
+"""Counts the rows of units by ticks of a stream: for the owner, not private.
 
-They are not private, and nothing here is part of a question (as ``inspect_units``).
+The counts show how much limits of a stream leave out. No question uses this module (see
+``inspect_units``).
 """
 
 from collections.abc import Mapping
@@ -24,10 +25,10 @@ _RANK = sql.Column("r")
 
 @dataclass(frozen=True, slots=True)
 class TickFacts:
-    """The rows of all units by tick.
+    """How the rows of all units are spread over ticks.
 
-    ``pairs`` has, for each (which tick of its unit, first is 1; rows of the unit in it), how many
-    units have it.
+    ``pairs`` maps (i, r) to the number of units that have r rows in their i-th tick, counted from
+    1.
 
     >>> TickFacts({(1, 3): 10, (2, 1): 4}).left_out(participations=1, most=2)
     14
@@ -37,20 +38,20 @@ class TickFacts:
 
     @property
     def rows(self) -> int:
-        """All rows that have a unit and a time."""
+        """The number of rows that have a unit and a time."""
         return sum(size * units for (_, size), units in self.pairs.items())
 
     def left_out(self, participations: int, most: int) -> int:
-        """The rows beyond the first ``participations`` ticks of a unit, or ``most`` rows a tick."""
+        """Counts the rows beyond the first ``participations`` ticks, or ``most`` a tick."""
         lost = 0
         for (rank, size), units in self.pairs.items():
             lost += units * (size if rank > participations else max(0, size - most))
         return lost
 
     def limits_for(self, share: float) -> tuple[int, int]:
-        """The fewest ticks, and the fewest rows a tick, that each leave out at most half a share.
+        """Returns the smallest limits (ticks, rows a tick) that leave out at most a share of rows.
 
-        Together they leave out at most the share.
+        Each of the two limits leaves out at most half of the share.
         """
         allowed = share * self.rows / 2
         ranks = sorted({rank for rank, _ in self.pairs} | {1})
@@ -61,7 +62,7 @@ class TickFacts:
 
 
 def inspect_ticks(engine: DuckDB, relation: Relation, time: Column, width: int) -> TickFacts:
-    """Counts the rows of each unit by ticks of ``width`` codes of a time, from its lowest one.
+    """Counts the rows of each unit by ticks of ``width`` time codes, from the lowest time on.
 
     Raises:
         InvalidSource: a column cannot be read to its end.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many rows the units of a table have, and what limits take: counts for the owner.
+"""Counts the rows of each unit of a table, and what limits leave out: for the owner, not private.
 
-They are not private, and nothing here is part of a question. Rows are those that a question reads
-(``relation.rows``): a row without a unit is in none of them.
+``query.data_check`` reports these counts. Rows are those that a question reads (``relation.rows``);
+rows without a unit are not among them. No question uses this module.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -37,7 +37,7 @@ _NO_LIMIT = 2**40
 
 @dataclass(frozen=True, slots=True)
 class LimitFacts:
-    """How many units are over one limit, and what they lose by it.
+    """How many units exceed a limit, and how many of their rows or groups are left out.
 
     Attributes:
         limit: its name and value: "max_rows=2".
@@ -60,7 +60,7 @@ class LimitFacts:
 
 @dataclass(frozen=True, slots=True)
 class UnitFacts:
-    """The units of a table.
+    """Counts of the units of a table and of its rows without a unit.
 
     Attributes:
         unit: the declared unit.
@@ -69,9 +69,9 @@ class UnitFacts:
         without_partner: rows whose key leads to no unit of the other table (``via=``).
         units: the units that have rows.
         limits: one for each declared limit and each way to form groups.
-        respelled: the columns that name units, or by which units are looked up, each with the
-            number of spellings that the source calls equal to another one (a collation), and that
-            are ids of their own here; without the columns that have none.
+        respelled: by column that identifies units, the number of spellings that the database
+            treats as equal to another one (a collation) but that are different ids here; columns
+            without such spellings are left out.
 
     >>> UnitFacts(Unit("person"), rows=9, unnamed=1, without_partner=0, units=4).used
     8
@@ -87,11 +87,11 @@ class UnitFacts:
 
     @property
     def used(self) -> int:
-        """The rows that belong to a unit."""
+        """The number of rows that belong to a unit."""
         return self.rows - self.unnamed - self.without_partner
 
     def with_limits(self, limits: tuple[LimitFacts, ...]) -> "UnitFacts":
-        """The same facts with those of more limits."""
+        """Returns the same counts with more limits."""
         return replace(self, limits=self.limits + limits)
 
 
@@ -103,7 +103,7 @@ def inspect_rows(engine: DuckDB, table: str) -> int:
 
 
 def inspect_units(engine: DuckDB, dataset: Dataset, table: str, unit: Unit) -> UnitFacts:
-    """Counts the units of a table and what the limits of rows take, all rows in one group.
+    """Counts the units of a table and the rows that limits leave out, with all rows in one group.
 
     Raises:
         InvalidSource: a column that leads to the units cannot be read to its end.
@@ -169,7 +169,7 @@ def inspect_groups(
     unit: Unit,
     column: Column,
 ) -> tuple[LimitFacts, ...]:
-    """Counts what limits take from a question with GROUP BY of one column.
+    """Counts what limits leave out of a question with GROUP BY of one column.
 
     Raises:
         InvalidSource: a column cannot be read to its end.
@@ -207,7 +207,7 @@ def inspect_groups(
 
 
 def group_columns(dataset: Dataset, table: str) -> Iterator[Column]:
-    """Yields the columns of a table that may be keys of GROUP BY, if limits depend on groups."""
+    """Yields the possible GROUP BY columns of a table; none if limits do not depend on groups."""
     declared = dataset.tables[table]
     unit = declared.unit
     if not isinstance(unit, Unit):

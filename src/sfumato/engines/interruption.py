@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recognises the errors of an interrupted engine; other failures count towards a freeze."""
+"""Recognises engine errors that mean an interruption (Ctrl-C or a cancelled job).
+
+The session does not count interruptions towards a freeze of the account; other failures count.
+"""
 
 import re
 from collections.abc import Mapping
@@ -20,7 +23,7 @@ _INTERRUPTED = "SPARK_JOB_CANCELLED"
 
 
 def is_stopped(failure: Exception) -> bool:
-    """Whether an error of DuckDB means Ctrl-C, whose signal DuckDB swallows.
+    """Whether a DuckDB error means Ctrl-C: DuckDB consumes the signal and raises its own error.
 
     >>> is_stopped(RuntimeError("Query interrupted")), is_stopped(RuntimeError("Out of memory"))
     (True, False)
@@ -32,7 +35,7 @@ def is_stopped(failure: Exception) -> bool:
 def is_interrupt(failure: BaseException) -> bool:
     """Whether an error is Ctrl-C, or was raised while Ctrl-C was handled.
 
-    py4j closes its connection on Ctrl-C, so that what PySpark does on its way out may fail.
+    On Ctrl-C py4j closes its connection, so PySpark may fail with other errors while it cleans up.
 
     >>> is_interrupt(KeyboardInterrupt()), is_interrupt(ConnectionError())
     (True, False)
@@ -44,7 +47,7 @@ def is_interrupt(failure: BaseException) -> bool:
 
 
 def is_cancelled_job(failure: Exception) -> bool:
-    """Whether an error of Spark, or a cause of it, is that its job was cancelled."""
+    """Whether a Spark error, or one of its causes, says that the job was cancelled."""
     cause = getattr(failure, "java_exception", None)
     with suppress(Exception):
         while cause is not None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lane of DuckDB: a cursor that runs one plan at a time.
+"""A lane: a DuckDB cursor with a worker thread, which runs one plan at a time.
 
-A cursor does not see the registered frames and temporary tables of another cursor, so each one gets
-its own.
+``lanes`` is the pool of them. Registered frames and temporary tables belong to one cursor, so each
+lane registers its own.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,10 @@ from sfumato.engines.worker import Worker
 
 
 class Lane:
-    """A cursor with a watcher and a worker; it runs the statements of one question at a time."""
+    """A DuckDB cursor with a watcher for timeouts and a worker thread.
+
+    It runs the statements of one question at a time.
+    """
 
     __slots__ = ("connection", "watcher", "worker")
 
@@ -33,7 +36,7 @@ class Lane:
         self.worker = Worker(self.connection.interrupt)
 
     def show(self, sources: Mapping[str, Opened]) -> None:
-        """Registers the sources that each cursor must have for itself."""
+        """Registers those sources that DuckDB does not share between cursors."""
         for name, item in sources.items():
             show(self.connection, name, item)
 

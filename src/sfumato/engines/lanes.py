@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lanes of an engine: a fixed number of questions run at once, the others wait."""
+"""The pool of an engine's lanes: a fixed number of questions run at once, others wait."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ class Lanes(Generic[T]):
         self.closed = False
 
     def close(self) -> None:
-        """Wakes up all waiting callers, who raise ``Cancelled``; no lane can be taken any more."""
+        """Closes the pool: waiting callers raise ``Cancelled``, and no lane can be taken."""
         with self._lock:
             self.closed = True
             self._changed.notify_all()

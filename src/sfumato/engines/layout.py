@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DuckDB SQL for a prepared layout: the codes of a table, and the place of each row in its unit.
+"""DuckDB SQL that writes a prepared layout: codes of a table, and the rank of each row in its unit.
 
-The place is fixed once by a keyed hash of the row's content and its unit, so the first t rows of
-every unit are a sample, for any t. Equal rows of a unit are numbered; otherwise their hashes were
-equal, and all of them would be kept or none. Proof: layout.proof.md.
+``prepare`` runs it. The rank comes from a keyed hash of the row's content and its unit, computed
+once, so the first t rows of every unit are a sample of it, for any t. Equal rows of a unit are
+numbered, since their hashes would be equal and all or none of them would be in the sample. Proof:
+layout.proof.md.
 """
 
 from sfumato.engines import sql_tree as sql
@@ -35,9 +36,9 @@ MOST_GROUPS = 100_000
 
 
 def whole(dataset: Dataset, table: str) -> Scan:
-    """Returns the scan of a declared table: the content of a layout.
+    """Returns the scan of all columns of a table that a layout stores.
 
-    It has all columns but arrays, which no question reads.
+    Columns of arrays are left out, as no question reads them.
     """
     declared = dataset.tables[table].columns.items()
     columns = tuple(Column(name, kind) for name, kind in declared if not isinstance(kind, Array))
@@ -53,11 +54,11 @@ def layout_statements(
 ) -> list[str]:
     """Returns the statements that write the first ``most`` rows of each unit to a Parquet file.
 
-    Rows are sorted by place first, so a question that reads fewer rows of each unit reads the
+    Rows are sorted by rank first, so a question that reads fewer rows of each unit reads only the
     beginning of the file. Units are numbered in arbitrary order; only the equality of numbers is
-    used. A unit has the same number in all tables that are written over one connection, so
-    these tables can be joined. For each column that may be a key, a Boolean column marks the first
-    row of each unit with each value; the number of units in a group is the number of these marks.
+    used. A unit has the same number in all tables that are written over one connection, so these
+    tables can be joined. For each column that may be a key, a Boolean column marks the first row of
+    each unit with each value; the number of units in a group is the number of these marks.
 
     Guarantees:
         a layout has the rows of the reference
@@ -88,7 +89,7 @@ def placed(
     key: str,
     most: int,
 ) -> str:
-    """Selects the rows of a table with their place; rows beyond ``most`` are left out."""
+    """Selects the rows of a table with their rank; rows of rank beyond ``most`` are left out."""
     names = [printed(alias(column)) for column in scan.columns]
     number = f"row_number() OVER (PARTITION BY {', '.join(['unit', *names])}) AS number"
     numbered = f"SELECT *, {number} FROM ({printed(rows(scan, tables))})"
@@ -114,7 +115,7 @@ def _is_marked(column: Column) -> bool:
 
 
 def key_alone(raw: Raw) -> Column | None:
-    """Returns the marked column that is the only key, if no other column decides what counts."""
+    """Returns the marked column that is the only key; None if other columns affect the count."""
     key = raw.keys[0].value.expression if len(raw.keys) == 1 else None
     if not isinstance(key, Field) or not _is_marked(key.column):
         return None

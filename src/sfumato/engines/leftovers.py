@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists copies of rows on disk: prepared layouts, and files left by crashed processes."""
+"""Lists copies of rows on disk: prepared layouts, and files left by crashed processes.
+
+The owner's commands report them.
+"""
 
 import os
 import tempfile
@@ -12,7 +15,7 @@ SPILL = "sfumato-rows-"
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Rows on disk: ``what`` they are part of, their path, and their size in bytes."""
+    """A copy of rows on disk: ``what`` says of which kind, with its path and its size in bytes."""
 
     what: str
     path: Path
@@ -25,10 +28,11 @@ def spill_prefix() -> str:
 
 
 def held_rows(prepared: str | Path | None) -> list[Held]:
-    """Lists the layouts in a folder and the spill folders of terminated processes.
+    """Lists the prepared layouts in a folder, and the spill folders of terminated processes.
 
-    Spill folders are looked for there and in the temporary folder. That of a running process is not
-    listed: it is deleted with its session. Nor is a folder without a byte, which holds no row.
+    Spill folders are searched there and in the temporary folder. The spill folder of a running
+    process is not listed: it is deleted with its session. An empty folder is not listed, because it
+    has no row.
     """
     places = [Path(tempfile.gettempdir())]
     listed = []

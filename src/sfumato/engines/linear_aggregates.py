@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The aggregates that are sums over rows, as SQL trees over a few sums of each (unit, group).
+"""Linear aggregates (counts, sums, means, variances) as SQL over sums of each (unit, group).
 
-``n`` is its number of rows. For a value ``v0``, ``m_v0`` is the number of rows where it is not NULL
+``n`` is the number of rows. For a value ``v0``, ``m_v0`` is the number of rows where it is not NULL
 and ``s_v0`` the sum; for a variance, ``t_...`` is the sum of the levels and ``q_...`` the sum of
 their squares. Aggregates of the same value share these columns. With ``narrow``, 64 bits are enough
 for every intermediate result (``fits``); otherwise sums are HUGEINT. Proof:
@@ -52,7 +52,7 @@ def sums(
     *,
     narrow: bool = False,
 ) -> dict[str, sql.Expression]:
-    """Returns the sums over the rows of a group that an aggregate needs, by column name."""
+    """Returns the per-group sums that an aggregate needs, as SQL expressions by column name."""
     match aggregate:
         case CountRows() | CountUnits():
             return {}
@@ -82,7 +82,7 @@ def _level(aggregate: Variance, name: str) -> sql.Expression:
 
 
 def shifted(value: sql.Expression, least: int) -> sql.Expression:
-    """Returns how far a code lies above the least one."""
+    """Returns a code minus the least code, as SQL."""
     return value - sql.Paren(sql.Constant(least))
 
 
@@ -103,7 +103,7 @@ def _added(read: sql.Expression, *, narrow: bool) -> sql.Expression:
 
 
 def or_zero(value: sql.Expression) -> sql.Expression:
-    """Returns a value, 0 in place of NULL."""
+    """Returns a value with 0 in place of NULL, as SQL."""
     return sql.call("coalesce", value, 0)
 
 
@@ -120,7 +120,7 @@ def integers(
     *,
     narrow: bool = False,
 ) -> list[sql.Expression]:
-    """Returns the integers of an aggregate as expressions over its ``sums``."""
+    """Returns the integers of an aggregate as SQL expressions over its ``sums``."""
     match aggregate:
         case CountRows() | CountUnits():
             return [sql.Column("n")]
@@ -178,7 +178,7 @@ def _product(factor: int, value: sql.Expression) -> sql.Expression:
 def clipped(
     aggregate: Aggregate, names: Names, limit: int | None, *, narrow: bool = False
 ) -> list[sql.Expression]:
-    """Returns the integers of an aggregate, clipped to those of at most ``limit`` rows."""
+    """Returns the integers of an aggregate, clipped to the range that ``limit`` rows can reach."""
     whole = integers(aggregate, names, narrow=narrow)
     if limit is None:
         return [sql.Typed(sql.Paren(integer), sql.SqlType.HUGEINT) for integer in whole]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The resources that DuckDB may use on this machine."""
+"""``sf.Local``: the resources that DuckDB may use on this machine."""
 
 import re
 from dataclasses import dataclass, field

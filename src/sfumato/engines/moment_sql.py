@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads timestamps: stored values as seconds, local times by a table of the zone's offsets.
+"""SQL trees that read timestamps: stored values as seconds, zones by their tables of offsets.
 
-No value can make it fail, and no engine uses time zone data of its own. Proof: moment_sql.proof.md.
+``value_sql`` uses it for columns of type ``Timestamp``. No value can make a statement fail, and no
+engine uses time zone data of its own. Proof: moment_sql.proof.md.
 """
 
 from bisect import bisect_right
@@ -32,10 +33,11 @@ def moment_reading(
     nanoseconds: bool = False,
     form: str | None = None,
 ) -> sql.Expression:
-    """Reads a stored timestamp: twice its seconds since 1970, plus 1 if these are seconds in UTC.
+    """Reads a stored timestamp as one integer: 2 s for local time, 2 s + 1 for UTC.
 
-    An even reading is local time, of a value without an offset. Seconds are rounded down.
-    ``nanoseconds``: it is stored in these; ``form``: the declared format of strings.
+    Here s is the number of seconds since 1970, rounded down; a value without an offset is local
+    time. ``nanoseconds``: the stored integer counts nanoseconds; ``form``: the declared format of
+    strings.
 
     Guarantees:
         no timestamp can make a reading fail
@@ -123,7 +125,7 @@ def _number(digits: sql.Expression) -> sql.Expression:
 
 
 def moment_code(kind: Timestamp, value: sql.Expression) -> sql.Expression:
-    """Returns the code of a ``moment_reading``; NULL for a missing one, or one that never happens.
+    """Returns the code of a ``moment_reading``; NULL if it is missing or never occurs.
 
     Guarantees:
         the engine gives the moments of the reference
@@ -143,7 +145,7 @@ def moment_code(kind: Timestamp, value: sql.Expression) -> sql.Expression:
 
 
 def seconds(kind: Timestamp, value: sql.Expression) -> sql.Expression:
-    """Returns the seconds since 1970-01-01T00:00:00Z of a ``moment_reading``, not clipped."""
+    """Returns the UTC seconds since 1970-01-01T00:00:00Z of a ``moment_reading``, not clipped."""
     return _by_period(kind, value, lambda second: second)
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads tables of a MySQL or MariaDB server, batch by batch.
+"""Reads tables of a MySQL or MariaDB server, batch by batch; a ``served.Reader``.
 
 All tables of one server are read in one transaction, REPEATABLE READ and READ ONLY, with one
-consistent snapshot. The server sends each value as bytes, which are decoded here so that none can
-fail: what is no day of the calendar (0000-00-00) and what is not UTF-8 is missing. Error messages
-of the server are dropped.
+consistent snapshot. The server sends each value as bytes, which are decoded here so that no value
+can fail: an invalid date (0000-00-00) or invalid UTF-8 is a missing value. Error messages of the
+server are not passed on.
 """
 
 import datetime
@@ -74,7 +74,7 @@ def served(
     table: Table,
     relation: str = "",
 ) -> Served:
-    """Looks a declared table up in the catalogue of its server; ``relation`` is not needed.
+    """Looks a declared table up in the catalogue of its server; ``relation`` is ignored.
 
     Raises:
         InvalidSource: PyMySQL is missing, the server is not reached, or has no such table.
@@ -110,7 +110,7 @@ def served(
 
 @contextmanager
 def snapshot(tables: Sequence[Served]) -> Iterator[Fetch]:
-    """Opens one snapshot of tables of one server.
+    """Opens one consistent snapshot of tables of a server; yields a function that fetches rows.
 
     Raises:
         ServerFailed: the server is gone, or a table has changed.
@@ -168,7 +168,7 @@ def _fetch(
 
 
 def count_respellings(table: Served, column: str) -> int:
-    """Counts the values of a column that the server calls equal to another one, read apart."""
+    """Counts the values that the column's collation treats as equal to another, and we do not."""
     read, _ = table.columns[column]
     counts = f"COUNT(DISTINCT CAST({read} AS BINARY)) - COUNT(DISTINCT {_quoted(column)})"
     with _connected(table.origin) as connection:

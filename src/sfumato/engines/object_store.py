@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies an object of an S3 store to a private file, once, when its table is opened.
+"""Copies an object of an S3 store to a private file when its table is opened.
 
-The copy is read as any file is. Before each charge the tag of the object is compared with that of
-the copy. Keys come from the environment; messages of the store are dropped.
+The copy is then read like any file. Before each charge the tag of the object is compared with that
+of the copy. Credentials come from the environment; messages of the store are not passed on.
 """
 
 import os
@@ -42,7 +42,7 @@ class Copy:
 
     @property
     def is_current(self) -> bool:
-        """Whether the store answers, and the object is still the one that was copied."""
+        """Whether the store answers and the object still has the tag of the copy."""
         try:
             return _tag(self.system, self.source) == self.tag
         except _StoreFailed:
@@ -50,7 +50,7 @@ class Copy:
 
     @contextmanager
     def named(self) -> Iterator[None]:
-        """Replaces the path of the copy in the message of an error by the address of the object."""
+        """Inside the block, error messages name the address of the object, not the copy's path."""
         try:
             yield
         except InvalidSource as refused:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads tables of a PostgreSQL server, batch by batch.
+"""Reads tables of a PostgreSQL server, batch by batch; a ``served.Reader``.
 
 All tables of one server are read in one transaction, REPEATABLE READ and READ ONLY: one snapshot.
 Each column is read by an expression that cannot fail on a row: dates are clipped to the calendar's
-range, and numbers without bounds are read as strings. Error messages of the server are dropped.
+range, and numbers without bounds are read as strings. Error messages of the server are not passed
+on.
 """
 
 from collections.abc import Generator, Iterator, Sequence
@@ -154,7 +155,7 @@ def _described(connection: "psycopg.Connection[Any]", table: Served) -> Served:
 
 @contextmanager
 def snapshot(tables: Sequence[Served]) -> Iterator[Fetch]:
-    """Opens one snapshot of tables of one server.
+    """Opens one consistent snapshot of tables of a server; yields a function that fetches rows.
 
     Raises:
         ServerFailed: the server is gone, or a table has changed.
@@ -190,7 +191,7 @@ def _fetch(
 
 
 def count_respellings(table: Served, column: str) -> int:
-    """Counts the values of a column that the server calls equal to another one, read apart."""
+    """Counts the values that the column's collation treats as equal to another, and we do not."""
     read, _ = table.columns[column]
     counts = f'count(DISTINCT ({read})::text COLLATE "C") - count(DISTINCT {quote(column)})'
     with _connected(table.origin) as connection:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Splits a join of many rows of a unit to one, so that they can be summed before the join.
+"""Splits a join so that the many rows of a unit are summed before they are joined to its one row.
 
-Proof: preaggregation.proof.md.
+``emit`` uses it to join fewer rows. Proof: preaggregation.proof.md.
 """
 
 from collections.abc import Iterable
@@ -17,9 +17,9 @@ from sfumato.plan.value import Value
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """A join that is split: ``source`` is summed by unit; the row of ``other`` decides the group.
+    """A split join: ``source`` is summed by unit first, the one row of ``other`` gives the group.
 
-    ``tests`` must be TRUE of a joined row; they read columns of ``other`` only.
+    ``tests`` must be TRUE for a joined row; they read columns of ``other`` only.
     """
 
     source: Relation
@@ -29,7 +29,7 @@ class Apart:
 
 
 def taken_apart(raw: Raw, values: Iterable[Value]) -> Apart | None:
-    """Splits a question whose ``values`` read one side of a join only, and its keys the other side.
+    """Splits a question in which ``values`` read one side of a join, and the keys the other side.
 
     Returns None if the question does not have this form.
 

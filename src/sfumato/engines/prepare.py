@@ -191,48 +191,48 @@ def _written(
 
 
 @contextmanager
-def _changing(place: Path) -> Iterator[None]:
+def _changing(folder_path: Path) -> Iterator[None]:
     """Converts an I/O error inside the ``with`` block to InvalidSource."""
     try:
         yield
     except OSError as error:
         raise InvalidSource(
-            f"The folder {shown(place)} cannot be made or changed ({error.strerror})."
+            f"The folder {shown(folder_path)} cannot be made or changed ({error.strerror})."
         ) from None
 
 
-def _own_folder(place: Path, data: Mapping[str, Sequence[Path]]) -> Path:
+def _own_folder(folder_path: Path, data: Mapping[str, Sequence[Path]]) -> Path:
     """Makes a folder that only its owner may enter, or checks an existing one.
 
     It may contain nothing but layouts, and must not be in the data of a source.
     """
     for name, paths in data.items():
-        if any(holds(path, place / f"{_PREFIX}{name}.parquet") for path in paths):
+        if any(holds(path, folder_path / f"{_PREFIX}{name}.parquet") for path in paths):
             raise WrongUse(
-                f"The folder {shown(place)} lies in the data of table {name!r}.",
+                f"The folder {shown(folder_path)} lies in the data of table {name!r}.",
                 allowed="a folder of which no source is read",
             )
-    with _changing(place):
-        place.mkdir(mode=0o700, exist_ok=True)
-        strange = sorted(path.name for path in place.iterdir() if not _is_ours(path))
+    with _changing(folder_path):
+        folder_path.mkdir(mode=0o700, exist_ok=True)
+        strange = sorted(path.name for path in folder_path.iterdir() if not _is_ours(path))
         if not strange:
-            place.chmod(0o700)
+            folder_path.chmod(0o700)
     if strange:
         raise WrongUse(
-            f"The folder {shown(place)} holds other things: {', '.join(strange[:3])}.",
+            f"The folder {shown(folder_path)} holds other things: {', '.join(strange[:3])}.",
             allowed="a new folder, or one of layouts only",
         )
-    return place
+    return folder_path
 
 
 def _is_ours(path: Path) -> bool:
     return path.name == MANIFEST or path.name.startswith(_PREFIX)
 
 
-def _known(place: Path) -> set[str]:
+def _known(folder_path: Path) -> set[str]:
     """Returns the files of the layouts that may be in use; none if the manifest is not valid."""
     try:
-        manifest = read_manifest(place) or {}
+        manifest = read_manifest(folder_path) or {}
         tables = manifest.get("tables")
         if not isinstance(tables, dict):
             return set()
@@ -241,17 +241,17 @@ def _known(place: Path) -> set[str]:
         return set()
 
 
-def _left(place: Path) -> list[Path]:
+def _left(folder_path: Path) -> list[Path]:
     """Returns the manifest, layouts and unfinished files in a folder."""
-    if not place.is_dir():
+    if not folder_path.is_dir():
         return []
-    return [path for path in place.iterdir() if _is_ours(path)]
+    return [path for path in folder_path.iterdir() if _is_ours(path)]
 
 
-def _remove(place: Path, *, keep: set[str]) -> None:
+def _remove(folder_path: Path, *, keep: set[str]) -> None:
     """Deletes what earlier runs left, which is personal data too, except the files to keep."""
-    with _changing(place):
-        for path in _left(place):
+    with _changing(folder_path):
+        for path in _left(folder_path):
             if path.name == MANIFEST or path.name in keep:
                 continue
             if path.is_dir():
@@ -261,7 +261,7 @@ def _remove(place: Path, *, keep: set[str]) -> None:
 
 
 def _publish(
-    place: Path,
+    folder_path: Path,
     dataset: str,
     key: str,
     layouts: Mapping[str, Layout],
@@ -274,11 +274,11 @@ def _publish(
         "key": key,
         "tables": {name: layout.to_json() for name, layout in layouts.items()},
     }
-    draft = place / f"{_PREFIX}{token()[:16]}.json"
-    with _changing(place):
+    draft = folder_path / f"{_PREFIX}{token()[:16]}.json"
+    with _changing(folder_path):
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             json.dump(form, file, ensure_ascii=False)
             file.flush()
             os.fsync(file.fileno())
-        draft.replace(place / MANIFEST)
+        draft.replace(folder_path / MANIFEST)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder of prepared layouts: its manifest, and whether the data is still what was prepared.
+"""The manifest of a folder of prepared layouts, and the check that the data has not changed.
 
-A layout contains personal data: only the owner may enter the folder, and ``drop`` deletes its
-content. A stale layout is refused before anything is charged; it is never used or repaired.
+``prepare`` writes the folder; engines read layouts from it. A layout contains personal data: only
+the owner may enter the folder, and ``drop`` deletes its content. A stale layout is refused before
+anything is charged; it is never used or repaired.
 """
 
 import hashlib
@@ -76,10 +77,10 @@ def _facts(path: Path) -> tuple[int, int, str] | None:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The prepared rows of one table: at most ``rows`` of each unit, in ``file``.
+    """The prepared layout of one table: at most ``rows`` rows of each unit, in the file ``file``.
 
     ``declared``: the declarations and paths that decide its content. ``sources``: the fingerprint
-    of each of these paths; ``written``: the fingerprint of the layout itself.
+    of each of these paths; ``written``: the fingerprint of the layout file itself.
     """
 
     file: str
@@ -89,7 +90,7 @@ class Layout:
     written: str
 
     def to_json(self) -> dict[str, Json]:
-        """Returns the layout as it is written in the manifest."""
+        """Returns the layout in the form in which the manifest stores it."""
         return {
             "file": self.file,
             "rows": self.rows,
@@ -187,7 +188,7 @@ class Prepared:
 
 
 def origins(dataset: Dataset, table: str) -> list[Path] | None:
-    """Returns the paths of a table and of those in which its units are looked up.
+    """Returns the paths of a table's files and of the tables in which its units are looked up.
 
     Returns None if the table cannot be prepared.
     """
@@ -203,9 +204,9 @@ def origins(dataset: Dataset, table: str) -> list[Path] | None:
 
 
 def declaration(dataset: Dataset, table: str) -> Json:
-    """Returns everything but the rows that decides the content of a layout.
+    """Returns the part of the declarations that decides the content of a layout.
 
-    That is its paths, how their texts are read, the types of its columns, its units and how they
+    It has the paths, their text encodings and numerals, the column types, the units and how units
     are looked up.
     """
     way = _way(dataset, table)
@@ -274,14 +275,14 @@ def _mapping(form: object) -> dict[str, Json]:
 
 
 def kept_tables(plan: Bounded) -> list[str]:
-    """Returns the tables that a plan reads from prepared layouts: either all of them or none."""
+    """Returns the tables that a plan reads from prepared layouts: all of its tables or none."""
     if plan.tracked.kept is None:
         return []
     return list(dict.fromkeys(scan.table for scan in scans(plan.tracked.raw.relation)))
 
 
 def read_tables(plan: Bounded) -> Collection[str]:
-    """Returns the tables whose own files a plan reads."""
+    """Returns the tables of a plan whose source files, not layouts, are read."""
     relation = plan.tracked.raw.relation
     if plan.tracked.kept is None:
         return stored_columns(relation)

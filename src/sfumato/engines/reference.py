@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference engine: the same integers in plain Python, slow, short and easy to check.
+"""The reference engine: computes the same integers in plain Python, slowly and obviously.
 
-Every engine test compares with it, and the tests of the sensitivity proof run on it: how much
-neighbouring data sets can differ is checked row by row.
+Tests compare every engine with it. The tests of the sensitivity proof run on it too: they check row
+by row how much neighbouring datasets can differ.
 """
 
 from collections import Counter, defaultdict
@@ -48,9 +48,7 @@ Held = Mapping[Codes, list[Row]]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The plain meaning of a prepared layout: the scan of the whole declared table, and the key of
-    its row order.
-    """
+    """A prepared layout for the reference engine: the scan of the table, and its sampling key."""
 
     scan: Scan
     key: str
@@ -166,7 +164,7 @@ def _weight(plan: BoundedCube, row_count: int) -> int:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Counted:
-    """The rows of a cube with their weights; it releases nothing but marginals."""
+    """The rows of an open cube with their weights; only marginals can be read from it."""
 
     plan: BoundedCube
     weighed: Sequence[tuple[Row, int]]
@@ -464,7 +462,7 @@ def _smaller(*limits: int | None) -> int | None:
 
 
 def rows_of(columns: Mapping[str, Iterable[object]]) -> list[Mapping[str, object]]:
-    """Converts a table given by columns to rows.
+    """Converts a table from columns to rows.
 
     >>> rows_of({"a": [1, 2]})
     [{'a': 1}, {'a': 2}]

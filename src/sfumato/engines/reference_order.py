@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Orders in plain Python: of bounded rows, and of the groups of a unit; by keyed hashes."""
+"""The sampling orders in plain Python, for the reference engine: hashes of rows and groups."""
 
 import hashlib
 import re
@@ -33,7 +33,7 @@ def unit_rows(
     relation_rows: Iterable[Row],
     key: str,
 ) -> UnitRows:
-    """Returns the first rows of each unit, with the units ordered by the hash of their names."""
+    """Returns the first rows of each unit; units are sorted by the hash of their names."""
     by_unit: dict[str, list[Codes]] = defaultdict(list)
     for row in relation_rows:
         codes = tuple(row.code(value.expression) for value in plan.rows.values)
@@ -99,10 +99,10 @@ def _ordered(
 
 
 def place(key: str, *held: int | str | None) -> int:
-    """Returns the place of a group, or of a value, in the sampling order of a unit.
+    """Returns the rank of a group, or of a value, in the sampling order of a unit.
 
-    ``held`` is what is placed, then the name of the unit. The place is the upper bits of
-    a y + b modulo a prime: a and b depend on what is placed, y on the unit.
+    ``held`` is the group or value, followed by the name of the unit. The rank is the upper bits of
+    a y + b modulo a prime: a and b are hashes of the group, y is a hash of the unit.
     """
     *codes, unit = held
     a, b, *_ = _quarters(hashed(key, *codes))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of a relation in plain Python: each row is a unit and the codes of its columns."""
+"""The rows of a relation in plain Python, for the reference engine: a unit and codes by column."""
 
 import math
 from collections import defaultdict
@@ -34,7 +34,7 @@ Tables = Mapping[str, Sequence[Mapping[str, object]]]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a relation; a column that it lacks is NULL."""
+    """A row of a relation: its unit, and its codes by column name; other columns are NULL."""
 
     unit: str | None
     values: Mapping[str, Value]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """SQL trees for the rows of a relation: codes, and the unit. Proof: relation.proof.md.
 
-Each relation is one SELECT. Its columns are named by ``alias``; the unit is the column ``unit``.
-Rows of a public table, and rows that are units themselves, have no column ``unit``.
+``emit``, ``cube`` and ``rows`` build their statements on it. Each relation is one SELECT. Its
+columns are named by ``alias``; the unit is the column ``unit``. Rows of a public table, and rows
+that are units themselves, have no column ``unit``.
 """
 
 from collections import defaultdict
@@ -43,13 +44,13 @@ _ALL = (sql.Star(),)
 class Tables:
     """The tables of a question, and how its statement reads them.
 
-    ``numbered``: units are integers (BIGINT), else strings. ``kept``: the number of rows of each
-    unit that are read from a prepared layout; of a table that is joined by unit, or tested for a
-    row of the unit, one is read. With ``first``, only rows marked as the first of their unit with
-    their value of that column are read. ``tests`` are conditions on stored values, by the name of
-    the column that they read; ``read`` are the names of the columns that the question reads, None
-    for all. ``windows``: totals of a unit are computed by window functions, else by GROUP BY and a
-    join. The join is cheaper where its input is not computed twice.
+    ``numbered``: units are integers (BIGINT), else strings. ``kept``: how many rows of each unit
+    are read from a prepared layout; a table that is joined by unit, or tested for a row of the
+    unit, is read with one. ``first``: the name of a column; only rows marked as the first of their
+    unit with their value of that column are read. ``tests`` are conditions on stored values, by the
+    name of the column that they read. ``read`` are the names of the columns that the question
+    reads; None means all. ``windows``: totals of a unit are computed by window functions, else by
+    GROUP BY and a join, which is cheaper where its input is not computed twice.
     """
 
     sources: Mapping[str, Source]
@@ -62,20 +63,20 @@ class Tables:
 
     @classmethod
     def of(cls, relation: Relation, sources: Mapping[str, Source]) -> "Tables":
-        """Builds the tables of a relation; units are integers if every table stores them so."""
+        """Returns the tables of a relation; units are integers if every table stores integers."""
         private = [scan for scan in scans(relation) if not sources[scan.table].coded]
         owners = [(scan.table, scan.owner) for scan in private if scan.owner is not None]
         return cls(sources, all(_is_numbered(table, owner, sources) for table, owner in owners))
 
     @property
     def joined(self) -> "Tables":
-        """The tables as they are read for a join to one row of each unit, or for a semi-join."""
+        """The same tables as the right side of a join by unit or of a semi-join: one row a unit."""
         if not self.kept:
             return self
         return replace(self, kept=1, first=None)
 
     def shown(self, columns: Sequence[Column]) -> list[Column]:
-        """Returns those columns that the question reads."""
+        """Returns those of the columns that the question reads."""
         return [column for column in columns if self.read is None or column.name in self.read]
 
 
@@ -194,7 +195,7 @@ def _join_word(*, outer: bool) -> str:
 
 
 def same_unit(word: str, other: sql.Query) -> sql.Join:
-    """Joins the rows ``r`` of the same unit."""
+    """Returns a join with the rows ``r`` that have the same unit; ``word`` is the kind of join."""
     left, right = sql.columns(["unit"], "l") + sql.columns(["unit"], "r")
     return sql.Join(word, sql.Item(other, "r"), left.equals(right))
 
@@ -228,7 +229,10 @@ def _scan(scan: Scan, tables: Tables) -> sql.Query:
 
 
 def codes(scan: Scan, tables: Tables) -> tuple[list[sql.As], tuple[sql.Join, ...]]:
-    """Returns the codes of the readings ``s`` of a table, and the joins that look them up."""
+    """Returns the SELECT items of a table's codes, and the joins with the tables of category codes.
+
+    The codes are computed from the readings in the FROM item ``s``.
+    """
     source = tables.sources[scan.table]
     items = []
     joins = []
@@ -280,10 +284,7 @@ def in_layout(scan: Scan, column: Column) -> sql.Column:
 
 
 def first_in_layout(scan: Scan, column: Column) -> sql.Column:
-    """Returns the Boolean column of a layout that marks the first rows of a column's values.
-
-    It is TRUE of a row that is the first of its unit with its value of ``column``.
-    """
+    """Returns the Boolean column of a layout that marks the first row of each unit and value."""
     return stored(f"f_{column.name.removeprefix(scan.prefix)}")
 
 

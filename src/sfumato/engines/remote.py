@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies tables of servers and database files into DuckDB for one question, batch by batch.
+"""Copies tables of database servers and SQLite files into DuckDB for one question, batch by batch.
 
-All tables of one origin are read in one snapshot. Each reader turns every value that can be stored
-into one that DuckDB can store, so no row can make a copy fail.
+All tables of one origin are read in one snapshot. Each reader (``postgres``, ``mysql``, ``sqlite``)
+turns every value that can be stored into a value that DuckDB can store, so no row can make a copy
+fail.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -21,7 +22,7 @@ from sfumato.metadata.table import Table
 
 
 def is_remote(table: Table) -> bool:
-    """Whether a table is copied for each question: one of a server, or of an SQLite file."""
+    """Whether a table is copied for each question: a table of a server or of an SQLite file."""
     if isinstance(table.source, str | Path):
         return table.table is not None and is_sqlite(Path(table.source))
     return isinstance(table.source, Server)
@@ -32,7 +33,7 @@ def served(
     table: Table,
     relation: str = "",
 ) -> Served:
-    """Looks a declared table up; ``relation`` is its qualified name, if that is known already.
+    """Looks a declared table up; ``relation`` is its qualified name, if known already.
 
     Raises:
         InvalidSource: its driver is missing, the database cannot be read, or has no such table.
@@ -48,8 +49,7 @@ def fill(
     tables: Sequence[tuple[Served, Iterable[str]]],
     going: Callable[[], bool] = lambda: True,
 ) -> None:
-    """Copies the wanted columns of remote tables; all tables of one origin are read in one
-    snapshot.
+    """Copies the wanted columns of remote tables into DuckDB, in one snapshot for each origin.
 
     Stops as soon as ``going`` returns False.
 
@@ -66,10 +66,10 @@ def fill(
 
 
 def count_respellings(table: Served, column: str) -> int:
-    """Counts the texts of a remote column that the database calls equal to another one.
+    """Counts the strings of a remote column that its database treats as equal to another string.
 
-    Each is read as a text of its own. Of several spellings all but one are counted; the count is
-    exact, for the owner only. A column that is read as a number or a day has none.
+    Sfumato reads them as different strings. Of several equal spellings all but one are counted; the
+    count is exact, for the owner only. A column that is read as a number or a date has none.
 
     Raises:
         InvalidSource: the database cannot be read.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converts the result of a statement to the integers of each part. Proof: result_rows.proof.md.
 
-Declared groups are few. Groups that are not declared can be a hundred million, of which some are
-released: they stay in columns until it is known which (``Columns``). So do the leaves of
+Declared groups are few. Groups of open keys can be a hundred million, of which some are released;
+they stay in columns (``Columns``) until the released ones are chosen. So do the leaves of
 quantiles, which can be as many.
 """
 
@@ -51,10 +51,9 @@ class _Place:
 
 @dataclass(frozen=True, eq=False)
 class Columns(Mapping[Codes, tuple[int, ...]]):
-    """The integers of a part in columns: a row of ``table`` for each group, its codes first.
+    """The integers of a part as a table: a row for each group, with its codes in the first columns.
 
-    As a mapping it equals what every engine returns (``tidy``); that mapping is computed when it is
-    first used.
+    As a mapping it equals the result of ``tidy``; the mapping is computed at its first use.
     """
 
     table: "pyarrow.Table"
@@ -62,7 +61,7 @@ class Columns(Mapping[Codes, tuple[int, ...]]):
 
     @property
     def first(self) -> Integers:
-        """The first integer of each row."""
+        """The first integer of each group, as an array."""
         integers: Integers = self.table.column(self.place.start).cast("int64").to_numpy()
         return integers
 
@@ -72,11 +71,11 @@ class Columns(Mapping[Codes, tuple[int, ...]]):
         return _tuples(keys.take(rows))
 
     def of(self, groups: Sequence[Codes]) -> Groups:
-        """Returns the integers of some groups; a group without integers may be absent."""
+        """Returns the integers of the given groups; groups without integers may be absent."""
         return self.place.read(_tuples(self._rows_of(groups))) if groups else {}
 
     def leaves(self, groups: Sequence[Codes]) -> list[Leaves]:
-        """Returns the leaves with a weight and their weights, of each of some groups."""
+        """Returns the leaves of non-zero weight of each given group, with their weights."""
         import pyarrow  # only questions with very many rows need it
 
         *keys, leaf, weight = self._rows_of(groups).columns
@@ -124,7 +123,7 @@ class Columns(Mapping[Codes, tuple[int, ...]]):
 
 
 def is_read_in_columns(plan: Bounded) -> bool:
-    """Whether the results of a plan stay in columns, because they may have very many rows."""
+    """Whether the results of a plan stay in columns (``Columns``): they may have many rows."""
     raw = plan.tracked.raw
     return raw.is_open or any(isinstance(each, Quantiles) for each in raw.aggregates)
 
@@ -149,7 +148,7 @@ def columns(
     places: Sequence[int],
     result: "pyarrow.Table",
 ) -> dict[int, Groups]:
-    """Returns the same as ``gather``, given the result of a statement as columns."""
+    """Returns the integers of the parts as ``gather`` does, given the result as an Arrow table."""
     return {part: Columns(result, place) for part, place in _places(plan, places).items()}
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """DuckDB SQL for bounded rows, and the temporary file that stores them. Proof: rows.proof.md.
 
-The file has mode 0600 and no name from the moment it is made, so nobody else can open it, and
-nothing of it remains when the process is killed.
+``DuckDB.rows`` uses it. The file is created without a name and with mode 0600, so no other user can
+open it, and it disappears when the process ends.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,9 +35,9 @@ def listed(
     sources: Mapping[str, Source],
     key: str,
 ) -> str:
-    """Returns the SELECT of the rows: their codes, and whether a row is the first of its unit.
+    """Returns the SELECT of bounded rows: their codes, and whether a row is the first of its unit.
 
-    If the plan names units, the hash of the unit's name comes last.
+    If the plan names units, the hash of the unit's name is the last column.
 
     Guarantees:
         a unit has at most as many rows as the plan says
@@ -86,10 +86,11 @@ def write(
     connection: duckdb.DuckDBPyConnection,
     statement: str,
 ) -> tuple[Integers, Names]:
-    """Writes the codes of ``listed`` to a file, row by row; ``widths`` is as in ``RowList``.
+    """Runs the statement of ``listed`` and writes the codes to a file, row by row.
 
-    Returns the index of the first row of each unit, then the number of rows; and the hash of the
-    name of each unit, if the statement has it.
+    ``widths`` are the numbers of codes of each value, as in ``RowList``. Returns two arrays: the
+    index of the first row of each unit, followed by the number of rows; and the hashes of the
+    units' names, if the statement has them.
     """
     starts = [np.zeros(0, np.int64)]
     names = [np.zeros(0, "S32")]
@@ -113,7 +114,7 @@ def mapped(
     starts: Integers,
     names: Names | None = None,
 ) -> UnitRows:
-    """Returns the rows in a file, memory-mapped; ``width`` is the number of codes of a row."""
+    """Returns the rows in a file as ``UnitRows``, memory-mapped; ``width`` is the codes per row."""
     shape = (int(starts[-1]), width)
     if not shape[0]:
         return UnitRows(np.zeros(shape, np.int64), starts, names)

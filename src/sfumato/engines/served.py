@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A table of a server or of a database file, and its local copy in DuckDB."""
+"""Tables of a server or database file, their copy in DuckDB, and the interface of their readers.
+
+``postgres``, ``mysql`` and ``sqlite`` are readers; ``remote`` chooses among them.
+"""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -22,16 +25,16 @@ Fetch: TypeAlias = Callable[["Served", Sequence[str]], Generator[Cells]]
 
 
 class ServerFailed(OSError):
-    """The server is gone, or refuses; the message does not say why."""
+    """The database server is gone or refuses; the message never quotes the server."""
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A declared table that is copied for each question, and how each column of it is read.
+    """A declared table that is copied for each question, with the SQL that reads each column.
 
-    ``relation`` is its qualified name. ``columns``: the expression that reads each column, and its
-    type in DuckDB. ``unread``: the type of each column that cannot be read; no declaration fits it.
-    ``kinds``: how the database stores the table; compared before rows are read.
+    ``relation`` is its qualified name. ``columns`` maps a column to the expression that reads it
+    and its type in DuckDB. ``unread`` maps columns that cannot be read to their types; no
+    declaration fits them. ``kinds`` are the physical types, compared again before rows are read.
     """
 
     name: str
@@ -43,14 +46,14 @@ class Served:
 
     @property
     def origin(self) -> Server | Path:
-        """The server or the file; tables of one origin are read in one snapshot."""
+        """The server or the file; all tables of one origin are read in one snapshot."""
         source = self.table.source
         assert isinstance(source, Server | Path), "an address, or an absolute path"
         return source
 
     @property
     def sql(self) -> str:
-        """The local table that stores its rows while a question runs."""
+        """The name of the local table that stores its rows while a question runs."""
         return quote(f"server {self.name}")
 
     @property
@@ -61,23 +64,22 @@ class Served:
 
     @property
     def empty(self) -> str:
-        """The statement that creates the local table without rows.
+        """The statement that creates the empty local table.
 
-        It has an extra column, so that a question that reads no column still sees the number of
-        rows.
+        It has an extra column, so that a question that reads no column still counts the rows.
         """
         columns = [f"{quote(column)} {stored}" for column, (_, stored) in self.columns.items()]
         columns.append(f"{quote(_ROW)} BOOLEAN")
         return f"CREATE OR REPLACE TEMP TABLE {self.sql} ({', '.join(columns)})"
 
     def insert(self, columns: Sequence[str], batch: str) -> str:
-        """The statement that copies a batch of rows with these columns into the local table."""
+        """Returns the statement that copies some columns of a batch into the local table."""
         names = ", ".join(map(quote, [*columns, _ROW]))
         return f"INSERT INTO {self.sql} ({names}) SELECT * FROM {batch}"
 
 
 class Reader(Protocol):
-    """Reads the tables of one kind of database."""
+    """The interface of the modules that read tables of one kind of database."""
 
     def served(
         self,
@@ -93,16 +95,16 @@ class Reader(Protocol):
         ...
 
     def snapshot(self, tables: Sequence[Served]) -> AbstractContextManager[Fetch]:
-        """Opens one read-only snapshot of tables of one origin.
+        """Opens one read-only snapshot of several tables of one origin.
 
         Raises:
-            ServerFailed: the database fails, or a table is not what it was; no message of the
-                database is in it.
+            ServerFailed: the database fails, or a table has changed; the error quotes no message of
+                the database.
         """
         ...
 
     def count_respellings(self, table: Served, column: str) -> int:
-        """Counts the values that the database calls equal to another one and that we read apart.
+        """Counts the strings that the database treats as equal to another one and Sfumato does not.
 
         Of several spellings of a value all but one are counted, over all rows. For the owner only.
 

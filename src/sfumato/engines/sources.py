@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Opens the source of a declared table: files, folders of files, a database, a frame.
 
-The set of files is fixed when a source is opened: the files of a folder or a pattern are listed
-then, and the connection can read these and nothing else. Whether several files fit together is
-decided by their schemas, never by their rows.
+``duckdb`` uses it for every table. The set of files is fixed when a source is opened: the files of
+a folder or pattern are listed then, and the connection can read these and nothing else. Whether
+several files fit together is decided by their schemas, never by their rows.
 """
 
 import logging
@@ -42,11 +42,11 @@ _PATTERN = set("*?[")
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """An open source: a FROM item of DuckDB, and the files of ``place`` that it reads.
+    """An open source: a FROM item of DuckDB, and the files of the declared path that it reads.
 
-    ``seen``: the state of the files before anything of them was read. ``served``: a remote table,
-    which is copied for each question. ``stored``: an object of a store, of which ``place`` is a
-    copy. ``frame``: the Arrow table of a frame.
+    ``place`` is that path. ``seen``: the identity of the files before anything of them was read.
+    ``served``: how a remote table is read, which is copied for each question. ``stored``: the
+    object of a store of which ``place`` is the copy. ``frame``: the Arrow table of a frame.
     """
 
     sql: str
@@ -74,8 +74,8 @@ def opened(
 ) -> Opened:
     """Opens the source of a table.
 
-    ``relation`` is its name on its server, if that is known already. ``folder`` is the private
-    folder for a copy of an object, and of a CSV file whose encoding is declared.
+    ``relation`` is the qualified name of a remote table, if known already. ``folder`` is the
+    private folder for copies of objects and of CSV files whose encoding is declared.
 
     Raises:
         InvalidSource: there is no source, it cannot be read, or its files do not fit together.
@@ -189,11 +189,11 @@ def opened_again(
     name: str,
     item: Opened,
 ) -> Opened:
-    """Reopens Parquet files that have changed: the files that were listed, as they are now.
+    """Reopens Parquet files that have changed: the same list of files, with their present content.
 
-    Excel is refused, since it was read when it was opened. CSV is refused: one line can change what
-    another one means, which is known only once all have been read, and whether a question is
-    answered must not depend on a row (RULES 24).
+    Excel is refused, because it was read when it was opened. CSV is refused, because one line can
+    change the meaning of another, which is known only once all lines are read; whether a question
+    is answered must not depend on a row (RULES 24).
 
     Raises:
         InvalidSource: they cannot be read, do not fit together, or are CSV or Excel.
@@ -225,9 +225,9 @@ def opened_again(
 
 
 def files_of(path: Path) -> list[Path] | None:
-    """Returns the files below a folder, or those that match a pattern; None for a single file.
+    """Returns the files of a folder or a pattern; None if the path is a single file.
 
-    Files that a writer leaves beside the data are not among them.
+    Files that writers leave beside the data, such as logs and markers, are left out.
     """
     listed = _listed(path)
     return None if listed is None else [file for file in listed if _is_data(file, path)]
@@ -278,9 +278,9 @@ def _require_no_linked_folder(name: str, place: Path) -> None:
 
 
 def holds(place: Path, path: Path) -> bool:
-    """Whether ``path`` is, or would be if it were written, one of the files of a source.
+    """Whether ``path`` is, or would be once written, one of the files of a declared source.
 
-    ``place`` is the file, folder or pattern that the source was declared as.
+    ``place`` is the declared file, folder or pattern.
 
     >>> holds(Path("events/**/2024-*.parquet"), Path("events/../events/a/2024-02.parquet"))
     True

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Spark engine: the same plans and the same integers, for data that outgrows one machine.
+"""The Spark engine: the same plans and integers, for data that outgrows one machine.
 
-It runs the queries of ``emit`` as ``spark_printer`` prints them, in its own
-session of the Spark application, so that other sessions' settings cannot change the meaning of a
-statement. The integers are collected once; no noise is ever in Spark. Every run-time error reaches
-the analyst as the same message (RULES 24).
+It runs the queries of ``emit`` as ``spark_printer`` prints them, in its own session of the Spark
+application, so that settings of other sessions cannot change the meaning of a statement. The
+integers are collected once; no noise is ever in Spark. Every run-time error reaches the analyst as
+the same message (RULES 24).
 """
 
 import logging
@@ -259,7 +259,7 @@ class SparkEngine:
         self._interrupt(self._running)
 
     def statement(self, plan: Bounded) -> str:
-        """Returns the SQL of a plan given the declarations alone, whatever the data (RULES 22)."""
+        """Returns the SQL of a plan, which depends on declarations alone (RULES 22)."""
         emitted = _statements(plan, self._declared, "<sampling key>")
         return ";\n\n".join(statement.sql for statement in emitted)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bounded cube on Spark: the application caches its table of codes while it is open."""
+"""A bounded cube on Spark: the application caches its table of codes while the cube is open."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -25,10 +25,11 @@ def opened_cube(
     make: "Callable[[Callable[[DataFrame], None]], None]",
     ask: "Callable[[Callable[[DataFrame], list[Integers]], str], list[Integers]]",
 ) -> Iterator[Coded]:
-    """Opens a cube: ``make`` runs a function on the frame of codes, ``ask`` runs a Spark statement.
+    """Opens a cube: caches its table of codes in Spark and yields it.
 
-    If Spark loses a part of the cached table, it computes it again from the same rows
-    (``require_plain``), so the integers do not change.
+    ``make`` runs a function on the frame of codes; ``ask`` runs a Spark statement. If Spark loses a
+    part of the cached table, it computes it again from the same rows (``require_plain``), so the
+    integers do not change.
     """
     view = f"sfumato_{token()}"
     persisted_frames = []

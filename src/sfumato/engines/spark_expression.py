@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints the expressions of the SQL tree as Spark SQL. Proof: spark_expression.proof.md.
 
-A node of a class that is not listed, or an operand of a type that is not, raises TypeError. Every
-expression has a type, so there is no implicit cast: HUGEINT is DECIMAL(38,0), ``//`` truncates
-exactly, and nothing that may raise at run time is written.
+``spark_printer`` calls it for each SELECT. A node of an unlisted class, or an operand of an
+unlisted type, raises TypeError. Every expression has a type, so there is no implicit cast: HUGEINT
+is DECIMAL(38,0), ``//`` truncates exactly, and nothing that may raise at run time is written.
 """
 
 from collections.abc import Mapping
@@ -78,7 +78,7 @@ _COMPARISONS = {
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Prints expressions over the columns of a FROM clause, given by relation and name."""
+    """Prints expressions over the columns of a FROM clause; knows the type of each column."""
 
     relations: Mapping[str, Columns]
     narrow: bool
@@ -113,7 +113,7 @@ class Scope:
         return rule(node, self)
 
     def column(self, relation: str, name: str) -> Kind:
-        """Returns the type of a column; TypeError unless exactly one relation has it."""
+        """Returns the type of a column; raises TypeError unless exactly one relation has it."""
         inside = [self.relations.get(relation, {})] if relation else self.relations.values()
         kinds = [columns[name] for columns in inside if name in columns]
         if len(kinds) != 1:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sources as Spark DataFrames; only those are accepted that have the same rows at every read."""
+"""Opens sources as Spark DataFrames; accepts only those that give the same rows at every read."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -76,7 +76,7 @@ _TOTAL = _TESTS | {
 
 
 def is_frame(source: object) -> bool:
-    """Whether a source is a Spark DataFrame; does not call Spark.
+    """Whether a source is a Spark DataFrame; does not start Spark.
 
     >>> is_frame("events.parquet")
     False
@@ -229,10 +229,11 @@ def _too_large(name: str) -> InvalidSource:
 
 
 def require_plain(name: str, frame: "DataFrame") -> None:
-    """Refuses a frame that could fail on a row, or that could return other rows at another read.
+    """Refuses a DataFrame that could fail on a row or return other rows at another read.
 
-    A failure would reveal the row, and bounds are proved for one fixed table. Every plan node and
-    expression that is not known to be safe is refused. The rows of an RDD are assumed to be fixed.
+    A failure would reveal the row, and sensitivity is proved for one fixed table. Every plan node
+    and expression that is not known to be safe is refused. The rows of an RDD are assumed to be
+    fixed.
 
     Raises:
         InvalidSource: the frame is a stream, is random, selects rows by their position, computes
@@ -258,10 +259,12 @@ def require_moments(
     frame: "DataFrame",
     columns: Collection[str],
 ) -> None:
-    """Refuses a frame whose timestamps or dates in Parquet could make a read of ``columns`` fail.
+    """Refuses a DataFrame whose timestamps or dates in Parquet could make a read fail.
 
-    Spark multiplies milliseconds by 1,000 while it decodes a page, and fails on a timestamp
-    beyond 2^63 microseconds; in the mode EXCEPTION it fails on a day before 1582.
+    ``columns`` are the columns that are read.
+
+    Spark multiplies milliseconds by 1,000 while it decodes a page, and fails on a timestamp beyond
+    2^63 microseconds; in the mode EXCEPTION it fails on a day before 1582.
 
     Raises:
         InvalidSource: a relation is in this mode, or such a column may be read.

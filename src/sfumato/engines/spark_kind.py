@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The types of the SQL tree on Spark, and how identifiers and strings are written there."""
+"""The types of the SQL tree on Spark, and how identifiers and strings are written there.
+
+``spark_expression`` and ``spark_function`` share it.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
@@ -13,7 +16,7 @@ from sfumato.metadata.timestamp import Timestamp
 
 
 class Kind(Enum):
-    """The types of expressions; the value is the name of the type on Spark."""
+    """The types of expressions; each value is the name of the type on Spark."""
 
     NULL = "VOID"
     INTEGER = "INT"
@@ -36,16 +39,16 @@ TRUTHS = (Kind.BOOLEAN, Kind.NULL)
 
 
 class Typed(NamedTuple):
-    """Spark SQL of an expression, and the type of its value."""
+    """The Spark SQL of an expression, and the type of its value."""
 
     sql: str
     kind: Kind
 
 
 class Writer(Protocol):
-    """Prints an expression in the scope of a FROM clause.
+    """A printer of expressions in the scope of a FROM clause.
 
-    ``narrow``: no sum, except one of products, exceeds 64 bits.
+    ``narrow``: no sum, except a sum of products, exceeds 64 bits.
     """
 
     @property
@@ -54,7 +57,7 @@ class Writer(Protocol):
     def __call__(self, node: Expression) -> Typed: ...
 
     def column(self, relation: str, name: str) -> Kind:
-        """Returns the type of a column; TypeError unless exactly one relation has it."""
+        """Returns the type of a column; raises TypeError unless exactly one relation has it."""
         ...
 
 
@@ -89,14 +92,14 @@ def _escaped(letter: str) -> str:
 
 
 def widened(value: Typed, kind: Kind) -> str:
-    """Casts a value to a wider type."""
+    """Returns the SQL of a value cast to a wider type."""
     if value.kind is kind:
         return value.sql
     return f"CAST({value.sql} AS {kind.value})"
 
 
 def common(kinds: Iterable[Kind]) -> Kind:
-    """Returns the type that fits values of all these types: the widest of several numeric types.
+    """Returns the narrowest type that fits values of all the given types.
 
     Raises:
         TypeError: there is none.
@@ -112,14 +115,14 @@ def common(kinds: Iterable[Kind]) -> Kind:
 
 
 def alike(nodes: Iterable[Expression], write: Writer) -> tuple[list[str], Kind]:
-    """Prints expressions and casts them to their common type."""
+    """Prints expressions, casts them to their common type, and returns them with that type."""
     values = [write(node) for node in nodes]
     kind = common(value.kind for value in values)
     return [widened(value, kind) for value in values], kind
 
 
 def required(value: Typed, *kinds: Kind) -> str:
-    """Returns the SQL of a value of one of these types.
+    """Returns the SQL of a value whose type must be one of ``kinds``.
 
     Raises:
         TypeError: it has another type.
@@ -131,7 +134,7 @@ def required(value: Typed, *kinds: Kind) -> str:
 
 
 def largest_code(node: object) -> int:
-    """Returns the largest magnitude of a code in a plan."""
+    """Returns the largest absolute value of the codes in a plan."""
     match node:
         case tuple():
             return max(map(largest_code, node), default=0)

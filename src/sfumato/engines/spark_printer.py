@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the SQL tree as Spark SQL, SELECT by SELECT, with column types."""
+"""Prints the SQL tree as Spark SQL, SELECT by SELECT, with the types of the columns.
+
+``spark`` uses it to turn the queries of ``emit`` into statements.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -21,7 +24,7 @@ _TESTS = ("SEMI JOIN", "ANTI JOIN")
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A FROM item on Spark, and the types of its columns in order."""
+    """A FROM item in Spark SQL, and the types of its columns in order."""
 
     sql: str
     columns: Columns

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Silences PySpark's log while a statement runs: it prints errors, which may quote values."""
+"""Silences PySpark's log while a statement runs, because its error messages may quote values."""
 
 import logging
 import threading
@@ -14,7 +14,7 @@ _ASKING = threading.local()
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Inside the ``with`` block, PySpark prints no error of this thread."""
+    """Inside the ``with`` block, PySpark logs no error of this thread."""
     from pyspark.logger import PySparkLogger
 
     for name in PRINTERS:
@@ -29,5 +29,5 @@ def quiet() -> Iterator[None]:
 
 
 def may_be_printed(_: logging.LogRecord) -> bool:
-    """A log filter: whether the current thread runs no statement of ours."""
+    """Log filter: whether the current thread is outside of ``quiet``."""
     return not getattr(_ASKING, "now", False)

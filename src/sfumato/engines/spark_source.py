@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Spark DataFrame as a source of the emitter: columns whose strings agree with ``text_of``.
+"""Makes a ``Source`` of a Spark DataFrame: columns whose strings agree with ``text_of``.
 
-Proof: spark_source.proof.md.
+``spark`` gives it to ``emit``. Proof: spark_source.proof.md.
 """
 
 from collections.abc import Iterable, Mapping
@@ -55,7 +55,7 @@ _TEXTS = ("VARCHAR", "BIGINT", "DECIMAL", "BOOLEAN", "DATE", "TIMESTAMP", "NULL"
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A table: the source that the emitter sees, and the FROM item that replaces it on Spark."""
+    """A table on Spark: the ``Source`` for the emitter, and the FROM item that replaces it."""
 
     source: Source
     rows: Rows
@@ -67,7 +67,7 @@ def read(
     view: str,
     schema: Iterable[Any],
 ) -> Read:
-    """Reads a table through a view of it: the declared columns and those that lead to its units.
+    """Reads a table through a Spark view: its declared columns and those that lead to its units.
 
     Raises:
         InvalidDeclaration: a column is missing from the data, or its type does not fit.
@@ -105,7 +105,7 @@ def _kinds(types: Mapping[str, str]) -> dict[str, Kind]:
 
 
 def declared(tables: Mapping[str, Table], name: str) -> Read:
-    """Returns a table by its declaration alone, in the types that fit it best."""
+    """Returns a table by its declaration alone, with the types that fit it best."""
     owners = owner_columns(tables, name)
     types = {}
     for column in dict.fromkeys([*_asked(tables[name]), *owners]):

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads tables of an SQLite file, batch by batch.
+"""Reads tables of an SQLite file, batch by batch; a ``served.Reader``.
 
 All tables of one file are read in one read transaction. A column of SQLite may hold integers,
 reals, strings and blobs, row by row, whatever its declared type is: each value is read as the
-string by which it is compared (``text_of``), and a blob or an invalid string is missing.
+string by which values are compared (``text_of``), and a blob or an invalid string is missing.
 
-Python's own driver is used, not apsw, which would be a second copy of SQLite in this process beside
-the one of the user's programs: if one copy closes a file, the locks of the other one are lost.
+Python's own driver is used. apsw would be a second copy of SQLite in this process: if one copy
+closes a file, the file locks of the other copy are lost.
 """
 
 import logging
@@ -49,7 +49,7 @@ def served(
     table: Table,
     relation: str = "",
 ) -> Served:
-    """Looks a declared table up in the schema of its file; ``relation`` is not needed.
+    """Looks a declared table up in the schema of its file; ``relation`` is ignored.
 
     Raises:
         InvalidSource: the file cannot be read, or has no such table.
@@ -79,7 +79,7 @@ def served(
 
 @contextmanager
 def snapshot(tables: Sequence[Served]) -> Iterator[Fetch]:
-    """Opens one snapshot of tables of one file.
+    """Opens one snapshot of several tables of a file; yields a function that fetches rows.
 
     Raises:
         ServerFailed: the file cannot be read, or a table has changed.
@@ -127,7 +127,7 @@ def _fetch(
 
 
 def count_respellings(table: Served, column: str) -> int:
-    """Counts the values of a column that its collation calls equal to another one."""
+    """Counts the values that the column's collation treats as equal to another, and we do not."""
     stored = f"t.{quote(column)}"
     counts = f"COUNT(DISTINCT {stored} COLLATE BINARY) - COUNT(DISTINCT {stored})"
     with _connected(table.origin) as connection:

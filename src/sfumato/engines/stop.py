@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a caller waits for an answer: until it stops the question, or until a timeout."""
+"""How long a caller waits for an answer: until a ``Stop`` from another thread, or a timeout.
+
+The session makes a ``Patience`` of ``stop=`` and ``time_limit=`` and passes it to the engine.
+"""
 
 import math
 import threading
@@ -75,7 +78,7 @@ def is_duration(seconds: object) -> bool:
 
 
 class Patience:
-    """How long one question is waited for: until ``stop``, or for a number of seconds from now.
+    """How long the caller waits for one question: until ``stop``, or a number of seconds from now.
 
     Raises:
         WrongUse: ``stop`` is no ``Stop``, or ``seconds`` is no number above 0.
@@ -148,7 +151,9 @@ ENDLESS = Patience()
 
 
 def patience_of(stop: Stop | None, time_limit: float | None) -> Patience:
-    """The patience of a caller who may have stated how long to wait; raises as ``Patience``.
+    """Returns the ``Patience`` for optional arguments; ``ENDLESS`` if both are None.
+
+    Raises as ``Patience`` does.
 
     >>> patience_of(None, None) is ENDLESS
     True

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watches the statements of an engine: interrupts them after a timeout and reports progress."""
+"""Interrupts the statements of an engine after a timeout, and reports their progress.
+
+Each lane of DuckDB, and the Spark engine, has a ``Watcher``.
+"""
 
 import logging
 import threading
@@ -23,9 +26,9 @@ STAY = 10.0
 
 
 class Watch:
-    """The statements of one question under way, and the time when the last must have ended.
+    """The running statements of one question, and the time by which the last must have ended.
 
-    ``patience`` is the caller's, which may end before the owner's ``limit``.
+    ``patience`` is that of the caller; it may end before the owner's ``limit``.
     """
 
     def __init__(
@@ -47,7 +50,7 @@ class Watch:
 
     @property
     def is_over(self) -> bool:
-        """Whether the time is over; code that runs no statement checks this itself."""
+        """Whether the time is over; long Python code checks this itself."""
         return self.left <= 0
 
     @property
@@ -70,12 +73,12 @@ class Watch:
 
 
 class Watcher:
-    """Watches the statements of one engine, those of one question at a time.
+    """Watches the statements of one engine, one question at a time.
 
     ``interrupt`` ends the running statement; it is called once the statements of a question
-    together take longer than ``limit`` seconds. ``percent`` returns how much of the statement is
-    done (negative: not known). If ``told`` raises, progress of that question is no longer reported;
-    the statement goes on.
+    together take longer than ``limit`` seconds. ``percent`` returns how much of the running
+    statement is done, negative if unknown. ``told`` receives the progress; if it raises, progress
+    of that question is no longer reported, and the statement continues.
 
     >>> watcher = Watcher(60, lambda: None)
     >>> with watcher.over(2) as watch:
@@ -136,7 +139,7 @@ class Watcher:
         return TICK
 
     def look(self) -> float | None:
-        """Interrupts or reports; returns the seconds until the next look, None if nothing runs."""
+        """Interrupts or reports; returns the seconds until the next call, None if nothing runs."""
         with self._lock:
             return self._look()
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SQL trees for the limits of a unit: which groups it keeps, and its weight in them.
+"""SQL trees for the limits of a unit: the groups in which it is counted, and its weight in them.
 
-Proof: unit_limits.proof.md.
+``emit`` uses it between the rows of groups and their sums. Proof: unit_limits.proof.md.
 """
 
 from dataclasses import replace
@@ -22,7 +22,7 @@ ROWS, WEIGHT, _TOTAL = sql.columns(["n", "weight", "total"])
 
 
 def kept(plan: Bounded) -> int | None:
-    """Returns the number of groups in which a unit is counted; None if it is counted in all."""
+    """Returns the largest number of groups in which a unit is counted; None: in all."""
     limits = plan.tracked.limits
     return least(limits.groups, limits.total)
 
@@ -33,21 +33,21 @@ def least(*limits: int | None) -> int | None:
 
 
 def is_placed(plan: Bounded, *, counted: bool) -> bool:
-    """Whether the groups of a unit must be ordered."""
+    """Whether a statement must rank the groups of each unit, because a limit can bind."""
     raw = plan.tracked.raw
     return is_spread(plan) and kept(plan) is not None and (raw.is_open or counted)
 
 
 def is_spread(plan: Bounded) -> bool:
-    """Whether a unit can be in several groups."""
+    """Whether a unit can have rows in several groups."""
     raw = plan.tracked.raw
     return not is_one_group(raw.relation, [key.value.expression for key in raw.keys])
 
 
 def placed(plan: Bounded, pairs: sql.Query, order: Order, *, counted: bool) -> sql.Query:
-    """Adds the column ``place`` to (unit, group) rows where it is needed.
+    """Adds the column ``place``, the rank of a group in its unit, to (unit, group) rows if needed.
 
-    Where keys are open, selects only the rows within the group limit.
+    If keys are open, also drops the rows beyond the group limit.
     """
     if not is_placed(plan, counted=counted):
         return pairs
@@ -61,9 +61,9 @@ def placed(plan: Bounded, pairs: sql.Query, order: Order, *, counted: bool) -> s
 
 
 def weighed(plan: Bounded, pairs: sql.Query, norm: Norm, *, windows: bool) -> sql.Query:
-    """Adds the column ``weight`` to (unit, group) rows: the weight of the unit.
+    """Adds the column ``weight``, the weight of the unit, to (unit, group) rows.
 
-    It depends on a sum over all rows of the unit, which is joined or computed by a window.
+    The weight depends on a sum over all rows of the unit, which is joined or computed by a window.
     """
     most = most_rows(plan)
     if most is None:
@@ -117,7 +117,7 @@ def cut_to(value: sql.Expression, limit: int | None) -> sql.Expression:
 
 
 def most_rows(plan: Bounded) -> int | None:
-    """Returns the row limit over all groups that weights enforce; None if no unit can exceed it."""
+    """Returns the limit of a unit's rows over all groups; None if no unit can exceed it."""
     limits = plan.tracked.limits
     spread = is_spread(plan) and not plan.tracked.raw.is_open
     return limits.in_all if spread else limits.total
@@ -154,12 +154,12 @@ def _whole(number: int) -> sql.Expression:
 
 
 def group_order(plan: Bounded) -> tuple[sql.Expression, ...]:
-    """Returns the ORDER BY list of the groups of a unit: no two groups are equal in it."""
+    """Returns the ORDER BY list that ranks the groups of a unit; it has no ties."""
     return sql.Column("h"), *(sql.Ordered(key, nulls="FIRST") for key in key_names(plan))
 
 
 def refined(plan: Bounded, value: sql.Expression) -> sql.Expression:
-    """Returns a number of units or rows in steps of full weight."""
+    """Returns a number of units or rows, multiplied by the number of steps of full weight."""
     return value * plan.refinement
 
 

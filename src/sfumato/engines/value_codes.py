@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a stored value means: its string, and its code under a declaration.
+"""The meaning of a stored value in plain Python: its string, and its code under a declaration.
 
-The patterns of numbers and dates are shared by every engine. The functions are the plain Python
-that the SQL of every engine is tested against.
+The reference engine uses these functions, and the SQL of every engine is tested against them. The
+patterns of numbers and dates are shared by all engines.
 """
 
 import datetime
@@ -36,9 +36,9 @@ _LIKE = {" ": "[ \u00a0\u202f]", "'": "['\u2019]"}
 
 
 def number_pattern(numerals: Numerals) -> str:
-    """Returns the pattern of a number with the declared signs, for a match of the whole text.
+    """Returns the regular expression of a number in the declared format, for a full match.
 
-    The sign between thousands stands between all groups of three digits, or nowhere.
+    The thousands separator is between all groups of three digits, or nowhere.
 
     >>> bool(re.fullmatch(number_pattern(Numerals(",", ".")), "1.234,5"))
     True
@@ -55,9 +55,9 @@ def number_pattern(numerals: Numerals) -> str:
 
 
 def thousands_pattern(numerals: Numerals) -> str:
-    """Returns the pattern of the sign between thousands.
+    """Returns the regular expression of the thousands separator.
 
-    A blank stands for the no-break spaces, and an apostrophe for the typographic one.
+    A declared blank also matches no-break spaces, and a declared apostrophe the typographic one.
 
     >>> thousands_pattern(Numerals(",", "."))
     '[.]'
@@ -74,7 +74,7 @@ def code_of(
 
     The codes of a list of numbers are a string, as DuckDB prints them: ``"[1, 2]"``.
 
-    ``numerals`` are the signs in numbers that are written as text.
+    ``numerals`` are the decimal and thousands separators of numbers that are stored as strings.
 
     >>> code_of(Column("age", Integer(0, 120)), "130")
     120

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The form of a stored string: how it is written, with its letters and digits masked."""
+"""The form of a stored string: the string with its letters and digits masked.
+
+``inspect_columns`` shows the owner the forms of values that could not be read.
+"""
 
 import re
 
@@ -24,7 +27,7 @@ _MONTHS = 12
 
 
 def masked(text: sql.Expression) -> sql.Expression:
-    """Returns the form of a string: A, a and 9 for a letter and a digit, ? where it is unprintable.
+    """Returns the form of a string: letters become A or a, digits 9, unprintable characters ?.
 
     Other ASCII characters stay. A form has at most ``LONGEST`` characters and "..." after them.
     """
@@ -38,7 +41,7 @@ def masked(text: sql.Expression) -> sql.Expression:
 
 
 def leading(text: sql.Expression) -> tuple[sql.Expression, sql.Expression]:
-    """Returns the two numbers of at most two digits that a string begins with; NULL for others."""
+    """Returns the two numbers, of at most two digits, at the start of a string; NULL if none."""
     return _number(text, _FIRST), _number(text, _SECOND)
 
 
@@ -49,10 +52,10 @@ def _number(text: sql.Expression, pattern: str) -> sql.Expression:
 
 
 def date_form(form: str, first: int | None, second: int | None) -> str:
-    """Returns the form of a date with days, months and years named, or the form as it is.
+    """Returns a masked form with day, month and year named if it is a date, else unchanged.
 
-    ``first`` and ``second`` are the largest numbers at its first two places: a number above 12 is
-    no month.
+    ``first`` and ``second`` are the largest first and second numbers of the values: a number above
+    12 is not a month.
 
     >>> date_form("99/99/9999", 31, 12), date_form("99.99.99", 12, 30)
     ('dd/mm/yyyy', 'mm.dd.yy')

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expressions that read a stored value: its string, and its code under a declaration.
+"""SQL trees that read a stored value: its string, and its code under a declaration.
 
-No value can make it fail: casts are TRY_CAST, rounding is spelled out, and a string is a number or
-a date only if it has the form of one. Proof: value_sql.proof.md.
+``relation`` reads every column with it. No value can make a statement fail: casts are TRY_CAST,
+rounding is spelled out, and a string is a number or a date only if it has the form of one. Proof:
+value_sql.proof.md.
 """
 
 import math
@@ -45,10 +46,10 @@ _ZERO_DAY = sql.Day("1970-01-01")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where rows are read: a FROM item that we wrote, and the physical type of each column.
+    """A FROM item that the engine wrote, and the physical type of each of its columns.
 
-    ``coded``: a prepared layout, whose columns are codes already, with ``unit`` and ``place``.
-    ``numerals``: the signs in numbers that are written as text.
+    ``coded``: a prepared layout, whose columns already are codes, with the columns ``unit`` and
+    ``place``. ``numerals``: the separators of numbers that are stored as strings.
     """
 
     sql: str
@@ -61,10 +62,10 @@ class Source:
         return self.types[column].upper() in _SHORT
 
     def family(self, column: str) -> str:
-        """Returns the family of a column's physical type.
+        """Returns the family of a column's physical type: a key of ``_FAMILIES``.
 
-        It is a key of ``_FAMILIES``; "null" for a column without a value, "other" for a type that
-        cannot be read, such as a list.
+        It is "null" for a column without any value, and "other" for a type that cannot be read,
+        such as a list.
         """
         return _family(self.types[column])
 
@@ -98,10 +99,10 @@ def named(
     *,
     unordered: bool = False,
 ) -> sql.Expression:
-    """Returns the name that columns spell; NULL if one of them is NULL.
+    """Returns the name of a unit, made of several columns; NULL if one of them is NULL.
 
-    It is the string of a single column; of several, each string follows its length. With
-    ``unordered``, the lesser of two strings comes first.
+    The name is the string of a single column; several strings are joined, each after its length.
+    With ``unordered``, the lesser of two strings comes first.
     """
     texts = [column_text(column, source) for column in columns]
     if unordered:
@@ -123,9 +124,9 @@ def _spelled(texts: Sequence[sql.Expression]) -> sql.Expression:
 
 
 def column_text(column: str, source: Source) -> sql.Expression:
-    """Returns a column as a string, NULL for a missing value.
+    """Returns a column as a string; NULL for a missing value.
 
-    Units are named, and categories compared, by these strings.
+    Units are identified, and categories compared, by these strings.
     """
     family = source.family(column)
     return text_reading(_raw_value(column, family), family)
@@ -136,10 +137,10 @@ def reading(
     kind: ColumnType,
     source: Source,
 ) -> sql.Expression:
-    """Reads a value in the form in which it is compared: a number of steps, a day or a string.
+    """Reads a stored value in the form that is compared: a number of steps, a day or a string.
 
-    A missing value is NULL; NaN stays NaN. Of a list of numbers the codes are read, NULL for a
-    number that has none.
+    A missing value is NULL; NaN stays NaN. A list of numbers is read as the list of its codes, NULL
+    for a number that has no code.
 
     Guarantees:
         no value can make a reading fail
@@ -224,7 +225,7 @@ def code(
 
 
 def ends(kind: Integer | Real | Date | Timestamp) -> tuple[sql.Expression, sql.Expression]:
-    """Returns the least and the greatest reading that is not clipped; of a moment its seconds."""
+    """Returns the least and greatest reading that is not clipped; for timestamps in seconds."""
     if isinstance(kind, Timestamp):
         step = int(kind.step)
         last = kind.upper_code * step + step - 1
@@ -236,7 +237,7 @@ def ends(kind: Integer | Real | Date | Timestamp) -> tuple[sql.Expression, sql.E
 
 
 def listed(kind: Category | Boolean) -> sql.Lists:
-    """Returns a table of the declared strings and their codes; each string is in it once."""
+    """Returns a constant table of the declared strings and their codes."""
     texts = tuple(sql.Constant(word) for word, _ in kind.texts())
     codes = tuple(sql.Constant(number) for _, number in kind.texts())
     return sql.Lists((("text", sql.ListOf(texts)), ("code", sql.ListOf(codes, sql.SqlType.BIGINT))))
@@ -253,7 +254,7 @@ def narrowest(kind: ColumnType) -> sql.SqlType:
 
 
 def stored(column: str) -> sql.Column:
-    """Returns a stored column by its name."""
+    """Returns the SQL name of a stored column."""
     return sql.Column(column, quoted=True)
 
 
@@ -275,7 +276,7 @@ def _raw_value(column: str, family: str) -> sql.Expression:
 
 
 def text_reading(raw: sql.Expression, family: str) -> sql.Expression:
-    """Returns the string by which a value of ``_raw_value`` is compared.
+    """Returns the string by which a stored value is compared, given its SQL and type family.
 
     An integral float has no fraction.
     """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A thread that runs the statements of a lane, so that the caller's own thread hears Ctrl-C.
+"""A thread that runs the statements of a lane, so that the caller's thread can receive Ctrl-C.
 
-DuckDB looks for signals between two of its tasks, and a task can take minutes. Python raises
+DuckDB checks for signals between two of its tasks, and a task can take minutes. Python raises
 ``KeyboardInterrupt`` in the main thread at once if that thread only waits.
 """
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Worker:
-    """Runs one function at a time; ``interrupt`` must make a running one end.
+    """Runs one function at a time in its own thread; ``interrupt`` must end a running function.
 
     >>> Worker(lambda: None).run(lambda: 3)
     3
@@ -31,10 +31,11 @@ class Worker:
         self._thread = ThreadPoolExecutor(1, "sfumato")
 
     def run(self, work: Callable[[], T]) -> T:
-        """Returns what ``work`` returns, or raises what it raises.
+        """Runs ``work`` and returns its result, or raises its error.
 
-        The main thread waits for the worker. Every other thread runs ``work`` itself, since signals
-        are the main thread's. Whatever ends the wait, ``work`` has ended before this returns.
+        Called in the main thread, it waits for the worker thread. Any other thread runs ``work``
+        itself, since only the main thread receives signals. ``work`` has always ended when this
+        returns.
         """
         if threading.current_thread() is not threading.main_thread():
             return work()
@@ -55,7 +56,7 @@ class Worker:
                 wait([future], AGAIN)
 
     def close(self) -> None:
-        """Ends the thread."""
+        """Ends the worker thread."""
         self._thread.shutdown(wait=False)
 
 

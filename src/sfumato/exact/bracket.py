@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proved bounds of a real number."""
+"""Proved bounds of a real number: from above, or from both sides."""
 
 from dataclasses import dataclass
 

@@ -20,14 +20,14 @@ MAX_EXPONENT = 400
 
 
 def to_fraction(name: str, value: Number) -> Fraction:
-    """``value`` as an exact fraction; ``name`` is used in the error.
+    """Returns ``value`` as an exact fraction; ``name`` is used in the error.
 
     Guarantees:
         a float is its shortest decimal
         nothing but a finite number gets through
 
     Raises:
-        InvalidNumber: not a number, not finite, or an exponent beyond 400.
+        InvalidNumber: the value is not a number, is not finite, or has an exponent beyond 400.
 
     >>> to_fraction("epsilon", 0.1) * 10 == 1
     True
@@ -44,7 +44,7 @@ def to_fraction(name: str, value: Number) -> Fraction:
     text = float.__repr__(value) if isinstance(value, float) else str(value).strip()
     if "/" in text:
         return _ratio(name, text)
-    return _decimal(name, text, given=text)
+    return _decimal(name, text, written=text)
 
 
 def _whole(name: str, value: int) -> int:
@@ -57,13 +57,13 @@ def _whole(name: str, value: int) -> int:
     raise _not_a_number(name, type(value).__name__)
 
 
-def _decimal(name: str, text: str, *, given: str) -> Fraction:
+def _decimal(name: str, text: str, *, written: str) -> Fraction:
     try:
         number = Decimal(text)
     except InvalidOperation:
-        raise _not_a_number(name, repr(given)) from None
+        raise _not_a_number(name, repr(written)) from None
     if not number.is_finite():
-        raise _not_a_number(name, given)
+        raise _not_a_number(name, written)
     exponent = abs(number.adjusted())
     digits = len(number.as_tuple().digits)
     if number and (exponent > MAX_EXPONENT or digits > MAX_EXPONENT):
@@ -74,10 +74,10 @@ def _decimal(name: str, text: str, *, given: str) -> Fraction:
 def _ratio(name: str, text: str) -> Fraction:
     """The exact value of a string "p/q" of two decimals."""
     over, _, under = text.partition("/")
-    denominator = _decimal(name, under.strip(), given=text)
+    denominator = _decimal(name, under.strip(), written=text)
     if denominator == 0:
         raise _not_a_number(name, text)
-    numerator = _decimal(name, over.strip(), given=text)
+    numerator = _decimal(name, over.strip(), written=text)
     return _sized(name, numerator / denominator)
 
 
@@ -95,15 +95,15 @@ def _too_long(name: str) -> InvalidNumber:
     )
 
 
-def _not_a_number(name: str, given: str) -> InvalidNumber:
+def _not_a_number(name: str, written: str) -> InvalidNumber:
     return InvalidNumber(
-        f"{name} is not a finite number: {without_secrets(given)[:60]}.",
+        f"{name} is not a finite number: {without_secrets(written)[:60]}.",
         allowed="an int, a float, a Decimal, a Fraction, or a string such as '0.1' or '1e-6'",
     )
 
 
 def positive(name: str, value: Number, *, at_most: Fraction | None = None) -> Fraction:
-    """``value`` as a Fraction that is > 0 (and <= ``at_most``), or ``InvalidNumber``."""
+    """Returns ``value`` as a Fraction that is > 0 (and <= ``at_most``); else raises InvalidNumber."""
     number = to_fraction(name, value)
     upper = ""
     too_large = False
@@ -121,22 +121,22 @@ def positive(name: str, value: Number, *, at_most: Fraction | None = None) -> Fr
 
 
 def decimal_text(number: Fraction) -> str:
-    """The exact decimal string if it has at most 30 places, else "p/q".
+    """Returns a number as an exact decimal if it has at most 30 places, else as "p/q".
 
     >>> decimal_text(Fraction(1, 40)), decimal_text(Fraction(1, 3)), decimal_text(Fraction(7))
     ('0.025', '1/3', '7')
     """
-    rest = number.denominator
+    cofactor = number.denominator
     twos = 0
     fives = 0
-    while rest % 2 == 0:
-        rest //= 2
+    while cofactor % 2 == 0:
+        cofactor //= 2
         twos += 1
-    while rest % 5 == 0:
-        rest //= 5
+    while cofactor % 5 == 0:
+        cofactor //= 5
         fives += 1
     places = max(twos, fives)
-    if rest != 1 or places > 30:
+    if cofactor != 1 or places > 30:
         return f"{number.numerator}/{number.denominator}"
     scaled = abs(number.numerator) * 10**places // number.denominator
     digits = str(scaled).rjust(places + 1, "0")
@@ -160,7 +160,7 @@ def power_of_two_at_most(number: Fraction) -> Fraction:
 
 
 def two_digits(number: Fraction) -> str:
-    """A positive number, rounded up to two significant digits, as a string.
+    """Returns a positive number, rounded up to two significant digits, as a string.
 
     >>> two_digits(Fraction(1, 3)), two_digits(Fraction(1001))
     ('0.34', '1100')

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies of frozen values, made of exact built-in types. Proof: values.proof.md.
+"""Copies frozen values into values made of exact built-in types and of sfumato's own classes.
 
-What a subclass calls equal proves nothing: it may equal one value and act as another.
+A subclass of a built-in type can override ``==`` and so claim to equal a value that acts
+differently. Proof: values.proof.md.
 """
 
 import sys
@@ -31,16 +32,16 @@ _COPIERS: dict[int, tuple[type, _Copier]] = {}
 
 
 def copied(value: T, known: Known | None = None) -> T:
-    """A copy of a frozen value, of built-in types and of classes of sfumato alone.
+    """Returns a copy of a frozen value that has built-in types and classes of sfumato alone.
 
-    A dataclass is made by its constructor again, which refuses what it always refuses. An array,
-    and a field that is not compared, such as a network, are taken as they are.
+    A dataclass is built anew by its constructor, which checks its fields. Arrays, and fields that
+    are not compared (such as a network), are not copied.
 
     Guarantees:
         every part of a copy has exactly its type
 
     Raises:
-        InvalidDeclaration: a part of another type, or one that its class refuses.
+        InvalidDeclaration: a part has another type, or its class refuses it.
 
     >>> copied((Fraction(1, 2), ("x", 1)))
     (Fraction(1, 2), ('x', 1))
@@ -55,7 +56,7 @@ def copied(value: T, known: Known | None = None) -> T:
 
 
 def is_same(value: object, own: object) -> bool:
-    """Whether a value has the types of ``own``, which is a copy, and equals it, part by part.
+    """Whether a value equals ``own``, a value of ``copied``, and has its types, part by part.
 
     Guarantees:
         what is the same has the same types
@@ -90,7 +91,7 @@ def _compared(kind: Any) -> tuple[str, ...]:
 
 
 def is_ours(kind: type) -> bool:
-    """Whether a class is one of sfumato, by the module that it says it is of.
+    """Whether a class is defined in a module of sfumato, as looked up there by its name.
 
     >>> is_ours(Fraction), is_ours(type("Fraction", (), {"__module__": "sfumato.exact.values"}))
     (False, False)
@@ -131,7 +132,7 @@ def _tuple(value: tuple[Any, ...], known: Known) -> tuple[Any, ...]:
 
 
 def _copier(kind: type) -> _Copier:
-    """What copies the values of a class.
+    """Returns the function that copies values of a class.
 
     Raises:
         InvalidDeclaration: the class is none of sfumato.
@@ -172,7 +173,7 @@ def _member(value: Enum, known: Known) -> Enum:
 
 
 def _dataclass(kind: Any) -> _Copier:
-    """What copies the values of a dataclass: by its constructor, if it takes all fields."""
+    """Returns the function that copies a dataclass by its constructor, if it takes all fields."""
     taken = signature(kind).parameters
     compared = _compared(kind)
     is_made = set(compared) <= set(taken)

@@ -2,7 +2,7 @@
 """Public and made-up data, sessions over them, and the demos of ``sfumato demo``.
 
 The top room: it may import every other, and none imports it; the shell finds a demo by its name.
-Begin with ``people``, then ``demo``: the census extract with its questions, and the attack.
+Begin with ``people``, then ``demo``, the demo of the census extract.
 """
 
 import atexit
@@ -19,8 +19,8 @@ from sfumato.query.session import Session
 def people() -> Session:
     """Opens a session over a census extract: the table ``people``, a row for each of 27,253 people.
 
-    The extract is published, so nobody is harmed by a ledger that ends with the process: it lies in
-    a temporary folder. Each call opens a fresh one. Data of real people need one ledger for good.
+    The extract is published, so the ledger may be temporary: it lies in a temporary folder, and
+    each call opens a new one. Data of real people need one permanent ledger.
 
     >>> import sfumato as sf
     >>> with sf.examples.people() as session:

@@ -97,13 +97,13 @@ class Asked:
     price: tuple[tuple[str, str], ...]
 
     def ask(self, session: Session) -> Answer:
-        """Asks the question, which is charged, and returns the answer."""
+        """Asks the question in a session, which charges it."""
         price: dict[str, Any] = dict(self.price)
         return session.query(self.sql, **price)
 
     @property
     def shown_price(self) -> str:
-        """Returns the price as keyword arguments are written."""
+        """Returns the price as Python keyword arguments."""
         return ", ".join(f"{name}={value}" for name, value in self.price)
 
 
@@ -166,9 +166,9 @@ REFUSED = _pure(
 
 
 def true_incomes() -> dict[str, tuple[float, float]]:
-    """The mean income of the file, and of the incomes clipped to ``KEPT_INCOME``, by sex.
+    """The exact mean income by sex, unclipped and clipped to ``KEPT_INCOME``.
 
-    The extract is published, so its means are public. Of private data nobody may print this.
+    The extract is published, so its means are public. Means of private data must never be printed.
     """
     income = "TRY_CAST(PINCP AS DOUBLE)"
     rows = duckdb.connect().execute(

@@ -55,7 +55,7 @@ def command(ctx: click.Context, report: str) -> None:
 
 
 def _questions(report: str) -> None:
-    """The demo of the census extract."""
+    """Runs the demo of the census extract, and writes its page."""
     require_spared(report)
     console = Console(highlight=False)
     with tempfile.TemporaryDirectory(prefix="sfumato-demo-") as folder:
@@ -65,7 +65,7 @@ def _questions(report: str) -> None:
 
 
 def tell(console: Console, folder: Path) -> Story:
-    """Runs the demo and prints it; returns what it showed."""
+    """Runs the demo and prints it; returns the results for the page."""
     ledger = folder / "ledger.db"
     with connect({"people": census()}, dataset=DATASET, budget=BUDGET, ledger=ledger) as session:
         say(
@@ -117,7 +117,7 @@ def _question(console: Console, session: Session, index: int) -> Told:
 
 
 def _true_incomes() -> str:
-    """Returns the means of the file, which both intervals of the income question should hold."""
+    """Returns the exact means, which the two intervals of the income question should contain."""
     lines = ["in the file, which is public (of private data nobody may print this):"]
     for sex, (mean, clipped) in true_incomes().items():
         lines.append(f"  {sex}: mean {mean:,.0f}, clipped to {KEPT_INCOME:,}: {clipped:,.0f}")
@@ -125,7 +125,7 @@ def _true_incomes() -> str:
 
 
 def _repeat(console: Console, session: Session, first: Told) -> bool:
-    """Asks the first question again; returns whether the same bytes came back at no cost."""
+    """Asks the first question again; returns whether it got the same bytes at no cost."""
     before = repr(session.budget)
     again = QUESTIONS[0].ask(session)
     same = again.bytes == first.answer.bytes and repr(session.budget) == before
@@ -135,7 +135,7 @@ def _repeat(console: Console, session: Session, first: Told) -> bool:
 
 
 def _refusal(console: Console, session: Session) -> str:
-    """Asks a question that must be refused; returns the refusal."""
+    """Asks a question that must be refused; returns the error message."""
     try:
         REFUSED.ask(session)
     except Refused as refusal:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato demo census``: tables of an extract, and of a made-up country beside its truth."""
+"""``sfumato demo census``: tables of the extract, and of a made-up country with exact counts."""
 
 import math
 import tempfile
@@ -63,7 +63,7 @@ def command(page: str) -> None:
 
 
 def _extract(console: Console, folder: Path) -> str:
-    """The census extract down its geography; returns the page."""
+    """Runs a census of the extract over its geography; returns the page."""
     with connect(
         {"people": census()}, dataset="acs-2019", budget=BUDGET, ledger=folder / "acs.db"
     ) as session:
@@ -87,7 +87,7 @@ def _extract(console: Console, folder: Path) -> str:
 
 
 def _refusal(planned: CensusPlan) -> str:
-    """The refusal of totals that would be read off the data."""
+    """The error message for public totals that would be read from the data."""
     wanted: Any = "state"
     try:
         public_totals(planned.spine, planned.design.tree, wanted)
@@ -96,19 +96,19 @@ def _refusal(planned: CensusPlan) -> str:
     raise Failed("Totals that must be refused were accepted.")
 
 
-def _sums(found: Census) -> str:
+def _sums(census: Census) -> str:
     """The published total of each level."""
     lines = []
-    design = found.plan.design
-    for level, counts in enumerate(found.counts):
+    design = census.plan.design
+    for level, counts in enumerate(census.counts):
         total = int(by_axes(counts, design.detail(level), ()).sum())
         size = design.tree.sizes[level]
-        lines.append(f"{size:,} x {found.plan.spine.levels[level]}: {total:,} persons in all")
+        lines.append(f"{size:,} x {census.plan.spine.levels[level]}: {total:,} persons in all")
     return "\n".join(lines)
 
 
 def _made_up(console: Console, folder: Path) -> None:
-    """A made-up country, whose truth may be shown."""
+    """Runs a census of a made-up country, whose exact counts may be shown."""
     country = made_up()
     with connect(
         {"people": country.table}, dataset="made-up", budget=BUDGET, ledger=folder / "made-up.db"
@@ -127,26 +127,26 @@ _EXPLAINED = (
 )
 
 
-def errors(found: Census, country: MadeUp) -> str:
-    """The mean absolute errors of each table beside those of questions of their own."""
-    plan = found.plan
+def errors(census: Census, country: MadeUp) -> str:
+    """The mean absolute error of each table, beside that of separate questions at the same cost."""
+    plan = census.plan
     alone = _alone_error(plan)
     body = []
     for level, axes in plan.design.tables:
-        published = _mean_error(found, country, level, axes)
+        published = _mean_error(census, country, level, axes)
         row = [plan.spine.levels[level], plan.title(axes), number(alone), number(published)]
         body.append([*row, f"{published / alone:.2f}"])
     return text_table(["level", "table", "alone", "census", "ratio"], body)
 
 
-def _mean_error(found: Census, country: MadeUp, level: int, axes: tuple[int, ...]) -> float:
+def _mean_error(census: Census, country: MadeUp, level: int, axes: tuple[int, ...]) -> float:
     """The mean absolute error of a published table."""
-    design = found.plan.design
+    design = census.plan.design
     places = design.tree.ancestors(level)
     starts = np.flatnonzero(np.diff(places, prepend=-1))
     truth = np.add.reduceat(country.counts, starts, axis=0)
     every = tuple(range(len(design.sizes)))
-    published = by_axes(found.counts[level], design.detail(level), axes)
+    published = by_axes(census.counts[level], design.detail(level), axes)
     return float(np.abs(published - by_axes(truth, every, axes)).mean())
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato demo learning``: what accuracy costs, a training that is killed, and a network."""
+"""``sfumato demo learning``: accuracy by cost, a training that is killed, and a network."""
 
 import html
 import signal
@@ -40,7 +40,7 @@ def command(report: str) -> None:
     """Choose an epsilon on public rows, train on private ones, kill the training, resume it."""
     require_spared(report)
     console = Console(highlight=False)
-    boundary = _boundary(console)
+    boundary = _measure_frontier(console)
     told = [(_title(boundary), repr(boundary))]
     say(console, *told[0])
     with tempfile.TemporaryDirectory(prefix="sfumato-learning-") as folder:
@@ -51,8 +51,8 @@ def command(report: str) -> None:
     console.print(f"\n[bold]Written:[/bold] {report}")
 
 
-def _boundary(console: Console) -> Frontier:
-    """Accuracy against epsilon on the public rows."""
+def _measure_frontier(console: Console) -> Frontier:
+    """Measures accuracy against epsilon on the public rows."""
     console.print(f"{_FOLDS * (len(_EPSILONS) + 1)} fits on public rows ...")
     return frontier(
         RECIPE,
@@ -72,12 +72,12 @@ def _title(boundary: Frontier) -> str:
 
 
 def _sections(folder: Path) -> Iterator[Told]:
-    """The training on the private rows, told in order."""
+    """Runs the training on the private rows; yields the sections of the demo in order."""
     ledger = folder / "ledger.db"
     with opened(ledger) as session:
         planned = preview(session, RECIPE, STATEMENT, label="income", **COST)
         yield "32,561 private rows: what a training costs, before it is paid", repr(planned)
-    yield "The process is killed while it trains", _killed(ledger)
+    yield "The process is killed while it trains", _train_and_kill(ledger)
     with opened(ledger) as session:
         left = preview(session, RECIPE, STATEMENT, label="income", **COST).paid
         places: list[str] = []
@@ -88,21 +88,21 @@ def _sections(folder: Path) -> Iterator[Told]:
         chain = f"verified: {checked.entries} entries, {checked.charges} charge"
     yield (
         "How often it is right on 16,281 other rows, which are public",
-        f"{_right(model)}\n{chain}",
+        f"{_accuracy(model)}\n{chain}",
     )
     yield "Pictures of digits, read by a small network of PyTorch", _pictures(folder)
 
 
-def _killed(ledger: Path) -> str:
-    """Trains in a process of its own, which kills itself."""
-    code = _started("killed_fit", str(ledger), str(_DIES_AFTER)).returncode
+def _train_and_kill(ledger: Path) -> str:
+    """Trains in a child process, which kills itself; returns its output."""
+    code = _run_module("killed_fit", str(ledger), str(_DIES_AFTER)).returncode
     if code != -signal.SIGKILL:
         raise Failed(f"The training ended with {code}, and not by SIGKILL.")
     return f"SIGKILL right after checkpoint {_DIES_AFTER}: no time to tidy up, no refund"
 
 
-def _right(model: Model) -> str:
-    """The share of right predictions among the public rows."""
+def _accuracy(model: Model) -> str:
+    """The share of public rows that the model predicts right."""
     rows = adult("test")
     truth = np.array(rows["income"].to_pylist())
     share = float((np.array(model.predict(rows)) == truth).mean())
@@ -111,23 +111,23 @@ def _right(model: Model) -> str:
 
 
 def _pictures(folder: Path) -> str:
-    """The network, where PyTorch is installed."""
+    """Runs the demo of the network, if PyTorch is installed; returns its output."""
     if find_spec("torch") is None:
         return "left out: PyTorch is not installed (make torch)"
-    ran = _started("demo_pictures", str(folder))
+    ran = _run_module("demo_pictures", str(folder))
     if ran.returncode:
         raise Failed(f"The training of the network ended with {ran.returncode}.")
     return ran.stdout.strip()
 
 
-def _started(module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Runs a module of the shell in a process of its own, to its end."""
+def _run_module(module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs a Python module in a child process until it ends."""
     command = [sys.executable, "-m", f"sfumato.examples.{module}", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
 
 
 def page(boundary: Frontier, told: list[Told]) -> str:
-    """The page: the picture of the boundary, then everything that was printed."""
+    """The page: the chart of the accuracies, then all that was printed."""
     sections = [f"<section>{boundary.plot().svg}</section>"]
     for title, text in told:
         shown = f"<h2>{html.escape(title)}</h2><pre>{html.escape(text)}</pre>"

@@ -26,7 +26,7 @@ _SIZE = 1350
 
 
 def told(folder: Path) -> str:
-    """Trains the network on the private pictures; says how often it is right on the others."""
+    """Trains the network on the private pictures; returns a sentence on its accuracy."""
     private, held_out = digits()
     with connect(
         {"pictures": private},
@@ -48,7 +48,7 @@ def told(folder: Path) -> str:
 
 
 def network() -> Network:
-    """A layer of ReLUs between pixels and classes, the same at each call."""
+    """A network with one hidden layer of ReLUs, the same at each call."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
         module = nn.Sequential(nn.Linear(_PIXELS, _HIDDEN), nn.ReLU(), nn.Linear(_HIDDEN, _CLASSES))

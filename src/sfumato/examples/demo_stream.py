@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato demo stream``: rides day by day under one charge, and ten years of births denoised."""
+"""``sfumato demo stream``: rides day by day under one charge; ten years of births denoised."""
 
 import csv
 import math
@@ -54,7 +54,7 @@ def command() -> None:
 
 
 def rides() -> pa.Table:
-    """A row for each 10,000 rides of a day, each with a made-up card."""
+    """A table with a row for each 10,000 rides of a day, each with a made-up card."""
     days, lines = [], []
     for row in _read("ridership.csv"):
         for line in ("subway", "bus"):
@@ -69,7 +69,7 @@ def _units(session: Session) -> str:
     """The standard error of running totals, by how often a card counts."""
     body = []
     for participations in (1, 8, _HORIZON):
-        found = plan_stream(
+        plan = plan_stream(
             session.dataset,
             "trips",
             time="day",
@@ -78,13 +78,13 @@ def _units(session: Session) -> str:
             rho=_RHO,
             participations=participations,
         )
-        error = number(math.sqrt(found.best.mean))
-        body.append([f"{participations} days", found.best.name, f"+- {error}"])
+        error = number(math.sqrt(plan.best.mean))
+        body.append([f"{participations} days", plan.best.name, f"+- {error}"])
     return text_table(["a card counts on", "encoder", "standard error"], body)
 
 
 def _daily(session: Session, trips: pa.Table) -> str:
-    """Advances a stream day by day; shows some days beside the rows that count."""
+    """Advances a stream day by day; shows some days beside the exact counts."""
     body = []
     with stream(
         session,
@@ -110,7 +110,7 @@ def _daily(session: Session, trips: pa.Table) -> str:
 
 
 def _births() -> str:
-    """The error of a day of births, as it is drawn and denoised, at two costs."""
+    """The error of the births of a day, raw and denoised, at two costs."""
     truth = np.array([float(row["births"]) for row in _read("births.csv")])
     body = []
     for rho in (1e-7, 1e-6):
@@ -132,7 +132,7 @@ def _error(values: Floats, truth: Floats) -> float:
 
 
 def _require(what: str, *, holds: bool) -> None:
-    """Raises Failed unless the demo went as expected."""
+    """Raises Failed if a result of the demo is not as expected."""
     if not holds:
         raise Failed(f"The demo expected that {what}.")
 

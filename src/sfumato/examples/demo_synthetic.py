@@ -66,11 +66,11 @@ def command(report: str, output: str) -> None:
     with tempfile.TemporaryDirectory(prefix="sfumato-synthetic-") as folder:
         ledger = Path(folder) / "ledger.db"
         with connect({"people": people()}, dataset="acs", budget=BUDGET, ledger=ledger) as session:
-            model = _fitted(console, session)
+            model = _fit_model(console, session)
         say(console, "Rows", _first(model.sample(5)["people"]))
         say(console, f"{QUESTION}, with intervals", _first(model.query(QUESTION)))
         say(console, "Report", repr(model.report()))
-        clinics = _clinics(console, Path(folder))
+        clinics = _fit_hospitals(console, Path(folder))
     beside = Path(report).with_stem(f"{Path(report).stem}-hospitals")
     _write(console, model, Path(report), Path(output))
     _write(console, clinics, beside, Path(output) / "hospitals")
@@ -86,15 +86,15 @@ def _write(
     report: Path,
     output: Path,
 ) -> None:
-    """Writes the rows and the page of a model."""
+    """Writes the rows of a model and its page."""
     for path in model.save(output):
         console.print(f"written: {path}", soft_wrap=True)
     write_file(str(report), in_language(model.report().html).encode())
     console.print(f"written: {report}", soft_wrap=True)
 
 
-def _clinics(console: Console, folder: Path) -> Model:
-    """The model of rows of three hospital tables, whose keys fit together."""
+def _fit_hospitals(console: Console, folder: Path) -> Model:
+    """Fits a model of three hospital tables that are linked by keys."""
     tables, ledger = hospitals(write_hospitals(folder)), folder / "hospitals.db"
     with connect(tables, dataset="hospitals", budget=CLINICS, ledger=ledger) as session:
         model = fit(session, _TABLES, epsilon=2, delta="1e-7")
@@ -109,13 +109,13 @@ def _clinics(console: Console, folder: Path) -> Model:
 
 
 def _share(rows: Mapping[str, pa.Table]) -> float:
-    """The share of visits whose patient is among the patients."""
+    """The share of visits whose patient is in the table of patients."""
     known = pc.is_in(rows["visits"]["patient_id"], value_set=rows["patients"]["patient_id"])
     return float(pc.mean(known).as_py())
 
 
 def people() -> Table:
-    """The extract; that a marital status can be missing is declared too."""
+    """The census extract, with the marital status declared as possibly missing."""
     declared = census()
     columns = dict(declared.columns)
     for name in ("MSP", "EDU"):
@@ -126,8 +126,8 @@ def people() -> Table:
     return replace(declared, columns=columns)
 
 
-def _fitted(console: Console, session: Session) -> Model:
-    """The model, after its preview."""
+def _fit_model(console: Console, session: Session) -> Model:
+    """Prints the preview of a model, then fits it."""
     options = Options(bins=BINS)
     planned = preview(
         session, "people", epsilon=EPSILON, delta=DELTA, constraints=RULES, options=options

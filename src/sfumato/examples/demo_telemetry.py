@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato demo telemetry``: a million reports of made-up devices, by the real processes."""
+"""``sfumato demo telemetry``: a million reports of made-up devices, sent by real processes."""
 
 import contextlib
 import tempfile
@@ -57,24 +57,28 @@ def command(report: str) -> None:
 
 
 def tell(console: Console, folder: Path) -> Story:
-    """Runs the demo and prints it; returns what it showed."""
+    """Runs the demo and prints it; returns the results for the page."""
     begun = time.monotonic()
     key, aggregator = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
-    asked = questions(int(time.time()), aggregator.public_key())
+    task_questions = questions(int(time.time()), aggregator.public_key())
     _write_keys(folder, key, aggregator)
-    account = _signed(folder, asked, key)
-    say(console, "Five questions to made-up devices, charged and signed", _priced(asked, account))
-    sent, sums = _collected(console, folder, asked)
+    account = _sign_tasks(folder, task_questions, key)
+    say(
+        console,
+        "Five questions to made-up devices, charged and signed",
+        _cost_table(task_questions, account),
+    )
+    sent, sums = _collect_reports(console, folder, task_questions)
     sealed = shown(
         folder, "telemetry", "estimate", "dark-mode.task", "reports", "--key", "aggregator.key"
     )
     say(console, "Sealed, shuffled, opened: is dark mode on?", sealed.strip())
-    for question in asked[1:]:
+    for question in task_questions[1:]:
         _count_stored(folder, question, sums[question.task.id])
-    found = find(asked, sums)
+    found = find(task_questions, sums)
     say(console, "Found", "\n".join(found.lines))
     _require(found)
-    return Story(asked, sent, sums, found, sealed, account, time.monotonic() - begun)
+    return Story(task_questions, sent, sums, found, sealed, account, time.monotonic() - begun)
 
 
 def _write_keys(
@@ -93,22 +97,24 @@ def _write_keys(
     (folder / "aggregator.key").write_bytes(opener)
 
 
-def _signed(folder: Path, asked: Sequence[Question], key: ec.EllipticCurvePrivateKey) -> str:
-    """Charges and signs all tasks; returns what is spent."""
+def _sign_tasks(
+    folder: Path, task_questions: Sequence[Question], key: ec.EllipticCurvePrivateKey
+) -> str:
+    """Charges and signs all tasks; returns what is spent, as text."""
     with connect(
         {}, dataset="phones", relation=ReplaceOne, budget=BUDGET, ledger=folder / "ledger.db"
     ) as session:
-        for question in asked:
+        for question in task_questions:
             # the made-up devices are there a second before the start
             signed = sign(session, question.task, key, signed_at=question.task.start - 1)
             (folder / f"{question.task.id}.task").write_bytes(signed.to_bytes())
         return repr(session.budget)
 
 
-def _priced(asked: Sequence[Question], account: str) -> str:
-    """The questions with their oracles and costs."""
+def _cost_table(task_questions: Sequence[Question], account: str) -> str:
+    """A table of the questions with their oracles and costs."""
     body = []
-    for question in asked:
+    for question in task_questions:
         task = question.task
         first, life = float(task.first_epsilon), float(task.life_epsilon)
         body.append([task.question, task.oracle.kind, f"{first:.3g}", f"{life:.3g}"])
@@ -116,30 +122,33 @@ def _priced(asked: Sequence[Question], account: str) -> str:
     return f"{table}\n{account}"
 
 
-def _collected(
-    console: Console, folder: Path, asked: Sequence[Question]
+def _collect_reports(
+    console: Console, folder: Path, task_questions: Sequence[Question]
 ) -> tuple[tuple[Sent, ...], Mapping[str, Mapping[int, Aggregator]]]:
-    """Runs collector, shuffler and clients; meanwhile the other devices are simulated."""
+    """Runs collector, shuffler and clients, and simulates the other devices meanwhile."""
     doors = [free_port(), free_port()]
-    _write_config(folder, asked, doors)
-    simulated = _write_devices(folder, asked, doors)
+    _write_config(folder, task_questions, doors)
+    simulated = _write_devices(folder, task_questions, doors)
     senders = (node_sender(folder), java_sender(folder))
     with contextlib.ExitStack() as stack:
         stack.enter_context(serving(folder, "collect", doors[0], "emoji"))
         stack.enter_context(serving(folder, "shuffle", doors[1], "dark-mode"))
         running = stack.enter_context(sending(senders))
-        sums = {question.task.id: _simulated(question, simulated) for question in asked[1:]}
+        sums = {
+            question.task.id: _simulate_devices(question, simulated)
+            for question in task_questions[1:]
+        }
         pairs = zip(senders, running, strict=True)
         sent = tuple(sent_by(sender, process) for sender, process in pairs)
         say(console, "Collector and shuffler, and two clients that send", _rates(senders, sent))
-        _await_shuffled(folder, asked[0])
+        _await_shuffled(folder, task_questions[0])
     return sent, sums
 
 
-def _write_config(folder: Path, asked: Sequence[Question], doors: Sequence[int]) -> None:
-    """The file of collector and shuffler."""
+def _write_config(folder: Path, task_questions: Sequence[Question], doors: Sequence[int]) -> None:
+    """Writes the configuration of collector and shuffler."""
     collector, shuffler = doors
-    tasks = ", ".join(f'"{question.task.id}.task"' for question in asked)
+    tasks = ", ".join(f'"{question.task.id}.task"' for question in task_questions)
     text = f"""[collector]
 folder = "reports"
 tasks = [{tasks}]
@@ -156,11 +165,11 @@ collector = "http://127.0.0.1:{collector}"
 
 
 def _write_devices(
-    folder: Path, asked: Sequence[Question], doors: Sequence[int]
+    folder: Path, task_questions: Sequence[Question], doors: Sequence[int]
 ) -> Mapping[str, Mapping[object, int]]:
-    """What the devices of each client hold, as files; returns the devices that are left."""
-    lines, found = [], {}
-    for question in asked:
+    """Writes the values of each client's devices to files; returns those of the other devices."""
+    lines, remaining = [], {}
+    for question in task_questions:
         task, truth = question.task, question.truth[question.period]
         size = SEALED // 2 if task.aggregator else SENT
         real = drawn(truth, 2 * size)
@@ -169,18 +178,18 @@ def _write_devices(
         for name, counts in (("node", node), ("java", java)):
             rows = [f"{count}\t{value}\n" for value, count in counts.items() if count]
             (folder / f"{task.id}.{name}.tsv").write_text("".join(rows), encoding="utf-8")
-        found[task.id] = left(truth, real)
+        remaining[task.id] = left(truth, real)
         kind = "number" if question.is_number else "text"
         address = f"http://127.0.0.1:{doors[bool(task.aggregator)]}/v1/tasks/{task.id}/reports"
         lines.append("\t".join((task.id, kind, task.hash.hex(), str(task.start), address)))
     (folder / "tasks.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return found
+    return remaining
 
 
-def _simulated(
+def _simulate_devices(
     question: Question, present: Mapping[str, Mapping[object, int]]
 ) -> Mapping[int, Aggregator]:
-    """The sums of the devices that send nothing, by period."""
+    """The sums of the simulated devices, which send no reports, by period."""
     truth = dict(question.truth) | {question.period: present[question.task.id]}
     return {
         period: simulate(question.task, counts, period=period) for period, counts in truth.items()
@@ -199,7 +208,7 @@ def _rates(senders: Sequence[Sender], sent: Sequence[Sent]) -> str:
 
 
 def _await_shuffled(folder: Path, question: Question) -> None:
-    """Returns when the collector has the batch of the shuffler."""
+    """Waits until the collector has the batch of the shuffler."""
     limit = time.monotonic() + _PATIENCE
     while sum(map(len, read(folder / "reports", question.task, 0))) < SEALED:
         if time.monotonic() > limit:
@@ -208,7 +217,7 @@ def _await_shuffled(folder: Path, question: Question) -> None:
 
 
 def _count_stored(folder: Path, question: Question, sums: Mapping[int, Aggregator]) -> None:
-    """Adds the reports of the collector to the simulated ones of the present period."""
+    """Adds the collector's reports to the simulated sums of the present period."""
     present = question.period
     stored = Aggregator(question.task, sums[present].period)
     for part in read(folder / "reports", question.task, present):
@@ -219,6 +228,6 @@ def _count_stored(folder: Path, question: Question, sums: Mapping[int, Aggregato
 
 
 def _require(found: Found) -> None:
-    """Raises Failed unless the demo found what is there."""
+    """Raises Failed unless the estimates agree with the true values."""
     if not found.is_noticed or "snoozle" not in found.words:
         raise Failed("The demo did not find what its devices hold.")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The differencing attack, which learns a secret bit from plain SQL and hardly from sfumato.
+"""The differencing attack, which learns a secret bit from plain SQL but hardly from sfumato.
 
 The table has five names, each with a bit. The sum over all five rows minus the sum over the first
-four is the bit of the fifth person.
+four is the bit of the fifth person. ``demo`` runs it.
 """
 
 import math

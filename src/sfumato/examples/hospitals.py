@@ -97,7 +97,7 @@ def _open(raw: duckdb.DuckDBPyConnection, paths: Mapping[str, Path]) -> None:
 def _question(
     console: Console, title: str, asked: Asked, session: Session, raw: duckdb.DuckDBPyConnection
 ) -> None:
-    """Asks a question, and prints its answer beside that of plain SQL."""
+    """Asks a question, and prints its answer beside the exact one of plain SQL."""
     answer = asked.ask(session)
     say(console, title, f"{asked.sql}\n{asked.shown_price}\n")
     lines = [compared(answer, _truth(asked, answer, raw))]
@@ -108,7 +108,7 @@ def _question(
 
 
 def _truth(asked: Asked, answer: Answer, raw: duckdb.DuckDBPyConnection) -> Truth:
-    """Returns the numbers that plain SQL computes, by the group keys; "-" for a clipped column.
+    """Returns the exact numbers by group keys, computed with plain SQL; "-" for a clipped column.
 
     LIMIT is left out: it could drop groups that the answer has.
     """
@@ -126,7 +126,7 @@ def _truth(asked: Asked, answer: Answer, raw: duckdb.DuckDBPyConnection) -> Trut
 
 
 def compared(answer: Answer, truth: Truth) -> str:
-    """Returns an answer as a table, each released number with its interval and the true one."""
+    """Returns an answer as a table with intervals, and the exact number beside each released one."""
     header: list[str] = []
     for column in answer.columns:
         header.append(str(column["name"]))
@@ -170,7 +170,7 @@ def _refusal(console: Console, session: Session) -> None:
 
 
 def _units(console: Console, paths: Mapping[str, Path], folder: Path) -> None:
-    """Prints the error of one question for two units, a visit and a patient; previews are free."""
+    """Prints the error of one question for two privacy units, a visit and a patient."""
     rows = []
     for whom, unit in (("one visit", VISIT), ("a patient, with all visits", PATIENT)):
         rows.append([whom, repr(unit), f"+- {number(half_width(paths, unit, folder))}"])
@@ -180,7 +180,7 @@ def _units(console: Console, paths: Mapping[str, Path], folder: Path) -> None:
 
 
 def half_width(paths: Mapping[str, Path], unit: Unit, folder: Path) -> float:
-    """Returns the error of the question in a preview, for a privacy unit."""
+    """Returns the expected error of the question for a privacy unit, from a preview."""
     ledger = folder / f"{unit.columns[0]}.db"
     with connect(
         {"visits": visits(paths, unit)}, dataset="units", budget=BUDGET, ledger=ledger

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A training that kills its own process after a checkpoint: ``python -m sfumato.examples.killed_fit``.
+"""A training that kills its own process: ``python -m sfumato.examples.killed_fit``.
 
-The demo of learning starts it with the path of a ledger and the checkpoint after which it dies.
+``demo_learning`` starts it with the path of a ledger and the checkpoint after which it dies.
 """
 
 import os
@@ -25,17 +25,17 @@ COST = {"epsilon": "1", "delta": "1e-6"}
 
 
 def opened(ledger: Path) -> Session:
-    """A session over the private rows."""
+    """Opens a session over the private rows."""
     return connect({"people": persons()}, dataset="adult", budget=BUDGET, ledger=ledger)
 
 
 def trained(session: Session, progress: Progress | None = None) -> Model:
-    """The model of the demo; it goes on from the last checkpoint if there is one."""
+    """Fits the model of the demo; continues from the last checkpoint if there is one."""
     return fit(session, RECIPE, STATEMENT, label="income", progress=progress, **COST)
 
 
 def main(ledger: str, last: str) -> None:
-    """Trains until a checkpoint is stored, then dies at once, with no time to tidy up."""
+    """Trains until a checkpoint is stored, then kills the process without any clean-up."""
 
     def die(place: int, places: int) -> None:
         if place == int(last):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of the demo of learning, and what is declared about them."""
+"""The rows of the demo of learning, and their declarations."""
 
 import gzip
 from collections.abc import Mapping
@@ -61,20 +61,20 @@ def adult(split: str) -> pa.Table:
 
 
 def persons() -> Table:
-    """The training rows as the private table: each row is one person."""
+    """The training rows as a private table; each row is one person."""
     return Table(adult("train"), columns=COLUMNS)
 
 
 def digits() -> tuple[Table, pa.Table]:
-    """Pictures of digits: every fourth for a test, the others as a private table."""
+    """Pictures of digits: a private table for training, and every fourth one for the test."""
     with gzip.open(PEOPLE / "digits.csv.gz", "rt", encoding="ascii") as file:
-        found = np.loadtxt(file, delimiter=",")
-    held = np.arange(len(found)) % 4 == 0
+        values = np.loadtxt(file, delimiter=",")
+    is_test = np.arange(len(values)) % 4 == 0
     columns: dict[str, ColumnType] = {
         "picture": Array((_SIDE, _SIDE), 0, _INK),
         "digit": Category(*map(str, range(10))),
     }
-    return Table(_pictures(found[~held]), columns=columns), _pictures(found[held])
+    return Table(_pictures(values[~is_test]), columns=columns), _pictures(values[is_test])
 
 
 def _pictures(rows: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> pa.Table:

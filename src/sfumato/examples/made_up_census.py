@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A made-up population in a geography of three fan-outs: nation > state > county > tract.
+"""A made-up population in a geography of four levels: nation > state > county > tract.
 
-It is drawn once, from a fixed seed; nobody in it exists, so the truth may be shown beside answers.
+It is drawn from a fixed seed. Nobody in it exists, so exact counts may be shown.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _STATES = 8
 
 @dataclass(frozen=True, eq=False)
 class MadeUp:
-    """A made-up population: its table, its spine, and its true counts.
+    """A made-up population: its table, its spine, and its exact counts.
 
     ``counts`` has, for each tract in the order of the spine, the persons by age, sex and race.
     """
@@ -34,7 +34,7 @@ class MadeUp:
 
 
 def made_up(persons: int = 200_000, seed: int = 1) -> MadeUp:
-    """About so many persons; most live in few tracts, and races live apart."""
+    """Draws about ``persons`` persons; most live in few tracts, and races are segregated."""
     draws = np.random.default_rng(seed)
     rows = _areas(draws)
     spine = Spine(LEVELS, pa.table(rows))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Made-up devices of ``sfumato demo telemetry``: what is asked, and what they truly hold."""
+"""The made-up devices of ``sfumato demo telemetry``: the questions, and the true values."""
 
 import math
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ DARK: Counts = {"yes": 720, "no": 480}
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A task, and how many devices hold each value, by period."""
+    """A telemetry task, and the true number of devices with each value, by period."""
 
     task: ReportTask
     truth: Mapping[int, Counts]
@@ -55,12 +55,12 @@ class Question:
 
     @property
     def is_number(self) -> bool:
-        """Whether devices hold numbers."""
+        """Whether the values of devices are numbers."""
         return self.task.domain.kind == "lattice"
 
 
 def questions(now: int, aggregator: PublicKey) -> tuple[Question, ...]:
-    """The five questions, as of a second; the first one has sealed reports."""
+    """The five questions as of the time ``now``; the first one has sealed reports."""
     begun = now - HOUR
     emoji = report_task(
         "emoji", "Which emoji did you use last?", EMOJI, epsilon=1, start=begun, periods=1
@@ -92,23 +92,23 @@ def questions(now: int, aggregator: PublicKey) -> tuple[Question, ...]:
 
 
 def _words() -> Counts:
-    """Three new words, and a thousand rare ones that are no candidates."""
-    found: dict[object, int] = {}
+    """Three frequent new words, and a thousand rare ones that are not candidates."""
+    counts: dict[object, int] = {}
     for word, count in NEW_WORDS.items():
-        found[word] = count
+        counts[word] = count
     for place in range(1000):
-        found[f"rare word {place}"] = 167
-    return found
+        counts[f"rare word {place}"] = 167
+    return counts
 
 
 def _emoji() -> Counts:
-    """How often each emoji is the last; some use others, which are not in the list."""
+    """How many devices used each emoji last; some used others, which are not in the list."""
     weights = {emoji: 1 / (rank + 3) for rank, emoji in enumerate(EMOJI)}
     return _scaled(weights | {"(other)": 0.5})
 
 
 def _pages(week: int) -> Counts:
-    """The home pages of a week: this week malware has replaced one in twelve."""
+    """The home pages of a week; this week malware has replaced one in twelve."""
     moved = 0.083 if week == THIS_WEEK else 0.001
     usual = {"search.example": 0.55, "news.example": 0.2, "mail.example": 0.12}
     weights = {page: share * (1 - moved) for page, share in usual.items()}
@@ -116,13 +116,13 @@ def _pages(week: int) -> Counts:
 
 
 def _corrections(mean: int) -> Counts:
-    """How many devices have each number of corrections: a geometric law, cut at the most."""
+    """How many devices have each number of corrections: geometric, cut at the largest number."""
     weights = {n: math.exp(-n / mean) for n in range(MOST_CORRECTIONS + 1)}
     return _scaled(weights)
 
 
 def _scaled(weights: Mapping[str, float] | Mapping[int, float]) -> Counts:
-    """Counts in proportion to weights, which add up to all devices."""
+    """Counts in proportion to weights; they add up to the number of all devices."""
     parts = list(weights.values())
     whole = sum(parts)
     below, ends = 0.0, [0]
@@ -134,22 +134,22 @@ def _scaled(weights: Mapping[str, float] | Mapping[int, float]) -> Counts:
 
 
 def drawn(counts: Counts, total: int) -> Counts:
-    """A part of the devices, in proportion to what all of them hold: ``total`` of them.
+    """Takes ``total`` devices, whose values are distributed as those of all devices.
 
     >>> drawn({"a": 5, "b": 3}, 4)
     {'a': 2, 'b': 2}
     """
-    whole = sum(counts.values())
-    found: dict[object, int] = {}
+    devices = sum(counts.values())
+    drawn_counts: dict[object, int] = {}
     before = 0
     for value, count in counts.items():
         start, before = before, before + count
-        found[value] = before * total // whole - start * total // whole
-    return found
+        drawn_counts[value] = before * total // devices - start * total // devices
+    return drawn_counts
 
 
 def left(counts: Counts, *taken: Counts) -> Counts:
-    """The devices that are in no part.
+    """Returns the counts without the devices that were taken.
 
     >>> left({"a": 5, "b": 3}, {"a": 2, "b": 2}, {"a": 1, "b": 0})
     {'a': 2, 'b': 1}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The HTML report of the demo: one file, without scripts, with charts as inline SVG."""
+"""The HTML report of ``sfumato demo``: one file, without scripts, with charts as inline SVG."""
 
 import html
 from dataclasses import dataclass
@@ -158,7 +158,7 @@ def _ledger(story: Story) -> str:
 
 
 def _spent_share(story: Story) -> float:
-    """Returns which part of the zCDP gate is spent."""
+    """Returns the share of the zCDP gate that is spent."""
     rho = sum((Fraction(told.answer.cost.rho) for told in story.told), Fraction(0))
     words = story.account.split()
     cap = Fraction(words[words.index("(zCDP") - 1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the sums of ``sfumato demo telemetry`` say, beside what the made-up devices hold."""
+"""The estimates of ``sfumato demo telemetry``, beside the true values of the devices."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,19 +36,19 @@ class Found:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The new words that are found; all of them are right with probability 0.999."""
+        """The new words that were found; all of them are right with probability 0.999."""
         return tuple(self.texts.found(_SURE))
 
     @property
     def is_noticed(self) -> bool:
-        """Whether this week the hijacker's interval lies above that of the week before."""
+        """Whether the interval of the malware's page lies above that of the week before."""
         place = PAGES.index(HIJACKER)
         before, now = self.weeks[-2], self.weeks[-1]
         return bool(now.low[place] > before.high[place])
 
     @property
     def lines(self) -> Iterator[str]:
-        """The findings in words."""
+        """The findings as sentences."""
         most = [str(label) for label, _ in self.emoji.top(6) if label in EMOJI]
         yield f"emoji: most used are {' '.join(most[:5])}"
         yield f"new words: {', '.join(self.words)}, of {len(self.texts.values)} candidates"
@@ -62,19 +62,19 @@ class Found:
         yield f"a hijacked home page is noticed in its week: {self.is_noticed}"
 
     def emoji_bars(self) -> list[Bar]:
-        """The first emoji of the list, each beside its truth."""
+        """Bars of the first emoji of the list, each estimate beside its true value."""
         truth = self.truth["emoji"].truth[0]
         found = self.emoji.to_dicts()[:_SHOWN]
         return list(_pairs((str(row["value"]), truth[row["value"]], row) for row in found))
 
     def word_bars(self) -> list[Bar]:
-        """The new words, and the absent ones with the largest estimates."""
+        """Bars of the new words, and of the absent words with the largest estimates."""
         rows = sorted(self.texts.to_arrow().to_pylist(), key=lambda row: -row["estimate"])
         top = rows[: len(NEW_WORDS) + 4]
         return list(_pairs((row["value"], NEW_WORDS.get(row["value"], 0), row) for row in top))
 
     def day_bars(self) -> list[Bar]:
-        """The mean of each day."""
+        """Bars of the mean of each day."""
         bars = []
         truth = self.truth["corrections"].truth
         for day, found in enumerate(self.days):
@@ -85,7 +85,7 @@ class Found:
         return bars
 
     def week_bars(self) -> list[Bar]:
-        """The devices with the hijacker as home page, week by week."""
+        """Bars of the devices with the malware's home page, week by week."""
         truth, place = self.truth["home-page"].truth, PAGES.index(HIJACKER)
         pairs = []
         for week, found in enumerate(self.weeks):
@@ -94,7 +94,7 @@ class Found:
 
 
 def _pairs(rows: Iterator[tuple[str, int, Mapping[str, object]]]) -> Iterator[Bar]:
-    """The truth and the estimate of each row, as bars."""
+    """Two bars for each row: the true value and the estimate."""
     for label, true, row in rows:
         estimate, low, high = (float(str(row[name])) for name in ("estimate", "low", "high"))
         yield Bar(label, TRUTH, true, None, None)
@@ -102,7 +102,7 @@ def _pairs(rows: Iterator[tuple[str, int, Mapping[str, object]]]) -> Iterator[Ba
 
 
 def find(asked: Sequence[Question], sums: Mapping[str, Mapping[int, Aggregator]]) -> Found:
-    """The estimates of all questions."""
+    """Computes the estimates of all questions."""
     pages = sums["home-page"]
     weeks = []
     for week in range(THIS_WEEK + 1):

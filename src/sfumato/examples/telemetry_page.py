@@ -34,37 +34,37 @@ class Story:
 
 def page(story: Story) -> str:
     """Returns the page."""
-    found = story.found
-    parts = [
+    findings = story.found
+    sections = [
         _header(story),
         _section(
             "Which emoji are used",
             "Each device changed its answer at random before it sent it. The first emoji of the "
             "list, with 95% intervals.",
-            bar_chart("Emoji used last", "devices", found.emoji_bars()).svg,
+            bar_chart("Emoji used last", "devices", findings.emoji_bars()).svg,
         ),
         _section(
             "New words that nobody listed",
             "RAPPOR sends bits of a Bloom filter, each changed at random. Candidates are tested "
             "afterwards; most of those here are typed by nobody.",
-            bar_chart("Candidates", "devices", found.word_bars()).svg,
-            f"found: {', '.join(found.words)}, of {len(found.texts.values)} candidates",
+            bar_chart("Candidates", "devices", findings.word_bars()).svg,
+            f"found: {', '.join(findings.words)}, of {len(findings.texts.values)} candidates",
         ),
         _section(
             "How often the keyboard corrects",
             "The mean of each day. A device sends one bit, or a place near its number.",
-            bar_chart("Corrections a day", "corrections of a device", found.day_bars()).svg,
+            bar_chart("Corrections a day", "corrections of a device", findings.day_bars()).svg,
         ),
         _section(
             "A home page that malware replaced",
             "All intervals of a week hold together with probability 0.999. This week the interval "
             "lies above that of the week before: the change is noticed in its week.",
-            bar_chart(f"Home page {HIJACKER}", "devices", found.week_bars()).svg,
+            bar_chart(f"Home page {HIJACKER}", "devices", findings.week_bars()).svg,
         ),
         _sealed(story),
         _promises(story),
     ]
-    return show.page("sfumato: a million devices that nobody can read", "".join(parts))
+    return show.page("sfumato: a million devices that nobody can read", "".join(sections))
 
 
 def _header(story: Story) -> str:
@@ -85,7 +85,7 @@ def _header(story: Story) -> str:
 
 
 def _clients(story: Story) -> str:
-    """Returns the section of who sent what."""
+    """Returns the section on how many reports each client sent."""
     simulated = (len(story.asked) - 1) * (DEVICES - 2 * SENT)
     body = []
     for one in story.sent:
@@ -103,7 +103,7 @@ def _clients(story: Story) -> str:
 
 
 def _section(title: str, text: str, inside: str, below: str = "") -> str:
-    """Returns a section: a title, a paragraph, a chart or a table, and a line below it."""
+    """Returns a section: a title, a paragraph, a chart or table, and a line below it."""
     closing = f'<p class="cost">{html.escape(below)}</p>' if below else ""
     return (
         f"<section><h2>{html.escape(title)}</h2><p>{html.escape(text)}</p>{inside}{closing}"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The processes of ``sfumato demo telemetry``: collector, shuffler, and clients that send.
 
-All of them listen on 127.0.0.1 alone and end with the demo.
+All of them listen on 127.0.0.1 only and end with the demo.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ _PATIENCE = 120
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What a client sent, and in how many seconds."""
+    """How many reports a client sent, and in how many seconds."""
 
     client: str
     reports: int
@@ -36,7 +36,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """A client that sends: its title, its command, and why it stands in for another one."""
+    """A client that sends reports: its title, its command, and why it replaces another client."""
 
     title: str
     command: tuple[str, ...]
@@ -44,7 +44,7 @@ class Sender:
 
 
 def free_port() -> int:
-    """A port of this machine that nobody uses now."""
+    """Returns an unused port of this machine."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])
@@ -66,7 +66,7 @@ def serving(folder: Path, command: str, port: int, task: str) -> Iterator[None]:
 
 
 def _wait(process: subprocess.Popen[bytes], address: str, log: Path) -> None:
-    """Returns when the address answers; raises Failed if the process ends instead."""
+    """Waits until the address answers; raises Failed if the process ends instead."""
     limit = time.monotonic() + _PATIENCE
     while time.monotonic() < limit and process.poll() is None:
         # an address of this machine
@@ -78,7 +78,7 @@ def _wait(process: subprocess.Popen[bytes], address: str, log: Path) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ends a process as Ctrl-C does, so that it stores what it acknowledged."""
+    """Ends a process as Ctrl-C does, so that it stores the acknowledged reports."""
     if process.poll() is None:
         process.send_signal(signal.SIGINT)
     try:
@@ -89,7 +89,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def node_sender(folder: Path) -> Sender:
-    """The client for Node, or the one in Python where Node or its sources are missing."""
+    """The Node client, or the Python client if Node or its sources are missing."""
     node, client = shutil.which("node"), CLIENTS / "typescript" / "client.js"
     if node is None:
         return _instead(folder, "node", "node is not installed")
@@ -100,7 +100,7 @@ def node_sender(folder: Path) -> Sender:
 
 
 def java_sender(folder: Path) -> Sender:
-    """The client for Java, compiled now, or the one in Python where a part is missing."""
+    """The Java client, compiled now, or the Python client if a part is missing."""
     java, compiler = shutil.which("java"), shutil.which("javac")
     sources = sorted((CLIENTS / "java" / "sfumato" / "telemetry").glob("*.java"))
     if java is None or compiler is None:
@@ -114,7 +114,7 @@ def java_sender(folder: Path) -> Sender:
 
 
 def _instead(folder: Path, name: str, reason: str) -> Sender:
-    """The client in Python, with the reports of another one."""
+    """The Python client, sending the reports of another client; its note has the reason."""
     command = (sys.executable, str(SENDERS / "send.py"), str(folder), name)
     note = f"{reason}: the Python client sends these reports"
     return Sender("Python", command, note)
@@ -122,7 +122,7 @@ def _instead(folder: Path, name: str, reason: str) -> Sender:
 
 @contextlib.contextmanager
 def sending(senders: Sequence[Sender]) -> Iterator[Sequence[subprocess.Popen[str]]]:
-    """Runs clients while the block runs; what is left of them ends with it."""
+    """Runs clients while the block runs; terminates those that are left at its end."""
     running: list[subprocess.Popen[str]] = []
     try:
         for sender in senders:
@@ -144,7 +144,7 @@ def sending(senders: Sequence[Sender]) -> Iterator[Sequence[subprocess.Popen[str
 
 
 def sent_by(sender: Sender, process: subprocess.Popen[str]) -> Sent:
-    """What a client has sent, when it has ended."""
+    """Waits for a client to end; returns what it sent."""
     out, err = process.communicate(timeout=_PATIENCE)
     if process.returncode:
         raise Failed(f"The {sender.title} client failed: {err.strip()[-300:]}")
@@ -155,12 +155,12 @@ def sent_by(sender: Sender, process: subprocess.Popen[str]) -> Sent:
 
 
 def shown(folder: Path, *arguments: str) -> str:
-    """What a command of sfumato prints."""
+    """Returns the output of a sfumato command."""
     return _run([sys.executable, "-m", "sfumato", *arguments], folder)
 
 
 def _run(command: Sequence[str], folder: Path | None = None) -> str:
-    """What a program prints; Failed if it fails."""
+    """Returns the output of a program; raises Failed if it fails."""
     done = subprocess.run(  # noqa: S603
         command, cwd=folder, capture_output=True, text=True, encoding="utf-8", timeout=_PATIENCE,
         check=False,

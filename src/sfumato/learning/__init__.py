@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Learning: models fitted to private rows under one charge, with exact noise.
+"""Private machine learning: models fitted to private rows, each under one charge.
 
-May import ``synopsis``, ``query`` and every room below them but ``engines`` and ``ledger``; reaches
-private data through tasks alone. Begin with ``fit``. ``examples`` has the sums over units and their
-proof, ``order`` what a step reads, ``run`` the checkpoints, ``budget`` the noise; ``descent`` and
-``model`` compute with released numbers.
+Begin with ``fit`` (then ``score``, ``choose``, ``tune``). Fitted models predict from
+released numbers, free of charge.
+
+How a fit works: a ``Recipe`` (``recipe``) turns the rows of a SELECT (``examples_of``) into a task
+or a series that the session runs. ``examples`` is the statistic of gradient models with its proof;
+``order`` samples units for a step, ``run`` stores checkpoints, ``budget`` finds the noise.
+``descent`` and ``model`` compute with released numbers only. This room may import ``synopsis``,
+``query`` and every room below them except ``engines`` and ``ledger``; it reads private data through
+tasks only.
 """
 
 from sfumato.learning.additive import Additive, LogisticRegression

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Additive models: the score is a sum of one curve for each column. Fitted by noisy gradients."""
+"""Recipes for additive models (``Additive``, ``LogisticRegression``), fitted by noisy gradient
+descent.
+
+The score of a row is the sum of one curve per column. ``Training`` (``run``) makes the releases;
+the fitted ``Model`` is built from the last checkpoint.
+"""
 
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
@@ -32,7 +37,7 @@ _MOST_STEPS = 10**6
 
 
 class _Descent(Recipe[Model]):
-    """A model of noisy gradients: a run."""
+    """A recipe that is fitted by noisy gradient descent, as a run with checkpoints."""
 
     __slots__ = ()
 
@@ -43,7 +48,7 @@ class _Descent(Recipe[Model]):
         budget: Budgeted,
         orders: Collection[Fraction],
     ) -> Training:
-        """The run that fits the model to examples."""
+        """Returns the run that fits the model to these examples."""
 
     def planned(
         self,
@@ -51,7 +56,7 @@ class _Descent(Recipe[Model]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> Planned[Model]:
-        """The run, and the model of its last checkpoint."""
+        """Returns the planned run; its model is built from the last checkpoint."""
         training = self.training(examples, asked.budget, orders)
         features = training.counted.features
 
@@ -80,12 +85,13 @@ class _Descent(Recipe[Model]):
 
 @dataclass(frozen=True, slots=True)
 class Additive(_Descent):
-    """One curve for each column, on declared bins; logistic if the label has two classes.
+    """An additive model: one step curve per column; logistic if the label has two classes.
 
-    A column with declared values has a coordinate for each; a number one for each bin: between
-    ``edges`` of the column, or ``bins`` equal ones within its bounds. Missing values have their
-    own. ``steps`` noisy gradients follow a noisy count of examples; ``checkpoints`` is the number
-    of pieces after which a crash loses nothing. The one setting serves every epsilon.
+    A column with declared values has one weight per value; a numeric column one weight per bin.
+    Bins lie between ``edges`` of the column, or are ``bins`` equal ones within its bounds. Missing
+    values have a weight of their own. The run releases one noisy count of examples, then ``steps``
+    noisy gradients. ``checkpoints`` is the number of pieces of the run: after a crash it resumes at
+    the last finished piece. The defaults suit every epsilon.
 
     >>> Additive(edges={"age": [18, 65]}).steps
     50
@@ -107,7 +113,7 @@ class Additive(_Descent):
         budget: Budgeted,
         orders: Collection[Fraction],
     ) -> Training:
-        """The run that fits the model to examples."""
+        """Returns the run that fits the model to these examples."""
         require_edges([each.name for each in examples.coded], self.edges)
 
         def make(name: str, kind: ColumnType) -> Feature:
@@ -119,10 +125,10 @@ class Additive(_Descent):
 
 @dataclass(frozen=True, slots=True)
 class LogisticRegression(_Descent):
-    """A line for each column that is a number, between its bounds; logistic for two classes.
+    """A linear model: one slope per numeric column, logistic if the label has two classes.
 
-    Columns with declared values, and missing values, are as in ``Additive``. For a label that is
-    a number it is a linear regression.
+    Columns with declared values, and missing values, have weights as in ``Additive``. For a numeric
+    label this is linear regression.
 
     >>> LogisticRegression(steps=100).checkpoints
     4
@@ -141,14 +147,14 @@ class LogisticRegression(_Descent):
         budget: Budgeted,
         orders: Collection[Fraction],
     ) -> Training:
-        """The run that fits the model to examples."""
+        """Returns the run that fits the model to these examples."""
         fit = _Fit("logistic regression", self.steps, self.order, self.checkpoints)
         return fit.training(examples, examples.features(linear), budget, orders)
 
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """The steps of a model whose score adds up coordinates."""
+    """Settings that both recipes share, and how they become a ``Training``."""
 
     recipe: str
     steps: int
@@ -162,7 +168,7 @@ class _Fit:
         budget: Budgeted,
         orders: Collection[Fraction],
     ) -> Training:
-        """The run: its statistic, its noise and its checkpoints, from declarations alone."""
+        """Returns the run with its statistic, noise and checkpoints; reads declarations only."""
         require_order(self.order, examples.plan.neighbours)
         classes = examples.classes
         if len(classes) not in (0, 2):
@@ -198,7 +204,7 @@ class _Fit:
 
 
 def _require_counts(steps: int, checkpoints: int) -> None:
-    """Refuses numbers of steps and checkpoints that are none."""
+    """Raises WrongUse unless steps and checkpoints are whole numbers in their ranges."""
     if type(steps) is not int or not 1 <= steps <= _MOST_STEPS:
         raise WrongUse(f"steps={shown(steps)}.", allowed="a whole number from 1 to 1,000,000")
     if type(checkpoints) is not int or checkpoints < 1:

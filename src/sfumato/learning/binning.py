@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the bins and edges of a recipe when the recipe is made."""
+"""Validates the ``bins`` and ``edges`` of a recipe when the user creates it."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ def require_binning(
     bins: object,
     edges: object,
 ) -> None:
-    """Refuses a number of bins that is none, and edges that are no numbers.
+    """Raises WrongUse unless ``bins`` is a number of bins and all ``edges`` are numbers.
 
     Raises:
         WrongUse: what is not allowed.
@@ -38,7 +38,7 @@ def require_binning(
 
 
 def _require_edge(name: object, value: object) -> None:
-    """Refuses an edge that is no finite number."""
+    """Raises WrongUse unless an edge is a finite number."""
     if isinstance(value, bool) or not isinstance(value, _NUMBERS):
         raise WrongUse(f"The edge {shown(value)} of {shown(name)}.", allowed="numbers")
     if not math.isfinite(value):

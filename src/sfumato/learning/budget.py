@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much noise the steps of a run need for what it may cost."""
+"""Converts the cost of a run (rho, or epsilon with delta) into the noise of its releases.
+
+Recipes whose releases have Gaussian noise use it when a fit is planned.
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -31,7 +34,10 @@ _LEAST = Fraction(1, 2**9)
 
 @dataclass(frozen=True, slots=True)
 class Budgeted:
-    """What a run may cost: a rho, or an epsilon with a delta, which buys a block.
+    """The cost limit of a run: a rho, or an epsilon with a delta.
+
+    An epsilon with a delta is charged as one ``Block``: its noise is the least for which the
+    privacy curve of the whole run stays within both.
 
     >>> from fractions import Fraction
     >>> Budgeted(rho=Fraction(1, 50)).block is None
@@ -44,13 +50,13 @@ class Budgeted:
 
     @property
     def block(self) -> tuple[Fraction, Fraction] | None:
-        """The epsilon and delta of a block; None if a rho is bought."""
+        """The epsilon and delta of the block; None if the limit is a rho."""
         if self.epsilon is None or self.delta is None:
             return None
         return self.epsilon, self.delta
 
     def whole(self, plan: Event) -> Event:
-        """The event that is charged for a plan."""
+        """Returns the event to charge for a plan: the plan itself, or a ``Block`` around it."""
         block = self.block
         if block is None:
             return plan
@@ -62,7 +68,11 @@ class Budgeted:
         releases: int,
         orders: Collection[Fraction],
     ) -> Fraction:
-        """The noise of a release over its sensitivity; ``orders`` are those of the accounts.
+        """Returns the noise multiplier: the standard deviation of a release over its L2
+        sensitivity.
+
+        ``order`` says which units each release reads; ``orders`` are the Renyi orders of the
+        accounts.
 
         Raises:
             InvalidNumber: no noise is enough.
@@ -83,21 +93,21 @@ def budgeted(
     rho: Number | None = None,
     delta: Number | None = None,
 ) -> Budgeted:
-    """What the keywords of a fit allow it to cost.
+    """Returns the cost limit that the keyword arguments of a fit state.
 
     Raises:
         WrongUse: not exactly one of epsilon and rho; an epsilon without a delta.
     """
-    asked = cost_alone(epsilon=epsilon, rho=rho, delta=delta)
-    if asked.rho is not None and asked.delta is not None:
+    price = cost_alone(epsilon=epsilon, rho=rho, delta=delta)
+    if price.rho is not None and price.delta is not None:
         raise InvalidNumber("A rho with a delta.", allowed="rho= alone, or epsilon= with delta=")
-    if asked.epsilon is not None and asked.delta is None:
+    if price.epsilon is not None and price.delta is None:
         raise WrongUse(
             "A training for a pure epsilon: its noise is Gaussian, which spends a delta.",
             allowed='epsilon=1, delta="1e-7"; or rho="0.02"',
             remedy="State delta= too. NaiveBayes and DecisionTree take a pure epsilon.",
         )
-    return Budgeted(asked.rho, asked.epsilon, asked.delta)
+    return Budgeted(price.rho, price.epsilon, price.delta)
 
 
 def _plan(
@@ -105,7 +115,7 @@ def _plan(
     releases: int,
     multiplier: Fraction,
 ) -> Event:
-    """The plan of a run with this noise, for a sensitivity of 2^10 steps."""
+    """The event of a run with this noise multiplier, for a sensitivity of 2^10 steps."""
     relation = Relation.ADD_REMOVE
     if order.design is not None:
         relation = order.design.relation
@@ -120,7 +130,9 @@ def _least_multiplier(
     rho: Fraction,
     orders: Collection[Fraction],
 ) -> Fraction:
-    """The least multiplier at which samples cost at most ``rho`` at every order."""
+    """Returns the least multiplier at which sampled releases cost at most ``rho`` at every
+    order.
+    """
 
     def fits(multiplier: Fraction) -> bool:
         return price_at(_plan(order, releases, multiplier), orders).rho <= rho * INCREMENTS

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chooses among fitted models the one with many right predictions: one private selection."""
+"""``choose``: privately selects the fitted model with the most right predictions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -30,10 +30,10 @@ _BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The model that was chosen, and its ``place`` in the list.
+    """The result of ``choose``: the model, and ``place``, its index in the list of models.
 
-    ``short`` is a number of rows: with 95% probability the best of the models predicts no more of
-    the rows that were read rightly than this one does, and that many.
+    ``short`` bounds the loss: with 95% probability the best model predicts at most ``short`` rows
+    more rightly than the chosen one.
 
     >>> Chosen("a model", 2, 40, Cost("1", "0.125", "0", ()), "c0ffee")
     model 2 (within 40 rows of the best with 95%, cost: epsilon = 1)
@@ -58,12 +58,11 @@ def choose(
     label: str,
     epsilon: Number,
 ) -> Chosen:
-    """Chooses a model by the exponential mechanism, whose score is its number of right predictions.
+    """Selects a model by the exponential mechanism; the score is the number of right predictions.
 
-    The models are public: fitted under charges of their own, or elsewhere on other data. The
-    statement reads rows as in ``score``; models are best compared on rows that none of them was
-    fitted to. The cost is a pure epsilon, however many models there are; the same choice again is
-    free.
+    The models must be public: fitted under charges of their own, or on other data. The statement
+    reads rows as in ``score``; use rows that none of the models was fitted to. The cost is a pure
+    epsilon, whatever the number of models. The same selection again is free.
 
     Raises:
         WrongUse: no models, or models of a number, of other classes or other features.
@@ -84,31 +83,35 @@ def choose(
     2
     >>> folder.cleanup()
     """
-    given = tuple(models) if isinstance(models, list | tuple) else ()
-    known = all(isinstance(model, Scorable) for model in given)
-    if not 1 <= len(given) <= _MOST_MODELS or not known:
+    listed_models = tuple(models) if isinstance(models, list | tuple) else ()
+    known = all(isinstance(model, Scorable) for model in listed_models)
+    if not 1 <= len(listed_models) <= _MOST_MODELS or not known:
         raise WrongUse(
             f"models={shown(models)}.", allowed="a list of 1 to 10,000 models that ln.fit returned"
         )
     examples = Examples.of(session.dataset, statement, label)
-    for model in given:
+    for model in listed_models:
         require_same(model, examples)
     kind = RightCounts
     if examples.plan.neighbours is Relation.ADD_REMOVE:
         kind = AddedRightCounts
-    counts = kind(tuple(model.outcomes(examples) for model in given))
-    task = Choosing(counts, tuple(model.fingerprint for model in given), allowance(epsilon=epsilon))
+    counts = kind(tuple(model.outcomes(examples) for model in listed_models))
+    task = Choosing(
+        counts, tuple(model.fingerprint for model in listed_models), allowance(epsilon=epsilon)
+    )
     cost = session.price(task)
     stored = session.ask(DescribedTask(task, examples.about))
     place = int.from_bytes(stored.body, "little")
     # counts are whole: less than so many rows apart
-    short = int(task.mechanism.error("0.95", len(given)))
-    return Chosen(given[place], place, short, cost, stored.charge)
+    short = int(task.mechanism.error("0.95", len(listed_models)))
+    return Chosen(listed_models[place], place, short, cost, stored.charge)
 
 
 @dataclass(frozen=True, slots=True)
 class Choosing:
-    """Selects a model once. ``fingerprints`` are hashes of all that predicts."""
+    """The task of ``choose``: one private selection. ``fingerprints`` are the hashes of the
+    models.
+    """
 
     counts: RightCounts = field(compare=False)
     fingerprints: tuple[str, ...]
@@ -147,5 +150,5 @@ class Choosing:
         return self.counts.plan
 
     def run(self, curator: Curator) -> bytes:
-        """The place of the chosen model."""
+        """Returns the index of the selected model as bytes."""
         return curator.select(self.counts, self.mechanism).to_bytes(_BYTES, "little")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scales integer vectors down to a bound, in integers alone. Proof: clip.proof.md."""
+"""Clips integer vectors to a norm bound, in integer arithmetic. Proof: clip.proof.md."""
 
 import numpy as np
 
@@ -16,9 +16,10 @@ def clipped(
     bound: int,
     norm: Norm,
 ) -> Integers:
-    """Each row of ``vectors`` scaled down to ``bound`` in L1 or L2; entries round towards zero.
+    """Scales each row of ``vectors`` to a norm of at most ``bound`` (L1 or L2), rounding towards
+    zero.
 
-    A row within the bound stays. Rows must be shorter than 2^31, and the bound below 2^31.
+    A row within the bound is unchanged. Rows must be shorter than 2^31, and the bound below 2^31.
 
     Guarantees:
         a clipped vector is within the bound

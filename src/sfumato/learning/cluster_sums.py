@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For each of some public centers, the rows that are nearest to it: their number and their offsets.
+"""A statistic for k-means and PCA: for each public center, the number and offsets of its rows.
+
+A row belongs to its nearest center. Proof: cluster_sums.proof.md.
 
 Proof: cluster_sums.proof.md.
 """
@@ -23,11 +25,12 @@ _AT_ONCE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ClusterSums(UnitVectors[Points]):
-    """For each center STEPS times its rows, then the sum of their offsets, number by number.
+    """For each center: STEPS times its number of rows, then the sum of their offsets per column.
 
-    An offset is that from the center in units of ``reach`` / STEPS, cut at STEPS. ``centers`` has a
-    row for each, in steps of the box; ``reach`` is positive. A row with a missing number adds
-    nothing. A unit with several rows is clipped once.
+    An offset is the distance from the center in units of ``reach`` / STEPS, clipped to STEPS.
+    ``centers`` has one row per center, in steps of the box; ``reach`` is positive. A row with a
+    missing number adds nothing. The vectors of a unit with several rows are added up and clipped
+    once.
 
     Guarantees:
         cluster sums move by at most their proved distance
@@ -62,34 +65,37 @@ class ClusterSums(UnitVectors[Points]):
 
     @property
     def width(self) -> int:
-        """The number of integers."""
+        """The number of integers of the statistic."""
         return len(self.reach) * (1 + self.box.width)
 
     def read(self, opened: Opened) -> Points:
-        """The rows as points."""
+        """Reads the rows as points of the box."""
         return read_points(opened, self.plan, self.box, self.places)
 
     def added(self, rows: Points) -> Iterator[Added]:
-        """One row and its offsets, at the nearest center; the first of equally near ones."""
+        """Yields what each row adds at its nearest center: a count, then its offset per column.
+
+        Of equally near centers the first counts.
+        """
         chosen = self._nearest(rows)
         first = chosen * (1 + self.box.width)
-        known = rows.known.astype(np.float64)
-        yield first, STEPS * known
+        has_numbers = rows.known.astype(np.float64)
+        yield first, STEPS * has_numbers
         reach = self.reach[chosen]
         for number in range(self.box.width):
             apart = rows.matrix[:, number].astype(np.int64) - self.centers[chosen, number]
             # rounded to the nearest
             offset = (2 * STEPS * apart + reach) // (2 * reach)
-            yield first + 1 + number, np.clip(offset, -STEPS, STEPS) * known
+            yield first + 1 + number, np.clip(offset, -STEPS, STEPS) * has_numbers
 
     def _nearest(self, rows: Points) -> Integers:
-        """The place of the nearest center of each row."""
+        """Returns the index of the nearest center of each row."""
         centers = self.centers.astype(np.float64)
         squares = (centers * centers).sum(axis=1)
-        found = np.zeros(rows.count, np.int64)
+        nearest = np.zeros(rows.count, np.int64)
         step = max(_AT_ONCE // len(centers), 1)
         for first in range(0, rows.count, step):
             matrix = rows.matrix[first : first + step].astype(np.float64)
             # integers below 2^53: exact in every order of summation
-            found[first : first + step] = (squares - 2 * matrix @ centers.T).argmin(axis=1)
-        return found
+            nearest[first : first + step] = (squares - 2 * matrix @ centers.T).argmin(axis=1)
+        return nearest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fitted clusters: their centers and noisy sizes, and the nearest one of a row. All of it free."""
+"""Fitted clusters (the model of ``KMeans``): predict, save and load. All of it is free."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,10 +21,11 @@ from sfumato.query.cost import Cost
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Clusters:
-    """Centers of clusters, largest first, and their noisy sizes; ``fit`` returns it for ``KMeans``.
+    """Cluster centers, largest cluster first, and their noisy sizes; ``fit`` of ``KMeans`` returns
+    it.
 
-    ``places`` are the centers in the box from -1 to 1 of the declared bounds, ``centers`` the same
-    in the units of the columns.
+    ``places`` are the centers with each column scaled to -1 to 1 between its declared bounds;
+    ``centers`` are the same in the units of the columns.
     """
 
     columns: tuple[FrameColumn, ...]
@@ -43,13 +44,16 @@ class Clusters:
 
     @property
     def centers(self) -> Floats:
-        """The centers in the units of the columns; a date is its number of days since 1970."""
+        """The centers in the units of the columns; a date is its number of days since
+        1970-01-01.
+        """
         return units_of(self.places, self.columns, self.box)
 
     def predict(self, frame: Any, *, report: bool = False) -> Any:
-        """The place of the nearest center of each row; -1 where a number is missing.
+        """Returns the index of the nearest center of each row; -1 where a number is missing.
 
-        With ``report`` also what of each column is not known (``ColumnReport``), as a pair.
+        With ``report`` returns a pair: the indices, and a ``ColumnReport`` of unread values per
+        column.
 
         Raises:
             UnknownName: the frame lacks a column.
@@ -61,7 +65,7 @@ class Clusters:
         return with_report(found, frame, self.columns, report=report)
 
     def plot(self, *_: Any) -> Any:
-        """Refused: there is no curve for each column.
+        """Always refused: clusters have no curve per column to draw.
 
         Raises:
             WrongUse: always.
@@ -83,7 +87,7 @@ class Clusters:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Clusters":
-        """Reads a stored form.
+        """Builds the clusters from their stored JSON.
 
         Raises:
             ValueError: parts that do not fit together.
@@ -101,7 +105,7 @@ class Clusters:
 
 
 def read_box(stored: Mapping[str, Any]) -> Box:
-    """The box of a stored form.
+    """Returns the box (bounds of the columns) of a stored model.
 
     Raises:
         ValueError: bounds that are none.
@@ -117,7 +121,7 @@ def points_of(
     columns: tuple[FrameColumn, ...],
     box: Box,
 ) -> Points:
-    """The rows of a frame as points of a box."""
+    """Returns the rows of a frame as points of a box."""
     return box.points(codes_of(frame, columns))
 
 
@@ -126,7 +130,7 @@ def units_of(
     columns: tuple[FrameColumn, ...],
     box: Box,
 ) -> Floats:
-    """Points of the box from -1 to 1 in the units of the columns."""
+    """Converts points scaled to -1 to 1 into the units of the columns."""
     lower, upper = np.array(box.lower, float), np.array(box.upper, float)
     codes = (lower + upper) / 2 + points * (upper - lower) / 2
     steps = [float(column.step) for column in columns for _ in range(max(column.length, 1))]

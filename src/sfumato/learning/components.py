@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fitted principal components: the coordinates of rows along them, and back. All of it is free."""
+"""Fitted principal components (the model of ``PCA``): transform, save and load. All is free."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ from sfumato.query.cost import Cost
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Components:
-    """Principal components: ``axes`` (a row each, of length 1) and the noisy ``mean``.
+    """Principal components: unit vectors ``axes`` (one per row) around the noisy ``mean``.
 
-    ``fit`` returns one for ``PCA``. Both are in the box from -1 to 1 of the declared bounds.
-    ``shares`` are the noisy shares of the variance.
+    ``fit`` of ``PCA`` returns it. Both are in columns scaled to -1 to 1 between the declared
+    bounds. ``shares`` are the noisy shares of the variance that each axis explains.
     """
 
     columns: tuple[FrameColumn, ...]
@@ -42,9 +42,10 @@ class Components:
         return f"{len(self.axes)} components of {names} {told}"
 
     def transform(self, frame: Any, *, report: bool = False) -> Any:
-        """The coordinates of each row along the axes; NaN where a number is missing.
+        """Returns the coordinates of each row along the axes; NaN where a number is missing.
 
-        With ``report`` also what of each column is not known (``ColumnReport``), as a pair.
+        With ``report`` returns a pair: the coordinates, and a ``ColumnReport`` of unread values per
+        column.
 
         Raises:
             UnknownName: the frame lacks a column.
@@ -56,11 +57,11 @@ class Components:
         return with_report(found, frame, self.columns, report=report)
 
     def inverse(self, coordinates: Floats) -> Floats:
-        """The numbers, in the units of the columns, of rows with these coordinates."""
+        """Converts coordinates along the axes back into numbers in the units of the columns."""
         return units_of(self.mean + coordinates @ self.axes, self.columns, self.box)
 
     def plot(self, *_: Any) -> Any:
-        """Refused: there is no curve for each column.
+        """Always refused: components have no curve per column to draw.
 
         Raises:
             WrongUse: always.
@@ -83,7 +84,7 @@ class Components:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Components":
-        """Reads a stored form.
+        """Builds the components from their stored JSON.
 
         Raises:
             ValueError: parts that do not fit together.

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seeds, weighted points and k-means of weighted points: functions of released numbers alone."""
+"""Deterministic starting centers, and k-means of weighted points; computes with released numbers
+only.
+
+``KMeans`` uses it between and after its noisy releases.
+"""
 
 import math
 
@@ -16,7 +20,9 @@ _SAME = 1e-12
 
 
 def seeds(count: int, numbers: int) -> Floats:
-    """Points that fill the box from -1 to 1 evenly: a Weyl sequence with roots of primes.
+    """Returns ``count`` points of ``numbers`` columns that fill the box from -1 to 1 evenly.
+
+    They are a Weyl sequence with square roots of primes, so they need no random numbers.
 
     >>> seeds(2, 2).round(2).tolist()
     [[-0.17, 0.46], [0.66, -0.07]]
@@ -32,10 +38,10 @@ def grouped(
     weights: Floats,
     count: int,
 ) -> Floats:
-    """The means of at most ``count`` groups of weighted points: k-means without randomness.
+    """Returns the centers of at most ``count`` clusters of weighted points: deterministic k-means.
 
-    The first mean is one of the heaviest points, each further one the point that lowers the cost
-    most.
+    The first center is one of the heaviest points; each further one is the point that lowers the
+    cost most.
 
     >>> grouped(np.array([[0.0], [0.2], [1.0]]), np.array([3.0, 1.0, 2.0]), 2).ravel().tolist()
     [0.05, 1.0]
@@ -54,7 +60,8 @@ def grouped(
 
 
 def nearest_other(points: Floats) -> Floats:
-    """The distance of each point from the nearest one elsewhere; infinite if there is none.
+    """Returns the distance of each point from the nearest different point; infinite if there is
+    none.
 
     >>> nearest_other(np.array([[0.0], [3.0], [4.0]])).tolist()
     [3.0, 1.0, 1.0]
@@ -71,7 +78,7 @@ def _spread(
     start: int,
     count: int,
 ) -> list[int]:
-    """The places of ``count`` points, each of which lowers the cost most."""
+    """Returns the indices of ``count`` starting points, each of which lowers the cost most."""
     chosen = [start]
     nearest = apart[start].copy()
     while len(chosen) < count:
@@ -87,7 +94,7 @@ def _settled(
     weights: Floats,
     means: Floats,
 ) -> Floats:
-    """The means after rounds of Lloyd; a mean without points stays."""
+    """Returns the centers after rounds of Lloyd's algorithm; a center without points stays."""
     for _ in range(_ROUNDS):
         group = squares(points, means).argmin(axis=1)
         sizes = np.bincount(group, weights=weights, minlength=len(means))
@@ -106,7 +113,7 @@ def squares(
     points: Floats,
     others: Floats,
 ) -> Floats:
-    """The squared distances of points from others."""
+    """Returns the matrix of squared distances of ``points`` from ``others``."""
     lengths = (points * points).sum(axis=1)[:, np.newaxis] + (others * others).sum(axis=1)
     apart: Floats = np.maximum(lengths - 2 * points @ others.T, 0)
     return apart
@@ -114,10 +121,10 @@ def squares(
 
 def _primes(count: int) -> list[int]:
     """The first primes."""
-    found: list[int] = []
+    primes: list[int] = []
     number = 2
-    while len(found) < count:
-        if all(number % prime for prime in found if prime * prime <= number):
-            found.append(number)
+    while len(primes) < count:
+        if all(number % prime for prime in primes if prime * prime <= number):
+            primes.append(number)
         number += 1
-    return found
+    return primes

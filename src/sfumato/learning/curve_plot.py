@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the curves of a model as SVG: a panel for each feature, with bands that hold the noise."""
+"""Draws the curves of an additive model as SVG: one panel per feature, with noise bands."""
 
 import datetime
 import math
@@ -24,9 +24,9 @@ Span: TypeAlias = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The curve of one feature: a row of ``values`` for each line, half a band around each.
+    """One panel's data: ``values`` has one row per line; ``half`` is half the width of its band.
 
-    The last coordinate is that of missing values. ``half`` None: nothing is known of the noise.
+    The last column of ``values`` is for missing values. ``half`` is None if the noise is unknown.
     """
 
     feature: Feature
@@ -40,26 +40,28 @@ class Curve:
         return self.feature.name
 
     def ends(self, line: int) -> tuple[Floats, Floats]:
-        """The lower and the upper end of the band of a line."""
+        """Returns the lower and the upper end of the band of a line."""
         half = np.zeros_like(self.values[line]) if self.half is None else self.half
         return self.values[line] - half, self.values[line] + half
 
 
 def curves_chart(curves: Sequence[Curve], lines: Sequence[str], title: str, axis: str) -> Figure:
-    """The picture of some curves, all on one scale; ``lines`` names the lines of each panel."""
+    """Returns the figure of some curves on one common scale; ``lines`` names the lines of each
+    panel.
+    """
     ends = [curve.ends(line) for curve in curves for line in range(len(lines))]
     lowest = min(float(low.min()) for low, _ in ends)
     highest = max(float(high.max()) for _, high in ends)
     marks = ticks(lowest, max(highest, lowest + 1e-6))
-    parts = [f'<text x="{_LEFT}" y="20" class="t">{xml_text(title)}</text>']
-    parts += _legend(lines, axis)
+    elements = [f'<text x="{_LEFT}" y="20" class="t">{xml_text(title)}</text>']
+    elements += _legend(lines, axis)
     for place, curve in enumerate(curves):
         left = _LEFT + _ACROSS * (place % _PANELS)
         top = _TOP + _DOWN * (place // _PANELS)
         panel = _Panel(left, top, (marks[0], marks[-1]))
-        parts += panel.drawn(curve, marks)
+        elements += panel.drawn(curve, marks)
     height = _TOP + _DOWN * math.ceil(len(curves) / _PANELS)
-    return Figure(svg_document(height, title, "".join(parts)))
+    return Figure(svg_document(height, title, "".join(elements)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,34 +99,39 @@ class _Panel:
         """One line of a curve: steps, a slope or dots, and a dot for missing values."""
         colour = PALETTE[line % len(PALETTE)]
         low, high = curve.ends(line)
-        values, known = curve.values[line], curve.values.shape[1] - 1
+        values, known_count = curve.values[line], curve.values.shape[1] - 1
         if isinstance(curve.feature, Line):
             spans = [(0.0, 1.0)]
             yield self._slope(values[:2], (low[:2], high[:2]), colour)
         else:
-            spans = [(place / known, (place + 1) / known) for place in range(known)]
+            spans = [
+                (bin_index / known_count, (bin_index + 1) / known_count)
+                for bin_index in range(known_count)
+            ]
             if isinstance(curve.feature, Binned):
-                yield self._steps(values[:known], (low[:known], high[:known]), colour)
+                yield self._steps(
+                    values[:known_count], (low[:known_count], high[:known_count]), colour
+                )
             else:
-                for place, (start, end) in enumerate(spans):
-                    ends = (float(low[place]), float(high[place]))
-                    yield self._dot((start + end) / 2, float(values[place]), ends, colour)
+                for bin_index, (start, end) in enumerate(spans):
+                    ends = (float(low[bin_index]), float(high[bin_index]))
+                    yield self._dot((start + end) / 2, float(values[bin_index]), ends, colour)
         missing = (float(low[-1]), float(high[-1]))
         yield self._dot(1 + 18 / (_WIDTH - 24), float(values[-1]), missing, colour)
 
     def _steps(self, values: Floats, ends: tuple[Floats, Floats], colour: str) -> str:
         """A horizontal line for each bin, with its band."""
         count = len(values)
-        found = []
+        elements = []
         for place, value in enumerate(values):
             left, right = self.x(place / count), self.x((place + 1) / count)
             below, above = self.y(float(ends[0][place])), self.y(float(ends[1][place]))
             size = f'width="{right - left:.1f}" height="{below - above:.1f}"'
             where = f'x="{left:.1f}" y="{above:.1f}"'
-            found.append(f'<rect {where} {size} fill="{colour}" fill-opacity="0.2"/>')
+            elements.append(f'<rect {where} {size} fill="{colour}" fill-opacity="0.2"/>')
             y = self.y(float(value))
-            found.append(f'<path d="M{left:.1f} {y:.1f}H{right:.1f}" {_stroke(colour)}/>')
-        return "".join(found)
+            elements.append(f'<path d="M{left:.1f} {y:.1f}H{right:.1f}" {_stroke(colour)}/>')
+        return "".join(elements)
 
     def _slope(self, values: Floats, ends: tuple[Floats, Floats], colour: str) -> str:
         """A line between two ends, with its band."""
@@ -146,7 +153,7 @@ class _Panel:
 
 
 def labels_of(curve: Curve) -> list[tuple[float, str]]:
-    """The labels below a curve, each with its share of the width.
+    """Returns the axis labels below a curve, each with its position as a share of the width.
 
     >>> age = FrameColumn("age", 0)
     >>> labels_of(Curve(Binned("age", (20, 30, 40)), age, np.zeros((1, 5)), None))
@@ -154,23 +161,28 @@ def labels_of(curve: Curve) -> list[tuple[float, str]]:
     """
     feature, column = curve.feature, curve.column
     if isinstance(feature, Line):
-        return [(0.0, _value(column, feature.lower)), (1.0, _value(column, feature.upper))]
+        return [
+            (0.0, _format_value(column, feature.lower)),
+            (1.0, _format_value(column, feature.upper)),
+        ]
     if isinstance(feature, Binned):
         count = len(feature.edges)
         every = [((place + 1) / (count + 1), edge) for place, edge in enumerate(feature.edges)]
-        return [(share, _value(column, edge)) for share, edge in every[:: _each(count)]]
+        return [
+            (share, _format_value(column, edge)) for share, edge in every[:: _label_interval(count)]
+        ]
     texts = column.texts or tuple(str(feature.lower + place) for place in range(feature.count))
     found = [((place + 0.5) / len(texts), text[:12]) for place, text in enumerate(texts)]
-    return found[:: _each(len(texts))]
+    return found[:: _label_interval(len(texts))]
 
 
-def _each(count: int) -> int:
-    """Every how many labels are written."""
+def _label_interval(count: int) -> int:
+    """Returns n, where every n-th label is written so that labels do not overlap."""
     return max(math.ceil(count / _MOST_LABELS), 1)
 
 
-def _value(column: FrameColumn, code: int) -> str:
-    """The value of a code."""
+def _format_value(column: FrameColumn, code: int) -> str:
+    """Formats the value that a code stands for."""
     if column.is_date:
         return str(EPOCH + datetime.timedelta(days=code))
     return short(round(float(code * column.step), 6))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decision trees: the tests of a level are selected together, the classes of leaves are counted.
+"""The recipe ``DecisionTree``: selects the tests of each level privately, then counts the leaves.
 
-Source: Friedman and Schuster, "Data mining with differential privacy" (KDD 2010): a test is
-selected by the exponential mechanism on the Gini impurity. Here all nodes of a level are selected
-as one tuple, at the cost of a single one, since a row is in one node.
+Source: Friedman and Schuster, "Data mining with differential privacy" (KDD 2010): the exponential
+mechanism selects a test by its Gini impurity. Here one selection covers all nodes of a level: a row
+is in one node only, so the level costs as much as a single node.
 """
 
 import math
@@ -46,11 +46,11 @@ _DAMPED = 3.0
 
 @dataclass(frozen=True, slots=True)
 class DecisionTree(Recipe[Tree]):
-    """A tree of tests, ``depth`` of them from the root to a leaf; any number of classes.
+    """A decision tree of ``depth`` levels, for any number of classes.
 
-    A number is compared with the ends of its bins: ``edges`` of the column, or ``bins`` equal ones
-    within its bounds. A declared value is tested for being one of them. A pure epsilon, a rho, or
-    an epsilon with a delta.
+    A numeric column is compared with the ends of its bins: ``edges`` of the column, or ``bins``
+    equal ones within its bounds. A column with declared values is tested for equality with one
+    value. The cost is a pure epsilon, a rho, or an epsilon with a delta.
 
     >>> DecisionTree(depth=4).bins
     64
@@ -70,7 +70,7 @@ class DecisionTree(Recipe[Tree]):
         examples: Examples,
         allowed: Allowance,
     ) -> "Growth":
-        """The task that grows the tree.
+        """Returns the task that grows the tree.
 
         Raises:
             WrongUse: a label that is a number, too many tests for the depth.
@@ -103,7 +103,7 @@ class DecisionTree(Recipe[Tree]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> Planned[Tree]:
-        """One task: a selection for each level, and a release of leaves."""
+        """Plans one task: a selection per level, then one release of the leaves."""
         task = self.task(examples, asked.allowance)
 
         def made(body: bytes, cost: Cost, charge: str) -> Tree:
@@ -123,7 +123,9 @@ class DecisionTree(Recipe[Tree]):
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """Grows a tree: selects the tests level by level, then counts the classes of its leaves."""
+    """The task that grows a tree: selects tests level by level, then counts the classes of its
+    leaves.
+    """
 
     sorting: Sorting
     depth: int
@@ -143,7 +145,7 @@ class Growth:
 
     @property
     def selection(self) -> SelectionMechanism:
-        """The selection of the tests of a level."""
+        """The mechanism that selects the tests of one level."""
         share, _ = self.allowance.shares(_TESTS, _LEAVES)
         each = share / self.depth
         if self.allowance.norm is Norm.L2:
@@ -153,20 +155,20 @@ class Growth:
 
     @property
     def counting(self) -> AdditiveMechanism:
-        """The noise of the sizes of classes in leaves."""
+        """The mechanism that adds noise to the class counts of the leaves."""
         _, share = self.allowance.shares(_TESTS, _LEAVES)
         return self.allowance.noise(self.leaves(()).distance(self.allowance.norm), share)
 
     @property
     def event(self) -> Event:
-        """The event of all levels and of the leaves."""
+        """The event of all selections and of the leaf counts."""
         level = self.selection.event(self.scores(()).distance(Norm.LINF))
         leaves = self.counting.event(self.leaves(()).distance(self.allowance.norm))
         return Composed((Repeated(level, self.depth), leaves))
 
     @property
     def cells(self) -> tuple[int]:
-        """The sizes of classes in leaves."""
+        """The number of leaf counts: classes times leaves."""
         return (self.sorting.classes << self.depth,)
 
     @property
@@ -176,7 +178,7 @@ class Growth:
 
     @property
     def noise(self) -> float:
-        """The standard deviation of the size of a class in a leaf, in examples."""
+        """The standard deviation of the count of a class in a leaf, in examples."""
         return math.sqrt(self.counting.noise.variance.upper) / self.sorting.weight
 
     def ready(self, declarations: Dataset) -> BoundedRows:
@@ -184,15 +186,17 @@ class Growth:
         return self.sorting.plan
 
     def scores(self, levels: tuple[Integers, ...]) -> SplitScores:
-        """The scores of the tests below some levels."""
+        """Returns the statistic that scores every test in the nodes below the given levels."""
         return SplitScores(self.sorting, levels)
 
     def leaves(self, levels: tuple[Integers, ...]) -> LeafSizes:
-        """The sizes of classes below some levels."""
+        """Returns the statistic that counts the classes in the leaves below the given levels."""
         return LeafSizes(self.sorting, levels)
 
     def run(self, curator: Curator) -> bytes:
-        """The tests of each level, then the noisy sizes, as little-endian int64."""
+        """Returns the selected tests of each level, then the noisy leaf counts, as little-endian
+        int64.
+        """
         levels: tuple[Integers, ...] = ()
         for _ in range(self.depth):
             chosen = curator.select_each(self.scores(levels), self.selection)
@@ -201,7 +205,7 @@ class Growth:
         return np.concatenate([*levels, sizes]).astype("<i8").tobytes()
 
     def grown(self, body: bytes) -> tuple[tuple[Integers, ...], Floats]:
-        """The tests of an answer, and the shares of the classes in each leaf."""
+        """Reads an answer: the tests of each level, and the shares of the classes in each leaf."""
         numbers = np.frombuffer(body, "<i8").astype(np.int64)
         inner = (1 << self.depth) - 1
         ends = [(1 << level) - 1 for level in range(1, self.depth)]
@@ -211,9 +215,10 @@ class Growth:
 
 
 def shares_of(sizes: Floats, noise: float) -> Floats:
-    """The shares of the classes in leaves: each node is drawn towards the one above it.
+    """Returns the class shares of each leaf, smoothed: each node is drawn towards its parent.
 
-    ``noise`` is the standard deviation of each size.
+    ``sizes`` has one row of noisy class counts per leaf; ``noise`` is the standard deviation of
+    each.
 
     >>> shares_of(np.array([[9.0, 1.0], [0.0, 90.0]]), 0.0).round(2).tolist()
     [[0.83, 0.17], [0.0, 1.0]]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows in arrays and frames, as columns that are declared. Every value is read; none is an error.
+"""Converts the arrays and frames of scikit-learn into declared columns, and opens a session on
+them.
 
-What is not a value of its column is missing, so that no row can make a fit fail. Each value is
-read by itself: what one row becomes does not depend on another.
+A value that its column does not declare becomes missing, so no row can make a fit fail. Each value
+is converted by itself: one row never affects another.
 """
 
 import datetime
@@ -41,13 +42,13 @@ Read: TypeAlias = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Declared:
-    """What an estimator must know beside its rows: the ledger, and declarations.
+    """Declarations for estimators of scikit-learn: which ledger pays, and what each column holds.
 
     Every fit is charged to ``dataset`` in ``ledger``, within ``budget``. ``columns`` declares each
     feature, in the order of the columns of an array; ``label`` declares ``y``. ``unit`` names the
-    columns of a frame that say whose a row is; without it each row is a unit. A ledger in a file
-    belongs to one process at a time: the others (``n_jobs=2``) wait for it, at most ``wait``
-    seconds. Its ``repr`` shows no password of the ledger.
+    columns of a frame that identify the person of a row; without it each row is a unit. A ledger
+    file belongs to one process at a time: other processes (``n_jobs=2``) wait for it, at most
+    ``wait`` seconds. Its ``repr`` shows no password of the ledger.
 
     >>> from sfumato.metadata.column import Integer
     >>> Declared("l.db", "clinic", {"age": Integer(0, 99)}, Boolean(), Budget(1)).names
@@ -95,7 +96,7 @@ class Declared:
 
     @property
     def target(self) -> str:
-        """The name of the label in the table: one that no column has."""
+        """The name of the label column in the table, chosen so that no feature has it."""
         name = "label"
         while name in self.columns or name in self._ids:
             name += "_"
@@ -103,7 +104,7 @@ class Declared:
 
     @property
     def statement(self) -> str:
-        """The SELECT of the features and of the label."""
+        """The SELECT that reads the features and the label."""
         names = [*self.names]
         if self.label is not None:
             names.append(self.target)
@@ -111,7 +112,7 @@ class Declared:
 
     @property
     def classes(self) -> list[Any]:
-        """The declared values of the label, as predictions name them.
+        """The declared values of the label, as predictions return them.
 
         Raises:
             WrongUse: the label has no classes.
@@ -128,7 +129,9 @@ class Declared:
 
     @property
     def of_classes(self) -> "Declared":
-        """The same with a label of classes: those of an integer are its values."""
+        """The same declarations with a label of classes; an integer label becomes a category of its
+        values.
+        """
         if not isinstance(self.label, Integer):
             return self
         classes = replace(self, label=Category(*self.classes))
@@ -136,23 +139,27 @@ class Declared:
         return classes
 
     def reads_places(self, labels: Any) -> bool:
-        """Whether labels are places of the classes in ascending order: by types alone.
+        """Whether ``labels`` are indices of the sorted classes; decided by types only, never by
+        values.
 
-        Whole numbers are, where no class is written as one: ensembles of scikit-learn hand them in.
+        Ensembles of scikit-learn pass such indices. Whole numbers count as indices if no class is
+        written as a whole number.
         """
-        return family_of(labels) == "whole" and not can_hold_word(_known(self.label), "whole")
+        return family_of(labels) == "whole" and not can_hold_word(
+            _values_by_text(self.label), "whole"
+        )
 
     @property
     def _ids(self) -> tuple[str, ...]:
         return () if self.unit is None else self.unit.columns
 
     def frame(self, rows: Any) -> dict[str, list[Any]]:
-        """The features of rows, as a fitted model reads them."""
+        """Returns the features of rows as columns, as a fitted model reads them."""
         read = self._columns(rows)
-        return {name: _shown(self.columns[name], values) for name, values in read.items()}
+        return {name: _model_values(self.columns[name], values) for name, values in read.items()}
 
     def owners(self, rows: Any) -> dict[str, list[str | None]]:
-        """Whose each row is, as a session reads it; nothing where each row is a unit."""
+        """Returns the id columns of the units as strings; empty if each row is a unit."""
         return {name: _texts(column_of(rows, name)) for name in self._ids}
 
     def session(
@@ -163,7 +170,8 @@ class Declared:
         *,
         as_places: bool = False,
     ) -> Session:
-        """A session over rows and their labels; ``as_places``: labels are places of classes.
+        """Opens a session over rows and labels; with ``as_places`` the labels are indices of
+        classes.
 
         Raises:
             WrongUse: a type that can hold none of the declared values.
@@ -182,7 +190,7 @@ class Declared:
         return self._connected(Table(pa.table(arrays), self.unit, declared), version)
 
     def _connected(self, rows: Table, version: str) -> Session:
-        """A session over a table, when no other process holds the ledger any more."""
+        """Opens a session over a table, once no other process holds the ledger."""
         latest = time.monotonic() + self.wait
         while True:
             try:
@@ -200,29 +208,31 @@ class Declared:
             time.sleep(_PAUSE)
 
     def _columns(self, rows: Any) -> dict[str, list[Any]]:
-        """The values of each feature: by name in a frame, by place in an array."""
+        """Returns the values of each feature: by name from a frame, by position from an array."""
         columns = {}
         is_frame = hasattr(rows, "columns") or hasattr(rows, "column_names")
         if isinstance(rows, Mapping) or is_frame:
-            found = {name: column_of(rows, name) for name in self.names}
+            values_by_name = {name: column_of(rows, name) for name in self.names}
             columns = {name: rows[name] for name in self.names}
         else:
-            found = columns = self._of_array(rows)
+            values_by_name = columns = self._of_array(rows)
         for name, kind in self.columns.items():
             if isinstance(kind, Category | Boolean):
-                require_word(name, _known(kind), columns[name])
-        return {name: read_column(self.columns[name], values) for name, values in found.items()}
+                require_word(name, _values_by_text(kind), columns[name])
+        return {
+            name: read_column(self.columns[name], values) for name, values in values_by_name.items()
+        }
 
     def _labels(self, labels: Any, *, as_places: bool) -> list[Any]:
-        """The labels as the declaration reads them; None where it does not."""
+        """Returns the labels as declared values; None for an undeclared one."""
         kind = self.label
         assert kind is not None, "asked for a label alone"
         values = _one_column(labels)
         if not isinstance(kind, Category | Boolean):
             return read_column(kind, values)
-        are_places = as_places or not can_hold_word(_known(kind), "whole")
+        are_places = as_places or not can_hold_word(_values_by_text(kind), "whole")
         if not (as_places or self.is_integer or self.reads_places(labels)):
-            require_word("y", _known(kind), labels)
+            require_word("y", _values_by_text(kind), labels)
         classes = sorted(self.classes)
         read = _reader(kind)
 
@@ -255,7 +265,7 @@ class Declared:
 
 
 def read_column(kind: ColumnType, values: Any) -> list[Any]:
-    """Returns the values as the declaration reads them; None where it does not.
+    """Converts values to those of a column type; an undeclared value becomes None.
 
     >>> read_column(Integer(0, 99), [3.0, "x", float("nan"), True])
     [3, None, None, 1]
@@ -267,9 +277,9 @@ def read_column(kind: ColumnType, values: Any) -> list[Any]:
 
 
 def _reader(kind: ColumnType) -> Read:
-    """How a value of a column is read."""
+    """Returns the function that converts a value to a column type."""
     if isinstance(kind, Category | Boolean):
-        known = _known(kind)
+        known = _values_by_text(kind)
         return lambda value: look_up(known, value, None)
     if isinstance(kind, Date):
         return lambda value: _day(value, kind.format)
@@ -278,8 +288,8 @@ def _reader(kind: ColumnType) -> Read:
     return _number
 
 
-def _known(kind: ColumnType | None) -> dict[str, Any]:
-    """What each string of the data means; a label of the declaration stands for itself."""
+def _values_by_text(kind: ColumnType | None) -> dict[str, Any]:
+    """Maps each string of the data, and each declared label, to its declared value."""
     assert isinstance(kind, Category | Boolean), "a kind of declared words"
     words = {word: kind.decode(code) for word, code in kind.texts()}
     if isinstance(kind, Category):
@@ -288,7 +298,7 @@ def _known(kind: ColumnType | None) -> dict[str, Any]:
 
 
 def _number(value: Any) -> float | None:
-    """A number, or a text that is one, not further away than every declaration."""
+    """Converts a value or a string to a float; None if it is no number or beyond 2^52."""
     if isinstance(value, str):
         value = number_of(value)
     if not isinstance(value, int | float | np.integer | np.floating | np.bool_):
@@ -301,13 +311,13 @@ def _number(value: Any) -> float | None:
 
 
 def _whole(value: Any) -> int | None:
-    """The nearest whole number."""
+    """Rounds a number to the nearest whole number."""
     found = _number(value)
     return None if found is None else round(found)
 
 
 def _day(value: Any, form: str | None) -> datetime.date | None:
-    """The day of a date or a moment, or of a text that is written as declared."""
+    """Returns the day of a date, a timestamp, or a string in the declared format."""
     if isinstance(value, str):
         return _written_day(value, form)
     if isinstance(value, np.datetime64):
@@ -318,7 +328,7 @@ def _day(value: Any, form: str | None) -> datetime.date | None:
 
 
 def _written_day(value: str, form: str | None) -> datetime.date | None:
-    """The day of a text of the declared format, by default YYYY-MM-DD."""
+    """Parses a day from a string in the declared format, by default YYYY-MM-DD."""
     if form is None:
         return day_of(value)
     match = re.fullmatch(date_pattern(form), value, re.ASCII)
@@ -329,12 +339,12 @@ def _written_day(value: str, form: str | None) -> datetime.date | None:
 
 
 def _texts(values: Sequence[Any]) -> list[str | None]:
-    """The ids of units; a missing one is missing, and so is one without a text."""
+    """Converts the ids of units to strings; an id that has no string form becomes None."""
     return [None if is_missing(value) else text_of(value) for value in values]
 
 
 def _arrow(kind: ColumnType, values: list[Any]) -> pa.Array:
-    """The Arrow array of a column."""
+    """Returns the Arrow array of a column."""
     if isinstance(kind, Category):
         stored = dict(zip(kind.labels, kind.values, strict=True))
         return pa.array([stored.get(value) for value in values], pa.string())
@@ -346,15 +356,15 @@ def _arrow(kind: ColumnType, values: list[Any]) -> pa.Array:
     return pa.array(values, pa.int64() if isinstance(kind, Integer) else pa.float64())
 
 
-def _shown(kind: ColumnType, values: list[Any]) -> list[Any]:
-    """The values as a model compares them: those of a category and a boolean as strings."""
+def _model_values(kind: ColumnType, values: list[Any]) -> list[Any]:
+    """Returns values as a model compares them: categories and booleans as strings."""
     if isinstance(kind, Category | Boolean):
         return [None if value is None else str(value) for value in values]
     return values
 
 
 def _one_column(labels: Any) -> Any:
-    """The labels; those of a frame or an array of one column too."""
+    """Returns labels as one sequence; a frame or an array with a single column is unpacked."""
     array = np.asarray(labels, dtype=object)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
@@ -364,13 +374,13 @@ def _one_column(labels: Any) -> Any:
 
 
 def _quoted(name: str) -> str:
-    """A name as SQL reads it."""
+    """Quotes a name as an SQL identifier."""
     doubled = name.replace('"', '""')
     return f'"{doubled}"'
 
 
 def _require_readable(name: str, kind: ColumnType) -> None:
-    """Refuses a declaration of values that no estimator reads."""
+    """Raises WrongUse for a column type that no estimator reads."""
     if not isinstance(kind, Category | Boolean | Integer | Real | Date):
         raise WrongUse(
             f"{shown(name)} is declared as {type(kind).__name__}.",

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradient descent on noisy sums: what a run computes of released numbers, all of it free.
+"""Gradient descent on noisy sums: a pure function of released numbers, so it is free.
 
-The first release counts the examples by coordinate and target; it gives the scale of each
-coordinate, a start, and the number of examples. Every later one is a noisy gradient. Steps are
-divided by the curvature of a coordinate plus a multiple of the noise, so that one setting serves
-every epsilon.
+``Training`` (``run``) feeds it one release after the other. The first release counts the examples
+by feature coordinate and target; from it come the number of examples, the scale of each coordinate
+and the starting weights. Every later release is a noisy gradient. A step is divided by the
+curvature of its coordinate plus a multiple of the noise, so one setting serves every epsilon.
 """
 
 from dataclasses import dataclass, replace
@@ -26,10 +26,11 @@ LEAST_RATE = 0.01
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a run has computed so far: a function of released numbers.
+    """The state of a descent after some releases; a checkpoint stores it.
 
-    ``released`` releases; ``counts`` of the first one, ``weights``, their ``speed``, and the
-    ``total`` of the ``averaged`` last weights.
+    ``released`` is the number of releases so far, ``counts`` the first release, ``weights`` the
+    current weights and ``speed`` their momentum. ``total`` is the sum of the last ``averaged``
+    weights.
     """
 
     released: int
@@ -58,14 +59,14 @@ class State:
         return 8 * (2 + 5 * width)
 
     def to_bytes(self) -> bytes:
-        """The state as little-endian floats; what a checkpoint stores."""
+        """Serialises the state as little-endian floats, for a checkpoint."""
         numbers = np.array([self.released, self.averaged], np.float64)
         parts = (numbers, self.counts, self.weights, self.speed, self.total)
         return np.concatenate(parts).astype("<f8").tobytes()
 
     @classmethod
     def from_bytes(cls, body: bytes) -> "State":
-        """Reads a stored state."""
+        """Reads a state from a checkpoint."""
         numbers = np.frombuffer(body, "<f8").astype(np.float64)
         width = (len(numbers) - 2) // 5
         counts, weights, speed, total = np.split(numbers[2:], [2 * width, 3 * width, 4 * width])
@@ -80,7 +81,7 @@ class State:
 
     @property
     def result(self) -> Floats:
-        """The average of the last weights, or the weights if none were averaged yet."""
+        """The average of the last weights; the current weights before averaging begins."""
         if self.averaged:
             return self.total / self.averaged
         return self.weights
@@ -88,10 +89,10 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Descent:
-    """Gradient descent on noisy sums, of logistic regression or else of least squares.
+    """Gradient descent on noisy sums, for logistic regression or least squares.
 
-    The first of ``releases`` counts examples by coordinate and target; the others are gradients.
-    ``noise`` is their standard deviation, in examples. An example has ``features`` coordinates.
+    The first of ``releases`` counts examples by coordinate and target, the others are gradients.
+    ``noise`` is their standard deviation, in examples. ``features`` is the number of columns.
     """
 
     features: int
@@ -105,7 +106,9 @@ class Descent:
         released: Integers,
         scale: float,
     ) -> State:
-        """The state after one more release; ``scale`` is one example in its integers."""
+        """Returns the state after one more release; ``scale`` is what one example adds to its
+        integers.
+        """
         numbers = released.astype(np.float64) / scale
         if state.released == 0:
             return self._begun(state, numbers)
@@ -116,14 +119,18 @@ class Descent:
         state: State,
         counts: Floats,
     ) -> State:
-        """The start from noisy counts: each feature alone, damped by the noise."""
+        """Returns the starting weights from the noisy counts: each feature alone, damped by the
+        noise.
+        """
         base, rate = self.rates(counts)
         middle = self._score(np.array([base]))
         weights = middle / self.features + START * (self._score(rate) - middle)
         return replace(state, released=1, counts=counts, weights=weights)
 
     def rates(self, counts: Floats) -> tuple[float, Floats]:
-        """The mean target of all examples, and of those of each coordinate, damped by the noise."""
+        """Returns the mean target of all examples, and the mean of each coordinate damped by the
+        noise.
+        """
         without, having = np.split(np.maximum(counts, 0), 2)
         all_of_them = max(float(without.sum() + having.sum()), 1.0)
         base = float(np.clip(having.sum() / all_of_them, LEAST_RATE, 1 - LEAST_RATE))
@@ -132,7 +139,7 @@ class Descent:
         return base, np.clip(rate, LEAST_RATE, 1 - LEAST_RATE)
 
     def _score(self, rate: Floats) -> Floats:
-        """The score whose prediction is a rate."""
+        """Returns the score that predicts a given rate."""
         if self.logistic:
             found: Floats = np.log(rate / (1 - rate))
             return found
@@ -143,7 +150,7 @@ class Descent:
         state: State,
         gradient: Floats,
     ) -> State:
-        """One step against a noisy gradient, with momentum."""
+        """Takes one step against a noisy gradient, with momentum."""
         without, having = np.split(state.counts, 2)
         speed = MOMENTUM * state.speed + gradient
         weights = state.weights - speed * self.pace(without + having)
@@ -153,12 +160,12 @@ class Descent:
         return replace(later, averaged=later.averaged + 1, total=later.total + weights)
 
     def pace(self, counts: Floats) -> Floats:
-        """By how much a coordinate of so many examples moves for a gradient of one."""
+        """Returns the step size of each coordinate, given its number of examples."""
         curvature = 0.25 if self.logistic else 1.0
         size = self.features * curvature * np.maximum(counts, 1.0)
         found: Floats = 1 / (size + _DAMPED * self.noise)
         return found
 
     def is_averaged(self, released: int) -> bool:
-        """Whether the weights after so many releases belong to the average."""
+        """Whether the weights after this many releases belong to the final average."""
         return released > (1 - _AVERAGED) * self.releases

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much of the weights of a descent is noise: computed of released numbers, so it is free.
+"""Estimates how much of the fitted weights of a descent is noise, from released numbers (free).
 
-Near its end a descent is a linear recurrence for each coordinate: the gradient grows by the
-curvature of the coordinate times the weight, and each step adds noise of a known deviation. What
-each noise adds to the average of the last weights follows exactly from that recurrence. Two things
-are estimates: the curvature, from the noisy counts; and that features are independent, so that a
-curve minus its mean does not hang on other features.
+Near its end a descent is a linear recurrence per coordinate: the gradient grows by curvature times
+weight, and each step adds noise of known deviation. The noise in the average of the last weights
+follows exactly from that recurrence. Two inputs are estimates: the curvature, from the noisy
+counts, and the independence of features, so that a centred curve does not depend on other features.
 """
 
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ _NORMAL = np.polynomial.hermite_e.hermegauss(9)
 
 @dataclass(frozen=True, slots=True)
 class DescentNoise:
-    """The noise of a descent whose steps read ``share`` of the examples.
+    """Noise estimates of a descent whose steps read a ``share`` of the examples.
 
     >>> from fractions import Fraction
     >>> DescentNoise(Descent(2, 11, 5.0, True), Fraction(1)).share
@@ -32,20 +31,24 @@ class DescentNoise:
     share: float
 
     def of_curves(self, state: State, features: Features) -> Floats:
-        """The standard deviation of each coordinate of each curve minus the curve's mean."""
+        """Returns the standard deviation of each coordinate of each curve, after the curve's mean
+        is taken off.
+        """
         variance = self.of_weights(state, features)
         sizes = np.maximum(state.counts, 0).reshape(2, -1).sum(axis=0)
-        found = np.zeros_like(variance)
+        curve_variance = np.zeros_like(variance)
         for first, part in zip(features.starts, features.parts, strict=True):
             own = slice(first, first + part.width)
             portion = portions(sizes[own])
             shared = float(np.sum(portion**2 * variance[own]))
-            found[own] = (1 - 2 * portion) * variance[own] + shared
-        deviations: Floats = np.sqrt(np.maximum(found, 0))
+            curve_variance[own] = (1 - 2 * portion) * variance[own] + shared
+        deviations: Floats = np.sqrt(np.maximum(curve_variance, 0))
         return deviations
 
     def middles(self, state: State, features: Features) -> Floats:
-        """The mean of the curve of each coordinate, by the noisy numbers of examples."""
+        """Returns, for each coordinate, the mean of its curve, weighted by the noisy example
+        counts.
+        """
         sizes = np.maximum(state.counts, 0).reshape(2, -1).sum(axis=0)
         weights, found = state.result, np.zeros(features.width)
         for first, part in zip(features.starts, features.parts, strict=True):
@@ -54,7 +57,7 @@ class DescentNoise:
         return found
 
     def of_weights(self, state: State, features: Features) -> Floats:
-        """The variance of each averaged weight."""
+        """Returns the variance of each averaged weight."""
         descent = self.descent
         without, having = np.maximum(state.counts, 0).reshape(2, -1)
         sizes = np.maximum(without + having, 1.0)
@@ -77,10 +80,10 @@ class DescentNoise:
 
 
 def gains(pull: Floats, released: int, descent: Descent) -> tuple[Floats, Floats]:
-    """What noise of one unit in every step, and in the start, becomes in the averaged weights.
+    """Returns how unit noise in every step, and in the start, appears in the averaged weights.
 
-    ``pull`` is the share of a weight by which one step without momentum draws it back. Returns the
-    variance for the steps, and the factor for the start.
+    ``pull`` is the share by which one step without momentum shrinks a weight. Returns the variance
+    due to the steps, and the factor of the start.
 
     >>> moving = Descent(1, 3, 1.0, False)
     >>> [float(each[0]) for each in gains(np.array([0.5]), 3, moving)]
@@ -102,23 +105,25 @@ def gains(pull: Floats, released: int, descent: Descent) -> tuple[Floats, Floats
 
 
 def _responses(pull: Floats, steps: int, *, pushed: bool) -> Floats:
-    """The weights after each step, after a push of one by the first step, or a start at one."""
+    """Returns the weights after each step: after a unit push in the first step, or from a start at
+    one.
+    """
     weight = np.zeros_like(pull) if pushed else np.ones_like(pull)
     speed = np.zeros_like(pull)
-    found = np.zeros((steps, len(pull)))
+    responses = np.zeros((steps, len(pull)))
     for step in range(steps):
         push = 1.0 if pushed and step == 0 else 0.0
         speed = MOMENTUM * speed + pull * weight + push
         weight = weight - speed
-        found[step] = weight
-    return found
+        responses[step] = weight
+    return responses
 
 
 def slopes(weights: Floats, sizes: Floats, features: Features) -> Floats:
-    """The mean slope of the logistic function over the examples of each coordinate.
+    """Returns the mean slope of the logistic function over the examples of each coordinate.
 
-    Their scores are taken as normal: the weight of the coordinate, and the sum of the other
-    features with the mean and variance of their curves.
+    Scores are assumed normal: the weight of the coordinate plus the sum of the other features, with
+    the means and variances of their curves.
     """
     means, variances = np.zeros_like(weights), np.zeros_like(weights)
     mean = variance = 0.0
@@ -139,7 +144,9 @@ def slopes(weights: Floats, sizes: Floats, features: Features) -> Floats:
 
 
 def portions(sizes: Floats) -> Floats:
-    """The shares of the coordinates of a curve; equal ones if nothing is known."""
+    """Returns the share of each coordinate in the examples of its curve; equal shares if all
+    are 0.
+    """
     if not sizes.sum() > 0:
         return np.full(len(sizes), 1 / len(sizes))
     found: Floats = sizes / sizes.sum()

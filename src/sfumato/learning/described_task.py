@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A task whose line in the ledger also names the label and the tables that it reads."""
+"""A wrapper that adds the label and tables of a fit to the description of its task in the
+ledger.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +15,7 @@ from sfumato.query.task import Task
 
 @dataclass(frozen=True, slots=True)
 class DescribedTask:
-    """The task with ``about`` in its line; it is the same question, with the same answer.
+    """A task whose ledger line ends with ``about``; its key, event and answer are unchanged.
 
     >>> from sfumato.learning.described_task import line_about
     >>> line_about("decision tree of depth 3", "income from people")
@@ -25,7 +27,7 @@ class DescribedTask:
 
     @property
     def line(self) -> str:
-        """The line of the task, and what it reads."""
+        """The line of the wrapped task, then ``about``."""
         return line_about(self.task.line, self.about)
 
     @property
@@ -63,5 +65,5 @@ class DescribedTask:
 
 
 def line_about(line: str, about: str) -> str:
-    """A line of the ledger with what is read."""
+    """Returns a line of the ledger followed by what the task reads."""
     return f"{line}; {about}" if about else line

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sum over units of an integer vector of their rows, as a statistic. Proof: examples.proof.md.
+"""The statistic of gradient models: a sum of integer vectors of examples. Proof: examples.proof.md.
 
-Every number is an integer: coordinates and weights of features, scores, residuals, their sums. So
-what a unit adds depends on its own rows alone, bit for bit, and no rounding enters the distance.
+``Training`` and ``NaiveBayes`` measure it. A row is encoded as coordinates with weights
+(``features``), and a ``Reading`` says what it adds to each coordinate. All numbers are integers, so
+what a unit adds depends on its own rows alone, bit for bit, and no rounding enters the sensitivity.
 """
 
 from abc import ABC, abstractmethod
@@ -34,7 +35,9 @@ Share: TypeAlias = tuple[Coordinates, Integers | int]
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """The column that a model predicts: the place of its code in a row, and its declared codes."""
+    """The column that a model predicts: its index among the codes of a row, and its range of
+    codes.
+    """
 
     place: int
     lower: int
@@ -43,10 +46,10 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """The features of some rows as coordinates and weights, with the codes of the label.
+    """Encoded rows: the coordinates and weights of their features, and the codes of their labels.
 
-    ``known``: whether the label is there; rows without one add nothing. With ``groups`` there is
-    for each group its cells, in place of coordinates for each feature.
+    ``known`` says which rows have a label; the others add nothing. If ``groups`` is not empty,
+    ``features`` holds one cell number per group in place of one coordinate per feature.
     """
 
     features: tuple[tuple[Places, Weights | None], ...]
@@ -64,13 +67,13 @@ class Encoded:
         first: int,
         last: int,
     ) -> "Encoded":
-        """The rows from ``first`` to before ``last``."""
+        """Returns the rows from ``first`` up to, but not including, ``last``."""
         rows = slice(first, last)
-        features = tuple((at[rows], _some(weight, rows)) for at, weight in self.features)
+        features = tuple((at[rows], _select_weights(weight, rows)) for at, weight in self.features)
         return Encoded(features, self.label[rows], self.known[rows], self.groups)
 
     def shares(self, scale: int) -> Iterator[Share]:
-        """The coordinates of each feature with their weights, which add up to ``scale``."""
+        """Yields the coordinates of each feature with their weights, which add up to ``scale``."""
         if self.groups:
             for group, (cells, _) in zip(self.groups, self.features, strict=True):
                 for places in group.places(cells):
@@ -87,32 +90,33 @@ class Encoded:
             yield places + (next_one > 0), next_one
 
 
-def _some(weight: Weights | None, rows: slice) -> Weights | None:
-    """The weights of some rows."""
+def _select_weights(weight: Weights | None, rows: slice) -> Weights | None:
+    """Selects the weights of some rows."""
     if weight is None:
         return None
     return weight[rows]
 
 
-def _times(amount: Floats, weight: Integers | int) -> Floats:
-    """The amounts times their weights; a weight of 1 costs nothing."""
+def _multiply(amount: Floats, weight: Integers | int) -> Floats:
+    """Multiplies amounts by weights; a weight of 1 costs nothing."""
     if isinstance(weight, int) and weight == 1:
         return amount
     return amount * weight
 
 
 class Reading(ABC):
-    """What a row adds: to each coordinate of a feature its weight times at most ``steps``.
+    """What an encoded row adds to the statistic: a multiple of the weight of each of its
+    coordinates.
 
-    The amounts by which one row multiplies a weight, over all blocks of coordinates, have an L1
-    norm of at most ``steps``.
+    The multipliers of one row, over all blocks of coordinates, have an L1 norm of at most
+    ``steps``.
     """
 
     __slots__ = ()
 
     @abstractmethod
     def width(self, features: Features) -> int:
-        """The number of integers."""
+        """Returns the number of integers of the statistic."""
 
     @abstractmethod
     def added(
@@ -122,17 +126,17 @@ class Reading(ABC):
         label: Label,
         steps: int,
     ) -> Iterator[Added]:
-        """What the rows add, feature by feature."""
+        """Yields what the rows add, feature by feature."""
 
 
 @dataclass(frozen=True, slots=True)
 class Classes(Reading):
-    """The weights of the coordinates, by the class of the row."""
+    """Counts by class: a row adds its weights to the block of its class."""
 
     count: int
 
     def width(self, features: Features) -> int:
-        """A block of coordinates for each class."""
+        """Returns the size of one block of coordinates per class."""
         return self.count * features.width
 
     def added(
@@ -142,19 +146,19 @@ class Classes(Reading):
         label: Label,
         steps: int,
     ) -> Iterator[Added]:
-        """``steps`` times the weights, in the block of the class."""
+        """Yields ``steps`` times the weights, in the block of the class of each row."""
         block = np.where(rows.known, rows.label - label.lower, 0) * features.width
         amount = steps * rows.known.astype(np.float64)
         for places, weight in rows.shares(features.scale):
-            yield block + places, _times(amount, weight)
+            yield block + places, _multiply(amount, weight)
 
 
 @dataclass(frozen=True, slots=True)
 class Targets(Reading):
-    """The weights of the coordinates times 1 - t and times t, for a target t from 0 to 1."""
+    """Counts by target: a row with target t (0 to 1) adds 1 - t to one block and t to another."""
 
     def width(self, features: Features) -> int:
-        """Two blocks of coordinates."""
+        """Returns the size of two blocks of coordinates."""
         return 2 * features.width
 
     def added(
@@ -164,28 +168,28 @@ class Targets(Reading):
         label: Label,
         steps: int,
     ) -> Iterator[Added]:
-        """The weights times what is missing to the target, then times the target."""
+        """Yields the weights times 1 - t, then the weights times t."""
         target = _target(rows, label, steps).astype(np.float64)
         rest = np.where(rows.known, steps - target, 0.0)
         for places, weight in rows.shares(features.scale):
-            yield places, _times(rest, weight)
+            yield places, _multiply(rest, weight)
             # a narrow type may end before the second block
-            yield places.astype(np.int64) + features.width, _times(target, weight)
+            yield places.astype(np.int64) + features.width, _multiply(target, weight)
 
 
 @dataclass(frozen=True, slots=True)
 class Residuals(Reading):
-    """The weights of the coordinates times prediction minus target: the gradient of the loss.
+    """The gradient of the loss: a row adds its weights times (prediction - target).
 
-    ``weights`` are those of the model in 1 / SCORES; ``logistic`` says whether the prediction is
-    the logistic function of the score, or the score itself, cut at 0 and 1.
+    ``weights`` are those of the model in units of 1 / SCORES. With ``logistic`` the prediction is
+    the logistic function of the score, else the score itself; it is clipped to 0 and 1.
     """
 
     weights: Integers = field(repr=False)
     logistic: bool
 
     def width(self, features: Features) -> int:
-        """One block of coordinates."""
+        """Returns the size of one block of coordinates."""
         return features.width
 
     def added(
@@ -206,7 +210,7 @@ class Residuals(Reading):
             score += read
         amount = self._residual(rows, score // features.scale, label, steps)
         for places, weight in rows.shares(features.scale):
-            yield places, _times(amount, weight)
+            yield places, _multiply(amount, weight)
 
     def summed(
         self,
@@ -214,7 +218,7 @@ class Residuals(Reading):
         label: Label,
         steps: int,
     ) -> Integers:
-        """The sums of rows in groups, of several features at once."""
+        """Returns the sums of rows encoded in groups, several features at once (faster)."""
         weights = np.clip(self.weights, -_LARGEST_WEIGHT, _LARGEST_WEIGHT)
         score, read = (np.zeros(rows.count, np.int64) for _ in range(2))
         for group, (cells, _) in zip(rows.groups, rows.features, strict=True):
@@ -233,7 +237,7 @@ class Residuals(Reading):
         label: Label,
         steps: int,
     ) -> Floats:
-        """Prediction minus target of each row; 0 where the label is missing."""
+        """Returns prediction minus target of each row; 0 where the label is missing."""
         near = np.clip(score, -_FARTHEST, _FARTHEST)
         predicted = predictions(steps, logistic=self.logistic)[near + _FARTHEST]
         residual = predicted - _target(rows, label, steps)
@@ -241,9 +245,7 @@ class Residuals(Reading):
 
 
 def predictions(steps: int, *, logistic: bool) -> Integers:
-    """The prediction for every score from -16 to 16, in 1 / ``steps``: integers from 0 to
-    ``steps``.
-    """
+    """Returns the prediction for every score from -16 to 16, as integers from 0 to ``steps``."""
     scores = np.arange(-_FARTHEST, _FARTHEST + 1) / SCORES
     shares = np.clip(scores, 0, 1)
     if logistic:
@@ -256,7 +258,7 @@ def _target(
     label: Label,
     steps: int,
 ) -> Integers:
-    """The label from 0 to ``steps``; 0 where it is missing."""
+    """Returns the label scaled to integers from 0 to ``steps``; 0 where it is missing."""
     inside = np.clip(rows.label, label.lower, label.upper)
     target = (inside - label.lower) * steps // (label.upper - label.lower)
     return np.where(rows.known, target, 0)
@@ -264,9 +266,9 @@ def _target(
 
 @dataclass(frozen=True, slots=True)
 class ExampleSums(UnitVectors[Encoded]):
-    """The sum over units of the vectors of their rows; a unit with several rows is clipped once.
+    """The sum over units of what their rows add; a unit with several rows is clipped once.
 
-    ``columns`` are the places of the features among the codes of a row.
+    ``columns`` are the indices of the features among the codes of a row.
 
     Guarantees:
         the examples move by at most their proved distance
@@ -302,39 +304,41 @@ class ExampleSums(UnitVectors[Encoded]):
 
     @property
     def width(self) -> int:
-        """The number of integers."""
+        """The number of integers of the statistic."""
         return self.reading.width(self.features)
 
     def read(self, opened: Opened) -> Encoded:
-        """The rows as coordinates."""
+        """Reads and encodes the rows."""
         key = (Encoded, self.features, self.columns, self.label)
         return opened.derived(self.plan, key, self._encode)
 
     def added(self, rows: Encoded) -> Iterator[Added]:
-        """What the reading adds."""
+        """Yields what the rows add, as the reading says."""
         return self.reading.added(rows, self.features, self.label, self.steps)
 
     def summed(self, rows: Encoded) -> Integers:
-        """The sum of what some rows add."""
+        """Returns the sum of what some rows add."""
         if rows.groups and isinstance(self.reading, Residuals):
             return self.reading.summed(rows, self.label, self.steps)
         return UnitVectors.summed(self, rows)
 
     @property
     def groups(self) -> tuple[Group, ...]:
-        """How features are read at once: only where rows are units, with whole weights."""
+        """The groups of features that are encoded together; only if each row is a unit and weights
+        are whole.
+        """
         if self.plan.most == 1 and self.features.scale == 1:
             return self.features.groups
         return ()
 
     def _blank(self, count: int) -> list[tuple[Places, Weights | None]]:
-        """Room for the features of so many rows."""
+        """Allocates the arrays for the features of ``count`` rows."""
         if not self.groups:
             return self.features.blank(count)
         return [(np.empty(count, group.narrow), None) for group in self.groups]
 
     def _read(self, codes: Sequence[Integers]) -> list[tuple[Places, Weights | None]]:
-        """The features of some rows."""
+        """Encodes the features of some rows."""
         if not self.groups:
             return self.features.encoded(codes)
         return [(cells, None) for cells in self.features.grouped(codes)]
@@ -365,7 +369,9 @@ def steps_for(
     features: Features,
     finest: int,
 ) -> int:
-    """The largest power of two up to ``finest`` with which vectors of a unit fit."""
+    """Returns the largest power of two up to ``finest`` for which the vectors of a unit fit 31
+    bits.
+    """
     steps = finest
     while steps > 1 and most * steps * features.scale * len(features.parts) >= LONGEST:
         steps //= 2
@@ -373,5 +379,5 @@ def steps_for(
 
 
 def places_of(count: int, label: int) -> Sequence[int]:
-    """The places of the features: all but the label."""
+    """Returns the indices of the features: all columns except the label."""
     return tuple(place for place in range(count) if place != label)

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples that a SELECT reads, before any model: bounded rows, features and label."""
+"""Plans the rows of a SELECT for learning: bounded rows, features and label; reads declarations
+only.
+
+Every fit and every score begins here.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +24,7 @@ from sfumato.sql.row_list import place_of, row_list
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """What a feature reads: its name and type, and the place of its code in a row."""
+    """One feature of the rows: its name, its type, and the index of its code in a row."""
 
     name: str
     type: ColumnType
@@ -29,10 +33,10 @@ class Coded:
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Bounded rows with a label, the value at ``place``; every other column is a feature.
+    """The bounded rows of a SELECT; the column at ``place`` is the label, all others are features.
 
-    ``place`` None: rows without a label, for models that describe rows. An array is a feature for
-    each of its numbers.
+    ``place`` is None for models without a label (``KMeans``, ``PCA``). An array column gives one
+    feature per number.
     """
 
     plan: BoundedRows
@@ -45,7 +49,7 @@ class Examples:
         statement: str,
         label: str | None,
     ) -> "Examples":
-        """The examples of a SELECT of rows, from declarations alone.
+        """Plans the examples that a SELECT reads, from declarations only.
 
         Raises:
             UnknownName: the rows have no such label.
@@ -66,13 +70,13 @@ class Examples:
 
     @property
     def values(self) -> tuple[Value, ...]:
-        """The features' values, in order."""
+        """The values of the features, in order."""
         values = enumerate(self.plan.rows.values)
         return tuple(value for place, value in values if place != self.place)
 
     @property
     def labelled(self) -> Value:
-        """The value that a model predicts.
+        """The label column.
 
         Raises:
             WrongUse: rows without a label.
@@ -85,7 +89,7 @@ class Examples:
 
     @property
     def about(self) -> str:
-        """What is read, for the line of the ledger: ``income from people``."""
+        """A description for the line of the ledger, such as ``income from people``."""
         read = {node.table for node in nodes(self.plan.rows.relation) if isinstance(node, Scan)}
         tables = ", ".join(sorted(read))
         if self.place is None:
@@ -93,7 +97,7 @@ class Examples:
         return f"{self.labelled.name} from {tables}"
 
     def require_unlabelled(self, recipe: str) -> None:
-        """Raises WrongUse if there is a label, which a recipe would not read."""
+        """Raises WrongUse if there is a label, for a recipe that reads none."""
         if self.place is not None:
             raise WrongUse(
                 f"{recipe} with label={self.labelled.name!r}.",
@@ -102,26 +106,26 @@ class Examples:
 
     @property
     def coded(self) -> tuple[Coded, ...]:
-        """What each feature reads, in order."""
+        """The features in order: name, type and index of the code in a row."""
         rows = self.plan.rows
-        found: list[Coded] = []
+        features: list[Coded] = []
         for place, (value, start) in enumerate(zip(rows.values, rows.starts, strict=True)):
             if place == self.place:
                 continue
             if isinstance(value.type, Array):
-                found += _numbers(value.name, value.type, start)
+                features += _numbers(value.name, value.type, start)
             else:
-                found.append(Coded(value.name, value.type, start))
-        return tuple(found)
+                features.append(Coded(value.name, value.type, start))
+        return tuple(features)
 
     @property
     def places(self) -> tuple[int, ...]:
-        """The places of the features among the codes of a row."""
+        """The indices of the features among the codes of a row."""
         return tuple(each.place for each in self.coded)
 
     @property
     def label(self) -> Label:
-        """The label, with the codes that count; a number beyond its clip is at its end."""
+        """The label with its range of codes; a number beyond its clip counts as the nearest end."""
         kind = self.labelled.type
         assert isinstance(kind, Category | Boolean | Integer | Real), "checked by of"
         assert self.place is not None, "it has a label"
@@ -134,22 +138,22 @@ class Examples:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The values at the ends of a label that is a number."""
+        """The values at both ends of the range of a numeric label."""
         label = self.label
         step = FrameColumn.of(self.labelled).step
         return float(label.lower * step), float(label.upper * step)
 
     def features(self, make: Callable[[str, ColumnType], Feature]) -> Features:
-        """The features, each made from the declared type of its column."""
+        """Builds each feature from the declared type of its column with ``make``."""
         return Features(tuple(make(each.name, each.type) for each in self.coded))
 
     @property
     def columns(self) -> tuple[FrameColumn, ...]:
-        """How the features are read from a frame."""
+        """How the features are read from a frame when the model predicts."""
         return tuple(map(FrameColumn.of, self.values))
 
 
 def _numbers(name: str, kind: Array, start: int) -> list[Coded]:
-    """The numbers of an array, whose first code is at ``start``."""
+    """Returns one feature per number of an array column, whose first code is at index ``start``."""
     places = range(kind.length)
     return [Coded(f"{name}[{place}]", kind.element, start + place) for place in places]

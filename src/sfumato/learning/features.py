@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Features: how the codes of a row become coordinates with integer weights, by declarations alone.
+"""Encodes the codes of a row as coordinates with integer weights, from declarations only.
 
-Each feature has some coordinates. A row puts the whole weight of a feature on one of them, or
-divides it between two neighbours. So the weights of a feature add up to ``Features.scale``.
+A coordinate is an entry of the feature vector: a value, a bin, an end of a line, or "missing". In
+each feature a row puts its whole weight on one coordinate or divides it between two neighbours, so
+the weights of a feature always add up to ``Features.scale``. Recipes build the features; models and
+statistics encode rows with them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +36,9 @@ Weights: TypeAlias = NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A coordinate for each of ``count`` codes from ``lower`` on, and one for missing values."""
+    """A feature with one coordinate per declared value (codes from ``lower`` on), and one for
+    missing.
+    """
 
     name: str
     lower: int
@@ -50,7 +54,9 @@ class Listed:
         codes: Integers,
         scale: int,
     ) -> tuple[Integers, Integers | None]:
-        """For each code its coordinate, and the weight of the next one."""
+        """Returns the coordinate of each code; the weight of the next coordinate is None (whole
+        weight here).
+        """
         known = (codes >= self.lower) & (codes < self.lower + self.count)
         at = np.where(known, codes - self.lower, self.count)
         return at, None
@@ -58,7 +64,9 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Binned:
-    """A coordinate for each bin between ascending ``edges`` (codes), and one for missing values."""
+    """A feature with one coordinate per bin between ascending ``edges`` (codes), and one for
+    missing.
+    """
 
     name: str
     edges: tuple[int, ...]
@@ -73,12 +81,14 @@ class Binned:
         codes: Integers,
         scale: int,
     ) -> tuple[Integers, Integers | None]:
-        """For each code its coordinate, and the weight of the next one."""
+        """Returns the coordinate of each code; the weight of the next coordinate is None (whole
+        weight here).
+        """
         at = np.where(codes == MISSING, len(self.edges) + 1, self._bins(codes))
         return at, None
 
     def _bins(self, codes: Integers) -> Integers:
-        """The number of edges that are not above each code."""
+        """Returns the number of edges at or below each code."""
         edges = np.array(self.edges, np.int64)
         if not len(edges) or self.edges[-1] - self.edges[0] >= _TABLE:
             return np.searchsorted(edges, codes, side="right")
@@ -91,7 +101,11 @@ class Binned:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Two coordinates, whose weights say where between two codes a value lies; one for missing."""
+    """A linear feature: the weights of two coordinates give the position of a value between two
+    codes.
+
+    A third coordinate is for missing values.
+    """
 
     name: str
     lower: int
@@ -104,7 +118,9 @@ class Line:
         codes: Integers,
         scale: int,
     ) -> tuple[Integers, Integers | None]:
-        """For each code its coordinate, and the weight of the next one."""
+        """Returns the first coordinate of each code, and the weight that goes to the next
+        coordinate.
+        """
         inside = np.clip(codes, self.lower, self.upper)
         size = self.upper - self.lower
         # rounded to the nearest; codes have at most 52 bits
@@ -118,10 +134,10 @@ Feature: TypeAlias = Listed | Binned | Line
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Neighbouring features with the whole weight on one coordinate each, read as one number.
+    """Adjacent features with whole weights, encoded together as one cell number.
 
-    That number is the cell of a grid with a side for each feature. ``first`` is the coordinate at
-    which the first feature begins, ``widths`` are the numbers of coordinates of each.
+    The number is the cell of a grid with one side per feature. ``first`` is the first coordinate of
+    the first feature, ``widths`` are the numbers of coordinates of the features.
 
     >>> pair = Group(10, (2, 3))
     >>> pair.cells([np.array([0, 1]), np.array([2, 1])]).tolist()
@@ -138,24 +154,26 @@ class Group:
 
     @property
     def narrow(self) -> type[np.unsignedinteger[Any]]:
-        """The narrowest type that holds every cell."""
+        """The smallest unsigned type that holds every cell number."""
         return _narrowest(self.size)
 
     def cells(self, places: Sequence[Integers]) -> Places:
-        """The cell of each row, from its coordinates, each counted from 0 in its feature."""
+        """Returns the cell of each row, from its coordinates in each feature (each counted from
+        0).
+        """
         found = places[0]
         for width, at in zip(self.widths[1:], places[1:], strict=True):
             found = found * width + at
         return found.astype(self.narrow)
 
     def places(self, cells: Places) -> Iterator[Integers]:
-        """For each feature the coordinates of cells: the inverse of ``cells``."""
+        """Yields the coordinates of each feature, given cells: the inverse of ``cells``."""
         starts = accumulate(self.widths[:-1], initial=self.first)
         for start, at in zip(starts, np.unravel_index(cells, self.widths), strict=True):
             yield start + at
 
     def table(self, weights: Integers) -> Integers:
-        """For each cell the sum of the weights of its coordinates."""
+        """Returns, for each cell, the sum of the weights of its coordinates."""
         found = np.zeros(1, np.int64)
         ends = accumulate(self.widths, initial=self.first)
         for start, width in zip(ends, self.widths, strict=False):
@@ -164,7 +182,7 @@ class Group:
         return found
 
     def folded(self, sums: Integers) -> Integers:
-        """The sum at each coordinate, from the sums in each cell."""
+        """Returns the sum at each coordinate, given the sum in each cell."""
         grid, found = sums.reshape(self.widths), []
         for width in self.widths:
             # the first side, whose place the next one takes
@@ -175,7 +193,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """The features of a row, side by side.
+    """The features of a row; their coordinates are numbered one feature after the other.
 
     >>> sex = Features((Listed("sex", 0, 2),))
     >>> sex.width, sex.scale
@@ -190,7 +208,7 @@ class Features:
 
     @property
     def width(self) -> int:
-        """The number of coordinates of all features."""
+        """The total number of coordinates."""
         return sum(part.width for part in self.parts)
 
     @property
@@ -201,50 +219,51 @@ class Features:
 
     @property
     def scale(self) -> int:
-        """The whole weight of a feature."""
+        """The total weight that a row puts on each feature."""
         if any(isinstance(part, Line) for part in self.parts):
             return _DIVIDED
         return 1
 
     def encoded(self, codes: Sequence[Integers]) -> list[tuple[Places, Weights | None]]:
-        """For each feature the coordinates of its codes, and the weights of the next ones.
+        """Returns, per feature, the coordinates of its codes and the weights of the next
+        coordinates.
 
-        None: the whole weight is on one coordinate.
+        The weights are None if the whole weight is on one coordinate.
         """
-        found: list[tuple[Places, Weights | None]] = []
+        encoded_features: list[tuple[Places, Weights | None]] = []
         for start, part, column in zip(self.starts, self.parts, codes, strict=True):
             at, weight = part.places(column, self.scale)
             divided = None
             if weight is not None:
                 divided = weight.astype(np.uint8)
-            found.append(((at + start).astype(self.narrow), divided))
-        return found
+            encoded_features.append(((at + start).astype(self.narrow), divided))
+        return encoded_features
 
     @property
     def groups(self) -> tuple[Group, ...]:
-        """The features in groups; they must have whole weights."""
-        found: list[Group] = []
+        """The features in groups that are encoded together; all weights must be whole."""
+        groups: list[Group] = []
         for start, part in zip(self.starts, self.parts, strict=True):
-            if found and found[-1].size * part.width <= _CELLS:
-                last = found.pop()
-                found.append(Group(last.first, (*last.widths, part.width)))
+            if groups and groups[-1].size * part.width <= _CELLS:
+                last = groups.pop()
+                groups.append(Group(last.first, (*last.widths, part.width)))
             else:
-                found.append(Group(start, (part.width,)))
-        return tuple(found)
+                groups.append(Group(start, (part.width,)))
+        return tuple(groups)
 
     def grouped(self, codes: Sequence[Integers]) -> list[Places]:
-        """For each group the cells of its codes."""
+        """Returns, per group, the cells of its codes."""
         places = [part.places(column, 1)[0] for part, column in zip(self.parts, codes, strict=True)]
         left = iter(places)
         return [group.cells([*islice(left, len(group.widths))]) for group in self.groups]
 
     @property
     def narrow(self) -> type[np.unsignedinteger[Any]]:
-        """The narrowest type that holds every coordinate."""
+        """The smallest unsigned type that holds every coordinate."""
         return _narrowest(self.width)
 
     def blank(self, count: int) -> list[tuple[Places, Weights | None]]:
-        """Room for what ``encoded`` returns of so many rows."""
+        """Allocates the arrays that ``encoded`` returns for ``count`` rows."""
         found: list[tuple[Places, Weights | None]] = []
         for part in self.parts:
             divided = np.empty(count, np.uint8) if isinstance(part, Line) else None
@@ -253,7 +272,7 @@ class Features:
 
 
 def _narrowest(count: int) -> type[np.unsignedinteger[Any]]:
-    """The narrowest type that holds so many places."""
+    """Returns the smallest unsigned type for numbers below ``count``."""
     return np.uint16 if count <= 1 << 16 else np.uint32
 
 
@@ -263,7 +282,7 @@ def binned(
     edges: Mapping[str, Sequence[float]],
     bins: int,
 ) -> Feature:
-    """The feature of a column as bins: declared ``edges``, or ``bins`` equal ones.
+    """Returns a column as a feature of bins: its declared ``edges``, or ``bins`` equal ones.
 
     >>> binned("age", Integer(0, 99), {"age": [18, 65]}, 16)
     Binned(name='age', edges=(18, 65))
@@ -281,7 +300,7 @@ def binned(
 
 
 def linear(name: str, kind: ColumnType) -> Feature:
-    """The feature of a column as a line between its declared bounds.
+    """Returns a numeric column as a line between its declared bounds; others by value.
 
     >>> linear("age", Integer(0, 99, clip=80))
     Line(name='age', lower=0, upper=80)
@@ -292,7 +311,7 @@ def linear(name: str, kind: ColumnType) -> Feature:
 
 
 def require_edges(names: Sequence[str], edges: Mapping[str, Sequence[float]]) -> None:
-    """Refuses edges of a column that is no feature."""
+    """Raises WrongUse for edges of a column that is no feature."""
     unknown = [name for name in edges if name not in names]
     if unknown:
         raise UnknownName(f"edges= of {shown(unknown[0])}.", allowed=", ".join(names))
@@ -303,7 +322,7 @@ def _listed(name: str, kind: Category | Boolean) -> Listed:
 
 
 def _numeric(name: str, kind: ColumnType) -> tuple[int, int]:
-    """The codes between which a column is read: its clip, or its bounds."""
+    """Returns the lowest and highest code of a numeric column: its clip, or its bounds."""
     if not isinstance(kind, Integer | Real | Date):
         raise WrongUse(
             f"{name} is a {type(kind).__name__}, which no model reads.",
@@ -320,7 +339,7 @@ def _numeric(name: str, kind: ColumnType) -> tuple[int, int]:
 
 
 def _code(kind: ColumnType, edge: float) -> int:
-    """The code of an edge."""
+    """Returns the code of an edge."""
     if not isinstance(kind, Integer | Real):
         raise WrongUse("edges= of a date.", remedy="Use equal bins.")
     return round(edge / kind.step)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fits a model to the rows of a SELECT, charged once; the same fit again is free."""
+"""``fit``, ``resume`` and ``preview``: the entry points that fit a recipe to the rows of a SELECT.
+
+They plan with the recipe; the session charges the account and runs the plan.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -33,14 +36,14 @@ def fit(
 ) -> Fitted:
     """Fits a model to the rows of a SELECT, and charges the account once.
 
-    Each column but ``label`` is a feature; ``KMeans`` and ``PCA`` have no label. All bounds come
-    from declarations. A unit with many rows is one example: what its rows add is added up and
-    clipped once, or its rows share one weight. ``rho`` buys steps with Gaussian noise; ``epsilon``
-    with ``delta`` a block, whose noise is that of its certified curve; ``epsilon`` alone is for
-    ``NaiveBayes``, ``KMeans`` and ``DecisionTree``.
+    Every column except ``label`` is a feature; ``KMeans`` and ``PCA`` have no label. All bounds
+    come from declarations. A unit with many rows counts as one example: the sum of its rows is
+    clipped once, or its rows share one weight. ``rho`` pays for releases with Gaussian noise.
+    ``epsilon`` with ``delta`` pays for a block, whose noise follows from its certified privacy
+    curve. ``epsilon`` alone is for ``NaiveBayes``, ``KMeans`` and ``DecisionTree``.
 
-    A fit that was interrupted goes on from its last checkpoint when it is called again; a fit that
-    is complete is returned from the ledger.
+    Call an interrupted fit again: it continues at its last checkpoint. A complete fit is returned
+    from the ledger, free.
 
     Raises:
         UnknownName, WrongUse, MissingDeclaration, UnsupportedSql: before anything is charged.
@@ -77,11 +80,11 @@ def resume(
     delta: Number | None = None,
     progress: Progress | None = None,
 ) -> Fitted:
-    """Goes on with a run that was begun and paid for, and never begins another.
+    """Continues a run that was begun and paid for; unlike ``fit`` it never begins a new run.
 
-    ``run`` is the id of its charge (``sfumato ledger log``, ``preview(...).paid.charge``); the rest
-    is as in ``fit``. ``fit`` with the same arguments goes on too, but begins a new run if an
-    argument, a declaration or the version of the data has changed: this refuses it, free.
+    ``run`` is the id of its charge (``sfumato ledger log``, ``preview(...).paid.charge``); the
+    other arguments are those of ``fit``. If an argument, a declaration or the version of the data
+    has changed, ``fit`` would begin and charge a new run; ``resume`` refuses, free.
 
     Raises:
         UnknownName: this account has no such run.
@@ -120,7 +123,7 @@ def preview(
     rho: Number | None = None,
     delta: Number | None = None,
 ) -> Preview:
-    """What ``fit`` with these arguments would cost and how noisy it would be; free.
+    """Returns what ``fit`` with these arguments would cost and how noisy it would be; free.
 
     Raises:
         As ``fit``, but for what an account can pay.
@@ -155,7 +158,7 @@ def _planned(
     label: str | None,
     asked: Asked,
 ) -> Planned[Fitted]:
-    """The plan of a fit, from declarations alone."""
+    """Plans a fit, from declarations only."""
     _, planned = _read(session, recipe, statement, label, asked)
     return planned
 
@@ -167,7 +170,7 @@ def _read(
     label: str | None,
     asked: Asked,
 ) -> tuple[Examples, Planned[Fitted]]:
-    """The examples of a fit and its plan."""
+    """Returns the examples of a fit and its plan."""
     if not isinstance(recipe, Recipe):
         raise WrongUse(
             f"recipe={shown(recipe)}.",

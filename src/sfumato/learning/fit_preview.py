@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a fit would cost and how noisy it would be, from declarations alone; free."""
+"""The result of ``preview``: the cost and noise of a fit, computed from declarations; free."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,12 +16,12 @@ _PART = "in the total"
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The plan of a fit.
+    """The plan of a fit: its cost, its releases and their noise.
 
-    ``noise`` is the standard deviation of each number of a release, in examples (persons whose rows
-    add their most). ``checkpoints`` is 1 for a recipe that measures once. ``values`` is the number
-    of values of a row; the memory that follows is rough, and a network needs more. ``paid``: this
-    run was begun before, and is free.
+    ``noise`` is the standard deviation of each released number, in examples (units whose rows add
+    their most). ``checkpoints`` is 1 for a recipe with a single task. ``values`` is the number of
+    values of a row; ``memory`` follows from it roughly, and a network needs more. ``paid`` is the
+    charge of this run if it was begun before, which makes it free.
 
     >>> Preview(Cost("1", "0.5", "0", ()), 51, 4, 20, 140.2, 11)
     51 releases of 20 numbers, each with noise of 140.2 examples
@@ -42,7 +42,7 @@ class Preview:
 
     @property
     def memory(self) -> int:
-        """About how many bytes a fit needs for a million rows."""
+        """About how many bytes of memory a fit needs for a million rows."""
         return _BYTES * _MILLION * self.values
 
     def __repr__(self) -> str:
@@ -60,7 +60,7 @@ class Preview:
 
 
 def part(release: str, sensitivity: str) -> dict[str, str]:
-    """An item of a cost for a part of a release, which has no noise and no price of its own.
+    """Returns an item of a cost that describes a part of a release without a price of its own.
 
     >>> part("a count", "4")["rho"]
     'in the total'
@@ -76,5 +76,5 @@ def part(release: str, sensitivity: str) -> dict[str, str]:
 
 
 def _is_part(item: Mapping[str, str]) -> bool:
-    """Whether an item is one of ``part``."""
+    """Whether an item of a cost was made by ``part``."""
     return item["epsilon"] == _PART

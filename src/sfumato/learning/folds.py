@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Divides rows into folds for a cross-validation: each row by what is its own."""
+"""Folds for cross-validation with scikit-learn that do not weaken the privacy guarantee."""
 
 import hashlib
 from collections.abc import Iterator
@@ -13,11 +13,11 @@ from sfumato.noise import Integers
 
 
 class Folds:
-    """Divides rows into folds by a hash of each row's unit, or of its features without one.
+    """Assigns each row to a fold by a hash of its unit, or of its features if each row is a unit.
 
-    What one person's rows are decides their fold, and no other row's. So each training set differs
-    by that person alone, and the charges of all folds add up to a guarantee. In ``StratifiedKFold``
-    and ``KFold`` one row more moves others to other folds.
+    The fold of a person depends on that person's rows only. So the training sets of neighbouring
+    data differ by one person, and the charges of all folds add up. With ``StratifiedKFold`` and
+    ``KFold`` one additional row would move other rows to other folds.
 
     >>> import sfumato as sf
     >>> folds = Folds(Declared("l.db", "town", {"age": sf.Integer(0, 99)}), 5)
@@ -41,13 +41,13 @@ class Folds:
         y: Any = None,
         groups: Any = None,
     ) -> Iterator[tuple[Integers, Integers]]:
-        """For each fold the places of the rows that are kept, and of those that are held out."""
+        """Yields, for each fold, the indices of the training rows and of the test rows."""
         fold = np.array([self._fold(row) for row in zip(*self._read(X), strict=True)])
         for held in range(self.n_splits):
             yield np.flatnonzero(fold != held), np.flatnonzero(fold == held)
 
     def _read(self, rows: Any) -> list[Any]:
-        """The columns that decide."""
+        """Returns the columns that determine the fold."""
         if self.declared.unit is None:
             return list(self.declared.frame(rows).values())
         return list(self.declared.owners(rows).values())

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forests: several decision trees under one cost, each without some of the columns."""
+"""The recipe ``Forest``: several decision trees under one cost, each without some of the
+columns.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,12 +34,12 @@ _LEFT_OUT = 3
 
 @dataclass(frozen=True, slots=True)
 class Forest(Recipe[Trees]):
-    """The mean of ``trees`` decision trees, which share the cost equally.
+    """The mean of ``trees`` decision trees that share the cost equally.
 
-    Each leaves out a third of the features, another third than the tree before, so that they
-    differ. ``edges``, ``bins`` and ``depth`` are those of ``DecisionTree``. Beside one tree of the
-    same cost it ranks better and predicts no better; under a rho trees are cheaper than under a
-    pure epsilon. A pure epsilon, a rho, or an epsilon with a delta.
+    Each tree leaves out a third of the features, a different third than the tree before. ``edges``,
+    ``bins`` and ``depth`` are those of ``DecisionTree``. Compared with one tree of the same cost, a
+    forest ranks rows better, but its predictions are not more often right. The cost is a pure
+    epsilon, a rho (for which trees are cheaper), or an epsilon with a delta.
 
     >>> Forest(depth=4).trees
     4
@@ -59,18 +61,20 @@ class Forest(Recipe[Trees]):
         examples: Examples,
         allowed: Allowance,
     ) -> "ForestGrowth":
-        """The task that grows the trees, one after the other.
+        """Returns the task that grows the trees, one after the other.
 
         Raises:
             WrongUse: as ``DecisionTree``.
         """
-        whole = DecisionTree(self.edges, self.bins, self.depth).task(examples, allowed).sorting
+        all_features = (
+            DecisionTree(self.edges, self.bins, self.depth).task(examples, allowed).sorting
+        )
         share = replace(allowed, amount=allowed.amount / self.trees)
         growths = []
         for tree in range(self.trees):
-            kept = kept_features(len(whole.places), tree)
-            growths.append(Growth(_of(whole, kept), self.depth, share))
-        return ForestGrowth(whole, tuple(growths))
+            kept = kept_features(len(all_features.places), tree)
+            growths.append(Growth(_with_features(all_features, kept), self.depth, share))
+        return ForestGrowth(all_features, tuple(growths))
 
     def planned(
         self,
@@ -78,7 +82,7 @@ class Forest(Recipe[Trees]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> Planned[Trees]:
-        """One task: the selections and the leaves of each tree."""
+        """Plans one task: the selections and the leaf counts of each tree."""
         task = self.task(examples, asked.allowance)
 
         def made(body: bytes, cost: Cost, charge: str) -> Trees:
@@ -90,7 +94,7 @@ class Forest(Recipe[Trees]):
 
 
 def kept_features(count: int, tree: int) -> tuple[int, ...]:
-    """The places of the features of a tree: all but a third, if there are three or more.
+    """Returns the indices of the features of a tree: all but a third if there are at least three.
 
     >>> kept_features(6, 0), kept_features(6, 1), kept_features(2, 5)
     ((1, 2, 4, 5), (0, 2, 3, 5), (0, 1))
@@ -100,16 +104,16 @@ def kept_features(count: int, tree: int) -> tuple[int, ...]:
     return tuple(place for place in range(count) if (place - tree) % _LEFT_OUT)
 
 
-def _of(whole: Sorting, kept: tuple[int, ...]) -> Sorting:
-    """The sorting by some of the features."""
-    features = Features(tuple(whole.features.parts[place] for place in kept))
-    places = tuple(whole.places[place] for place in kept)
-    return Sorting(whole.plan, features, places, whole.label)
+def _with_features(sorting: Sorting, feature_places: tuple[int, ...]) -> Sorting:
+    """Returns the sorting restricted to some of the features."""
+    features = Features(tuple(sorting.features.parts[place] for place in feature_places))
+    places = tuple(sorting.places[place] for place in feature_places)
+    return Sorting(sorting.plan, features, places, sorting.label)
 
 
 @dataclass(frozen=True, slots=True)
 class ForestGrowth:
-    """Grows several trees; ``whole`` sorts by all features."""
+    """The task that grows several trees; ``whole`` sorts rows by all features."""
 
     whole: Sorting
     growths: tuple[Growth, ...]
@@ -133,7 +137,7 @@ class ForestGrowth:
 
     @property
     def cells(self) -> tuple[int, ...]:
-        """The sizes of classes in the leaves of each tree."""
+        """The number of class counts of the leaves of each tree."""
         return tuple(growth.cells[0] for growth in self.growths)
 
     @property
@@ -146,11 +150,11 @@ class ForestGrowth:
         return self.whole.plan
 
     def run(self, curator: Curator) -> bytes:
-        """The trees, each as ``Growth`` writes it."""
+        """Returns the trees as bytes, each as ``Growth`` writes it."""
         return b"".join(growth.run(curator) for growth in self.growths)
 
     def grown(self, body: bytes) -> tuple[Grown, ...]:
-        """The trees of an answer, whose tests are coordinates of all features."""
+        """Reads the trees of an answer; their tests are numbered as coordinates of all features."""
         ends = list(accumulate(growth.size for growth in self.growths))
         found = []
         for tree, (growth, end) in enumerate(zip(self.growths, ends, strict=True)):
@@ -160,7 +164,7 @@ class ForestGrowth:
         return tuple(found)
 
     def _moved(self, tree: int) -> Integers:
-        """For each coordinate of the features of a tree, that of all features."""
+        """Returns, for each coordinate of the features of a tree, its number among all features."""
         starts = self.whole.features.starts
         parts = self.whole.features.parts
         kept = kept_features(len(parts), tree)

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads frames of the analyst as codes, as the columns that a model was fitted to are declared."""
+"""Converts frames and single rows of the analyst into codes, so that a fitted model can predict.
+
+Models, clusters and components call ``codes_of``. Columns are read as declared at the fit; a value
+the model does not know counts as missing and is reported by ``ColumnReport``.
+"""
 
 import datetime
 import math
@@ -33,11 +37,12 @@ _TRUTHS = ("False", "True")
 
 @dataclass(frozen=True, slots=True)
 class FrameColumn:
-    """A column of a frame: the strings of its codes, or the step of its numbers.
+    """How a model reads one column of a frame: the strings of its codes, or the step of its
+    numbers.
 
-    ``length``: its values are lists of so many numbers; 0 if they are single values. ``words`` are
-    the declared strings of the data with their codes, and ``missing`` those that mean a missing
-    value; files of earlier models have neither.
+    ``length`` is the number of numbers in a value that is a list; 0 for single values. ``words``
+    are the declared strings with their codes, and ``missing`` the strings that mean a missing
+    value; model files of earlier versions have neither.
 
     >>> FrameColumn("sex", 0, ("F", "M")).codes(["M", None, "?"]).tolist() == [1, MISSING, MISSING]
     True
@@ -54,7 +59,7 @@ class FrameColumn:
 
     @classmethod
     def of(cls, value: Value) -> "FrameColumn":
-        """The column of a frame that holds a value of the fitted rows."""
+        """Returns the frame column for a value of the fitted rows."""
         kind = value.type
         if isinstance(kind, Array):
             return cls(value.name, kind.lower_code, step=kind.step, length=kind.length)
@@ -69,9 +74,10 @@ class FrameColumn:
         return cls(value.name, kind.lower_code, (), kind.step, is_date, missing=missing)
 
     def features(self, values: Sequence[object]) -> list[Integers]:
-        """The codes of each feature that reads the column: one, or one for each number of a list.
+        """Returns the codes of each feature that reads the column: one, or one per number of a
+        list.
 
-        A list with a missing number, or of another length, is missing.
+        A list with a missing number, or of another length, counts as missing.
         """
         if not self.length:
             return [self.codes(values)]
@@ -81,7 +87,7 @@ class FrameColumn:
         return list(codes.T)
 
     def codes(self, values: Sequence[object]) -> Integers:
-        """The codes of values; what is missing or unknown has the code of a missing value."""
+        """Returns the code of each value; a missing or unknown value has the code ``MISSING``."""
         read: Callable[[Any], int] = self._number
         if self.texts:
             known = self.known
@@ -96,7 +102,7 @@ class FrameColumn:
 
     @property
     def known(self) -> dict[str, int]:
-        """The code of each string: those of the data, and the labels that stand for them."""
+        """Maps each string to its code: the declared strings of the data, and the labels."""
         labels = {label: self.lower + place for place, label in enumerate(self.texts)}
         words = self.words
         if not words and self.texts == _TRUTHS:
@@ -105,7 +111,7 @@ class FrameColumn:
         return {**dict(words), **labels}
 
     def count_unread(self, values: Sequence[object]) -> "ColumnReport":
-        """How many values are missing, and how many are none that the model knows."""
+        """Counts the values that are missing, and those that the model does not know."""
         unread = self.features(values)[0] == MISSING
         markers = {"", *self.missing}
         missing = [is_missing(value) or text_of(value) in markers for value in values]
@@ -113,7 +119,7 @@ class FrameColumn:
         return ColumnReport(self.name, len(values), absent, int(unread.sum()) - absent)
 
     def _list(self, value: Any) -> list[object]:
-        """The numbers of a list; as many missing ones if it is missing or of another length."""
+        """Returns the numbers of a list; missing values if it is missing or of another length."""
         try:
             found = list(value)
         except TypeError:
@@ -121,7 +127,7 @@ class FrameColumn:
         return found if len(found) == self.length else [None] * self.length
 
     def _number(self, value: Any) -> int:
-        """The code of a number; what is none is missing."""
+        """Returns the code of a number; ``MISSING`` for anything else."""
         number = _float(value)
         if math.isnan(number):
             return MISSING
@@ -130,7 +136,7 @@ class FrameColumn:
         return round(min(max(number / float(self.step), -farthest), farthest))
 
     def to_json(self) -> dict[str, Json]:
-        """The stored form."""
+        """Returns the column as JSON, for a model file."""
         return {
             "name": self.name,
             "lower": self.lower,
@@ -144,7 +150,7 @@ class FrameColumn:
 
     @classmethod
     def from_json(cls, form: Mapping[str, Any]) -> "FrameColumn":
-        """Reads a stored form.
+        """Builds a column from the JSON of a model file.
 
         Raises:
             ValueError: a value that is none of a column.
@@ -166,8 +172,9 @@ class FrameColumn:
 
 @dataclass(frozen=True, slots=True)
 class ColumnReport:
-    """The number of ``values`` of a column, of those that are missing, and of those that are
-    ``unknown``: no value that the model knows. Both count as missing.
+    """How many of the ``values`` of a column are missing, and how many are unknown to the model.
+
+    Both count as missing in a prediction.
 
     >>> ColumnReport("age", 10, missing=1, unknown=2)
     age: 10 values, 1 missing, 2 unknown
@@ -187,7 +194,9 @@ def read_columns(
     stored: Sequence[Mapping[str, Any]],
     features: Sequence[str] | int,
 ) -> tuple[FrameColumn, ...]:
-    """The columns of a stored form, which have these features, or so many.
+    """Builds the columns of a model file, and checks that they give the expected features.
+
+    ``features`` are the names of the features, or their number.
 
     Raises:
         ValueError: others.
@@ -201,12 +210,12 @@ def read_columns(
 
 
 def _number(features: Sequence[str] | int) -> int:
-    """How many features there are."""
+    """Returns the number of features."""
     return features if isinstance(features, int) else len(features)
 
 
 def _names(columns: Sequence[FrameColumn]) -> list[str]:
-    """The names of the features that columns have: one, or one for each number of a list."""
+    """Returns the names of the features of columns: one, or one per number of a list."""
     found: list[str] = []
     for column in columns:
         found += [f"{column.name}[{place}]" for place in range(column.length)] or [column.name]
@@ -214,7 +223,7 @@ def _names(columns: Sequence[FrameColumn]) -> list[str]:
 
 
 def codes_of(frame: Any, columns: Sequence[FrameColumn]) -> list[Integers]:
-    """The codes of each feature, for the rows of a frame, or for one row as a mapping of values.
+    """Returns the codes of each feature, for a frame of rows or one row as a mapping of values.
 
     Raises:
         UnknownName: the frame has no such column.
@@ -227,7 +236,7 @@ def codes_of(frame: Any, columns: Sequence[FrameColumn]) -> list[Integers]:
 
 
 def unread_values(frame: Any, columns: Sequence[FrameColumn]) -> tuple[ColumnReport, ...]:
-    """How many values of each column of a frame a model does not know.
+    """Reports, per column of a frame, how many values are missing or unknown to a model.
 
     Raises:
         As ``codes_of``.
@@ -243,12 +252,14 @@ def with_report(
     *,
     report: bool,
 ) -> Any:
-    """What is predicted; with ``report`` also, as a pair, what of each column is not known."""
+    """Returns the predictions; with ``report`` a pair of them and the ``ColumnReport`` of each
+    column.
+    """
     return (predicted, unread_values(frame, columns)) if report else predicted
 
 
 def _values_of(frame: Any, columns: Sequence[FrameColumn]) -> list[list[object]]:
-    """The values of each column of a frame."""
+    """Returns the values of each column of a frame."""
     if isinstance(frame, Mapping) and all(
         _is_single(frame.get(column.name), column) for column in columns
     ):
@@ -269,14 +280,16 @@ def _values_of(frame: Any, columns: Sequence[FrameColumn]) -> list[list[object]]
 
 
 def _is_single(value: Any, column: FrameColumn) -> bool:
-    """Whether a value of a mapping is that of one row, not the list of a column."""
+    """Whether a value of a mapping belongs to a single row, rather than being a column of
+    values.
+    """
     if column.length and isinstance(value, Sequence | np.ndarray):
         return bool(len(value)) and not isinstance(value[0], Sequence | np.ndarray)
     return isinstance(value, str | bytes) or not hasattr(value, "__iter__")
 
 
 def column_of(frame: Any, name: str) -> list[object]:
-    """The values of a column of a mapping of lists, or of a frame of Arrow, pandas or polars.
+    """Returns the values of a column of a mapping of lists, or of an Arrow, pandas or polars frame.
 
     Raises:
         UnknownName: the frame has no such column.
@@ -291,16 +304,19 @@ def column_of(frame: Any, name: str) -> list[object]:
     return list(column)
 
 
-def look_up(known: Mapping[str, Any], value: Any, absent: Any) -> Any:
-    """What stands for the string of a value; a truth value may also be written as in Python."""
-    found = known.get(text_of(value) or "", absent)
+def look_up(values_by_text: Mapping[str, Any], value: Any, absent: Any) -> Any:
+    """Looks up the string form of a value in ``values_by_text``; a boolean may also be written as in
+    Python.
+    """
+    found = values_by_text.get(text_of(value) or "", absent)
     if found is absent and isinstance(value, bool | np.bool_):
-        return known.get(str(bool(value)), absent)
+        return values_by_text.get(str(bool(value)), absent)
     return found
 
 
 def text_of(value: Any) -> str | None:
-    """The string of a value, as the engines compare it; None if it has none that can be stored.
+    """Returns a value as the string that engines compare; None if it has no string that can be
+    stored.
 
     >>> text_of(2.0), text_of(True), text_of("x"), text_of(chr(0xD800))
     ('2', 'true', 'x', None)
@@ -320,7 +336,7 @@ def text_of(value: Any) -> str | None:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value is none; ``pandas.NA`` does not even say whether it equals itself."""
+    """Whether a value is missing; also handles ``pandas.NA``, which cannot be compared."""
     try:
         return value is None or bool(value != value)
     except Exception:  # noqa: BLE001 - a signalling NaN of Decimal, an object of somebody's own
@@ -328,7 +344,7 @@ def is_missing(value: Any) -> bool:
 
 
 def number_of(value: str) -> float:
-    """The number that a text is, as sources are read; NaN if it is none.
+    """Parses a number from a string as data sources do; NaN if it is no number.
 
     >>> number_of(" 1.5e3 "), number_of("1_000"), number_of("inf")
     (1500.0, nan, nan)
@@ -337,7 +353,7 @@ def number_of(value: str) -> float:
 
 
 def day_of(value: str) -> datetime.date | None:
-    """The day that a text is, written YYYY-MM-DD; None if it is none."""
+    """Parses a date written as YYYY-MM-DD; None if the string is no date."""
     try:
         is_written = re.fullmatch(_DAY, value, re.ASCII)
         return datetime.date.fromisoformat(value) if is_written else None
@@ -346,7 +362,9 @@ def day_of(value: str) -> datetime.date | None:
 
 
 def _float(value: Any) -> float:
-    """A number as a float; NaN for what is no number: another text, a list, ``pandas.NA``."""
+    """Converts a value to a float; NaN for what is no number: another string, a list,
+    ``pandas.NA``.
+    """
     if isinstance(value, str):
         return number_of(value)
     if isinstance(value, bytes):
@@ -360,7 +378,7 @@ def _float(value: Any) -> float:
 
 
 def _day(value: Any) -> int:
-    """The code of a date, or of a text that is one."""
+    """Returns the code of a date, or of a string that is a date."""
     if isinstance(value, str):
         value = day_of(value)
     # a missing date of pandas is a date, and is not itself

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accuracy against epsilon, measured on public rows: what a guarantee costs before it is bought."""
+"""``frontier``: measures on public rows how accurate a recipe is at each epsilon.
+
+It shows what a privacy guarantee costs in accuracy before a private fit is paid for.
+"""
 
 import json
 import tempfile
@@ -43,10 +46,10 @@ _SPREAD = 2654435761
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The accuracy of fits at one epsilon: their mean, least and greatest, from 0 to 1.
+    """The accuracy of several fits at one epsilon: mean, least and greatest, from 0 to 1.
 
-    ``attacker`` is the largest probability with which anyone guesses rightly, at even odds, whether
-    a person's rows are in the data.
+    ``attacker`` bounds the probability that anyone guesses rightly whether a person's rows are in
+    the data, when both cases are equally likely.
 
     >>> Point("1", 0.85, 0.84, 0.86, 0.7311)
     Point(epsilon='1', mean=0.85, low=0.84, high=0.86, attacker=0.7311)
@@ -61,12 +64,13 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Frontier:
-    """Accuracy against epsilon: a point for each, the recipe without noise, the largest class.
+    """Accuracy against epsilon: one point per epsilon, beside two baselines.
 
-    Each of ``folds`` fits is tested on other rows. If fits are independent, the median of their law
-    lies between the least and the greatest of n with probability 1 - 2^(1 - n). A frontier of
-    private rows (``private_frontier``) has one fit at each epsilon, whose band is the 95% interval
-    of its score; what is without noise there is nobody's to know: None.
+    The baselines are the accuracy without noise, and that of always predicting the largest class.
+    Each of ``folds`` fits is tested on other rows. If fits are independent, their median lies
+    between the least and the greatest of n with probability 1 - 2^(1 - n). A frontier on private
+    rows (``private_frontier``) has one fit per epsilon, its band is the 95% interval of the score,
+    and the baselines are None because nobody may know them.
 
     >>> Frontier((Point("1", 0.85, 0.84, 0.86, 0.7311),), 0.87, 0.6, None, 10)
     epsilon  accuracy  least  greatest  attacker right at most
@@ -92,14 +96,14 @@ class Frontier:
 
     @property
     def _last_line(self) -> str:
-        """What the table is compared with, or what its band is."""
+        """The last line of the table: the baselines, or what the band is."""
         if self.without is None or self.largest_class is None:
             return "one fit each; least and greatest: the 95% interval of its score"
         last = f"without noise: {self.without:.1%}, largest class: {self.largest_class:.1%}"
         return f"{last}, {self.folds} fits each"
 
     def plot(self) -> Figure:
-        """The picture: accuracy with its band, and the attacker's odds on a second axis."""
+        """Draws accuracy with its band, and the attacker's probability on a second axis."""
         epsilons = [float(point.epsilon) for point in self.points]
         band = [(point.low, point.mean, point.high) for point in self.points]
         odds = [point.attacker for point in self.points]
@@ -109,11 +113,11 @@ class Frontier:
 
     @property
     def _band(self) -> str:
-        """What the band of the picture is."""
+        """A caption for the band of the picture."""
         return "95% interval of its score" if self.without is None else "least to greatest fit"
 
     def to_json(self) -> dict[str, Json]:
-        """All numbers, as JSON."""
+        """Returns all numbers as JSON."""
         points: list[Json] = []
         for point in self.points:
             band: dict[str, Json] = {"mean": point.mean, "low": point.low, "high": point.high}
@@ -156,10 +160,10 @@ def frontier(
 ) -> Frontier:
     """Measures, on PUBLIC rows, how accurate a recipe is at each epsilon. Nothing is charged.
 
-    The rows are not protected: take an open data set, or synthetic rows, that is like the private
-    one. The statement reads them as the table ``table``. Each fold holds out other rows, chosen by
-    their number, and is a fit with the real noise in a ledger of its own; the held-out rows are
-    counted exactly.
+    The rows are not protected: use an open data set, or synthetic rows, similar to the private
+    ones. The statement reads them as the table ``table``. Each fold holds out other rows (by row
+    number) and fits with the real noise, in a ledger of its own; the held-out rows are scored
+    exactly.
 
     Args:
         public: what Arrow can read: a pyarrow, pandas or polars table, a mapping of lists.
@@ -183,29 +187,32 @@ def frontier(
     >>> found.without, found.largest_class, found.points[1].mean > 0.9
     (1.0, 0.5..., True)
     """
-    asked = ascending(epsilons)
+    epsilon_list = ascending(epsilons)
     if type(folds) is not int or not 2 <= folds <= _MOST_FOLDS:
         raise WrongUse(f"folds={shown(folds)}.", allowed=f"a whole number from 2 to {_MOST_FOLDS}")
     tried = _Tried(recipe, {table: columns}, statement, label)
     costs: list[dict[str, Any]] = []
-    for each in asked:
+    for each in epsilon_list:
         costs.append({"epsilon": each, "delta": delta})
     costs.append(_without_noise(delta))
-    rows, done = _arrow(public), count(1)
+    rows, done = _read_public(public), count(1)
     measured: list[list[float]] = []
     for fold in range(folds):
-        train, test = _held_out(rows, fold, folds)
+        train, test = _split_fold(rows, fold, folds)
         models = []
         for cost in costs:
             models.append(tried.model(train, cost))
             if progress is not None:
                 progress(next(done), folds * len(costs))
         measured.append(tried.accuracies(test, models))
-    return _frontier(asked, delta, measured)
+    return _frontier(epsilon_list, delta, measured)
 
 
 def _without_noise(delta: Number | None) -> dict[str, Any]:
-    """A cost whose noise is none. Samples have no block of so large an epsilon, but a rho."""
+    """Returns a cost so large that its noise is negligible.
+
+    It is a rho where rows are sampled: samples have no block of so large an epsilon.
+    """
     if delta is None:
         return {"epsilon": _WITHOUT_NOISE}
     return {"rho": _WITHOUT_NOISE}
@@ -216,8 +223,9 @@ def _frontier(
     delta: Number | None,
     measured: Sequence[Sequence[float]],
 ) -> Frontier:
-    """The frontier of accuracies: a row a fold, with one for each epsilon first, then the recipe
-    without noise, then the classes.
+    """Builds the frontier from accuracies: one row per fold.
+
+    A row has one accuracy per epsilon, then the one without noise, then one per class.
     """
     columns = list(zip(*measured, strict=True))
     last = len(epsilons)
@@ -229,7 +237,7 @@ def _frontier(
 
 @dataclass(frozen=True, slots=True)
 class _Tried:
-    """What every fit has in common."""
+    """The recipe, tables and statement that all fits of a frontier share."""
 
     recipe: Recipe[Any]
     tables: Mapping[str, Mapping[str, ColumnType]]
@@ -237,40 +245,42 @@ class _Tried:
     label: str
 
     def model(self, rows: pa.Table, cost: Mapping[str, Any]) -> Scorable:
-        """A fit of some rows, in a ledger of its own."""
+        """Fits the recipe to some rows, in a ledger of its own."""
         with tempfile.TemporaryDirectory() as folder, self._session(rows, folder) as session:
-            found: Scorable = fit(
+            fitted_model: Scorable = fit(
                 session,
                 self.recipe,
                 self.statement,
                 label=self.label,
                 **cost,
             )
-            return found
+            return fitted_model
 
     def accuracies(self, rows: pa.Table, models: Sequence[Scorable]) -> list[float]:
-        """The exact shares of right predictions, then those of each class if it is always
-        predicted: noise of a millionth of a row is none.
+        """Returns the share of right predictions of each model, then of always predicting each
+        class.
+
+        The scores have noise of a millionth of a row, so they are exact.
         """
-        found = []
+        accuracies = []
         with tempfile.TemporaryDirectory() as folder, self._session(rows, folder) as session:
             examples = Examples.of(session.dataset, self.statement, self.label)
             for model in (*models, *_constants(examples)):
                 counted = score(
                     session, model, self.statement, label=self.label, epsilon=_WITHOUT_NOISE
                 )
-                found.append(counted.accuracy)
-        return found
+                accuracies.append(counted.accuracy)
+        return accuracies
 
     def _session(self, rows: pa.Table, folder: str) -> Session:
-        """A session over some rows, with as much budget as there can be."""
+        """Opens a session over some rows, with the largest possible budget."""
         tables = {name: Table(rows, columns=columns) for name, columns in self.tables.items()}
         budget = Budget(10**6, "0.5")
         return connect(tables, dataset="frontier", budget=budget, ledger=Path(folder) / "ledger.db")
 
 
-def _arrow(public: Any) -> pa.Table:
-    """The public rows as an Arrow table."""
+def _read_public(public: Any) -> pa.Table:
+    """Converts the public rows to an Arrow table."""
     if isinstance(public, pa.Table):
         return public
     if isinstance(public, str | Path | Table):
@@ -285,29 +295,29 @@ def _arrow(public: Any) -> pa.Table:
         raise WrongUse("Public rows that Arrow cannot read.", allowed="a table") from unread
 
 
-def _held_out(rows: pa.Table, fold: int, folds: int) -> tuple[pa.Table, pa.Table]:
-    """The rows that a fold keeps, and those that it holds out."""
+def _split_fold(rows: pa.Table, fold: int, folds: int) -> tuple[pa.Table, pa.Table]:
+    """Splits rows into the training rows and the test rows of a fold."""
     places = np.arange(rows.num_rows, dtype=np.uint64) * np.uint64(_SPREAD)
     held = (places % np.uint64(2**32) >> np.uint64(16)) % np.uint64(folds) == fold
     return rows.filter(~held), rows.filter(held)
 
 
 def _constants(examples: Examples) -> list[Model]:
-    """For each class a model that always predicts it."""
+    """Returns one model per class that always predicts this class."""
     features, classes = examples.features(linear), examples.classes
     none = Cost("0", "0", "0", ())
-    found = []
+    models = []
     for place, name in enumerate(classes):
         scores = np.zeros((len(classes), features.width))
         scores[place] = 1
         recipe, bounds = f"always {name}", (0.0, 0.0)
         columns = examples.columns
-        found.append(Model(recipe, features, columns, scores, classes, bounds, none, ""))
-    return found
+        models.append(Model(recipe, features, columns, scores, classes, bounds, none, ""))
+    return models
 
 
 def ascending(epsilons: Sequence[Number]) -> list[Number]:
-    """Returns the epsilons, if there are some and they ascend.
+    """Returns the epsilons as a list, after checking that they are positive and ascend.
 
     Raises:
         WrongUse, InvalidNumber: they do not, or one is not above 0.
@@ -322,7 +332,7 @@ def ascending(epsilons: Sequence[Number]) -> list[Number]:
 
 
 def attacker(epsilon: Number, delta: Number | None) -> float:
-    """Returns the largest probability of a right guess, at even odds, under this guarantee.
+    """Returns the largest probability of a right guess under this guarantee, at even prior odds.
 
     >>> round(attacker(1, None), 4)
     0.7311
@@ -333,13 +343,15 @@ def attacker(epsilon: Number, delta: Number | None) -> float:
     return Attacker(promise).accuracy("0.5")
 
 
-def _point(epsilon: Number, delta: Number | None, found: Sequence[float]) -> Point:
-    """A point of the frontier."""
+def _point(epsilon: Number, delta: Number | None, accuracies: Sequence[float]) -> Point:
+    """Returns the point of the frontier for one epsilon."""
     stated = decimal_text(positive("epsilons", epsilon))
-    return Point(stated, fmean(found), min(found), max(found), attacker(epsilon, delta))
+    return Point(
+        stated, fmean(accuracies), min(accuracies), max(accuracies), attacker(epsilon, delta)
+    )
 
 
 def _texts(point: Point) -> tuple[str, ...]:
-    """A row of the table; the attacker's share is rounded up."""
+    """Formats a row of the table; the attacker's probability is rounded up."""
     shares = [f"{share:.1%}" for share in (point.mean, point.low, point.high)]
     return point.epsilon, *shares, f"{np.ceil(point.attacker * 1000) / 10:.1f}%"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws accuracy against epsilon as SVG, with the attacker's odds on a second axis."""
+"""Draws a frontier (accuracy against epsilon) as SVG, with the attacker's odds on a second axis."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,9 @@ Place: TypeAlias = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class _Axes:
-    """Where a value is drawn: epsilon on a logarithmic axis, shares on two linear ones."""
+    """The axes of the plot: epsilon is logarithmic, accuracy and the attacker's share are
+    linear.
+    """
 
     epsilons: tuple[float, float]
     shares: tuple[float, float]
@@ -47,21 +49,23 @@ def chart(
     lines: Mapping[str, float],
     band: str,
 ) -> Figure:
-    """The picture of a frontier: its band, its mean, and the attacker's share as a dashed line.
+    """Returns the figure: the mean accuracy with its band, and the attacker's share as a dashed
+    line.
 
-    ``lines`` are accuracies without an epsilon, by name; ``band`` says what the band is.
+    ``lines`` are accuracies that do not depend on epsilon, by name; ``band`` is the caption of the
+    band.
     """
     every = [*lines.values(), *chain.from_iterable(bands)]
     marks = ticks(min(every), max(max(every), min(every) + 0.01))
     axes = _Axes((epsilons[0] / 1.15, epsilons[-1] * 1.15), (marks[0], marks[-1]))
-    parts = [f'<text x="{_LEFT}" y="20" class="t">{xml_text(_TITLE)}</text>']
-    parts += _grid(axes, marks, epsilons)
-    parts += _rules(axes, lines)
-    parts += _band(axes, epsilons, bands)
+    elements = [f'<text x="{_LEFT}" y="20" class="t">{xml_text(_TITLE)}</text>']
+    elements += _grid(axes, marks, epsilons)
+    elements += _rules(axes, lines)
+    elements += _band(axes, epsilons, bands)
     odds = [(axes.x(at), axes.right(share)) for at, share in zip(epsilons, attacker, strict=True)]
-    parts.append(_line(odds, ORANGE, dashed=True))
-    parts += _captions(band)
-    return Figure(svg_document(_TOP + _HEIGHT + 56, _TITLE, "".join(parts)))
+    elements.append(_line(odds, ORANGE, dashed=True))
+    elements += _captions(band)
+    return Figure(svg_document(_TOP + _HEIGHT + 56, _TITLE, "".join(elements)))
 
 
 def _places(axes: _Axes, epsilons: Sequence[float], shares: Sequence[float]) -> list[Place]:
@@ -93,7 +97,7 @@ def _grid(axes: _Axes, marks: Sequence[float], epsilons: Sequence[float]) -> Ite
 
 
 def _rules(axes: _Axes, rules: Mapping[str, float]) -> Iterator[str]:
-    """Accuracies that hang on no epsilon."""
+    """Draws the accuracies that do not depend on epsilon as horizontal lines."""
     for name, share in rules.items():
         y = axes.y(share)
         line = f'x1="{_LEFT}" y1="{y:.1f}" x2="{_WIDTH - _RIGHT}" y2="{y:.1f}"'
@@ -109,11 +113,13 @@ def _line(places: Sequence[Place], colour: str, *, dashed: bool = False) -> str:
     return f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>'
 
 
-def _dot(place: Place, band: Band) -> str:
+def _dot(position: Place, band: Band) -> str:
     """A mean with its tooltip."""
     low, mean, high = (f"{100 * share:.1f}%" for share in band)
     tip = f"<title>{mean}, from {low} to {high}</title>"
-    return f'<circle cx="{place[0]:.1f}" cy="{place[1]:.1f}" r="4" fill="{BLUE}">{tip}</circle>'
+    return (
+        f'<circle cx="{position[0]:.1f}" cy="{position[1]:.1f}" r="4" fill="{BLUE}">{tip}</circle>'
+    )
 
 
 def _captions(band: str) -> Iterator[str]:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""k-means: public seeds become a small set of weighted points, whose k-means is free.
+"""The recipe ``KMeans``: noisy rounds compress the rows into weighted points, which are clustered
+free.
 
-Each of three rounds releases, for each center, its number of rows and the sum of their offsets from
-it: for 8 seeds a cluster that fill the box, for the 4 centers a cluster that the first round gives,
-and for 2 centers a cluster. Offsets are cut near the center, so later rounds are more exact. What
-is left is merged into the clusters at no cost.
+Each of three rounds releases, for each of its centers, the number of rows and the sum of their
+offsets. The first round has 8 centers per cluster that fill the box, the second 4 per cluster found
+from the first, the third 2. Offsets are clipped near the center, so later rounds are more exact.
+The final weighted points are merged into clusters at no cost.
 """
 
 from collections.abc import Collection
@@ -43,10 +44,10 @@ _CLEAR = 2.0
 
 @dataclass(frozen=True, slots=True)
 class KMeans(Recipe[Clusters]):
-    """Clusters of points of numbers: ``clusters`` centers with their noisy sizes.
+    """k-means with ``clusters`` centers and their noisy sizes; there is no label.
 
-    Each number is read between its declared bounds, as if these were -1 and 1. A pure epsilon, a
-    rho, or an epsilon with a delta. There is no label.
+    Each column is scaled to -1 to 1 between its declared bounds. The cost is a pure epsilon, a rho,
+    or an epsilon with a delta.
 
     >>> KMeans(8).clusters
     8
@@ -66,7 +67,7 @@ class KMeans(Recipe[Clusters]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> "ClusterRounds":
-        """The task of the three rounds.
+        """Returns the task of the three rounds.
 
         Raises:
             WrongUse: a label, a column that is no number.
@@ -86,7 +87,7 @@ class KMeans(Recipe[Clusters]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> Planned[Clusters]:
-        """Three releases in one task."""
+        """Plans one task with three releases."""
         task = self.task(examples, asked, orders)
 
         def made(body: bytes, cost: Cost, charge: str) -> Clusters:
@@ -98,7 +99,7 @@ class KMeans(Recipe[Clusters]):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What every round reads."""
+    """The rows, box and norm that all rounds share."""
 
     plan: BoundedRows
     places: tuple[int, ...]
@@ -110,7 +111,10 @@ class Reading:
         centers: Floats,
         share: float,
     ) -> ClusterSums:
-        """The statistic for centers; offsets are cut at a share of the nearest distance."""
+        """Returns the statistic for some centers.
+
+        Offsets are clipped at ``share`` times the distance of a center from the nearest other one.
+        """
         reach = np.clip(share * nearest_other(centers), _LEAST_REACH, 1)
         steps = np.rint(np.clip(centers, -1, 1) * STEPS).astype(np.int64)
         units = np.rint(reach * STEPS).astype(np.int64)
@@ -119,10 +123,10 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class ClusterRounds:
-    """The three rounds; ``counts`` are their numbers of centers.
+    """The task of the three rounds; ``counts`` are their numbers of centers.
 
-    A round has the same number of centers whatever was released: missing ones are repeated, and
-    rows go to the first of them.
+    The number of centers of a round does not depend on what was released: if too few are found they
+    are repeated, and rows are assigned to the first of equal centers.
     """
 
     read: Reading
@@ -154,7 +158,7 @@ class ClusterRounds:
 
     @property
     def noise(self) -> float:
-        """The standard deviation of a number of rows."""
+        """The standard deviation of the number of rows of a center."""
         return self.releases.deviation / STEPS
 
     def ready(self, declarations: Dataset) -> BoundedRows:
@@ -162,7 +166,7 @@ class ClusterRounds:
         return self.read.plan
 
     def run(self, curator: Curator) -> bytes:
-        """The weighted points of the last round, as little-endian floats."""
+        """Returns the weighted points of the last round, as little-endian floats."""
         centers, share = seeds(self.counts[0], self.read.box.width), _SEED_REACH
         later = (*self.counts[1:], 0)
         for following in later:
@@ -178,7 +182,7 @@ class ClusterRounds:
         body: bytes,
         clusters: int,
     ) -> tuple[Floats, Floats]:
-        """The centers of an answer and their sizes, largest first."""
+        """Clusters the weighted points of an answer; returns centers and sizes, largest first."""
         numbers = np.frombuffer(body, "<f8").reshape(self.counts[-1], -1)
         weights, points = numbers[:, 0], numbers[:, 1:]
         centers = self._centers(weights, points, clusters)
@@ -192,7 +196,7 @@ class ClusterRounds:
         sums: ClusterSums,
         released: Integers,
     ) -> tuple[Floats, Floats]:
-        """The noisy number of rows of each center, and their noisy mean."""
+        """Returns the noisy number of rows of each center, and their noisy mean."""
         numbers = released.astype(np.float64).reshape(len(sums.reach), -1) / STEPS
         weights = np.maximum(numbers[:, 0], 0)
         # towards the center where there are no more rows than noise
@@ -206,7 +210,9 @@ class ClusterRounds:
         points: Floats,
         count: int,
     ) -> Floats:
-        """So many centers of weighted points, of those that stand out from the noise."""
+        """Returns ``count`` centers for the next round, from the points whose weight exceeds the
+        noise.
+        """
         ranked = np.argsort(-weights, kind="stable")
         clear = max(int((weights > _CLEAR * self.noise).sum()), min(count, len(points)))
         kept = ranked[:clear]

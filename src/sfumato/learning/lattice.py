@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of clipped float vectors as integers on a lattice, with a sensitivity that counts floats.
+"""Sums of clipped float gradients as integers, with a sensitivity that includes rounding errors.
 
-For models whose gradients are floats (networks). The sum of a step, in chunks, becomes integers
-of ``step`` / 2^16 that add up exactly, and is rounded to ``step`` once. What rounding and float
-products can add to the distance of two neighbours is in ``distance``. Proof: lattice.proof.md.
+Used for networks, whose gradients are floats. The sums of chunks become integers of ``step`` / 2^16
+that add up exactly; the total is rounded to ``step`` once. ``distance`` includes what rounding and
+float products can add between neighbours. Proof: lattice.proof.md.
 """
 
 from dataclasses import dataclass
@@ -33,10 +33,11 @@ SINGLE, DOUBLE = Fraction(1, 2**24), Fraction(1, 2**53)
 
 @dataclass(frozen=True, slots=True)
 class Lattice:
-    """The lattice of the sum of ``size`` entries over examples of L2 norm at most ``clip``.
+    """The integer grid for the sum of gradients of ``size`` entries, each clipped to L2 norm
+    ``clip``.
 
-    ``step`` is a power of two. ``error`` bounds, in L2, by how much the float sum of all chunks
-    differs from the exact sum of the clipped examples; ``chunks`` is the most of them.
+    ``step``, the spacing of the grid, is a power of two. ``error`` bounds in L2 how far the float
+    sum of all chunks is from the exact sum; ``chunks`` is their largest number.
 
     Guarantees:
         sums of neighbours are as near as their distance says
@@ -74,14 +75,16 @@ class Lattice:
         error: Fraction = Fraction(0),
         chunks: int = 1,
     ) -> "Lattice":
-        """The lattice for noise of ``multiplier`` times the clip: rounding adds at most 1%."""
+        """Returns the lattice for noise of ``multiplier`` times the clip; rounding adds at most 1%
+        noise.
+        """
         if clip <= 0 or multiplier <= 0:
             raise WrongUse(f"clip={clip}, multiplier={multiplier}.", allowed="above 0")
         finest = min(multiplier * clip / _NOISE_STEPS, _ROUNDED * clip / sqrt_up(Fraction(size)))
         return cls(size, clip, power_of_two_at_most(finest), error, chunks)
 
     def distance(self, neighbours: Relation) -> Distance:
-        """The squared L2 distance of the integers of two neighbours."""
+        """Returns the squared L2 distance between the integers of two neighbours."""
         units = 1
         if neighbours is Relation.REPLACE_ONE:
             units = 2
@@ -92,7 +95,9 @@ class Lattice:
         return Distance(Norm.L2, (apart / self.step + rounded) ** 2, neighbours)
 
     def chunk(self, sums: Floats) -> Integers:
-        """A chunk of the sum as integers of step / 2^16; what is not a number counts as 0."""
+        """Rounds the sum of a chunk to integers of step / 2^16; a value that is not finite counts
+        as 0.
+        """
         fine = float(self.step) / (1 << _BITS)
         finite = np.nan_to_num(sums.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
         with np.errstate(over="ignore"):
@@ -100,7 +105,7 @@ class Lattice:
         return np.clip(scaled, -_MOST, _MOST).astype(np.int64)
 
     def rounded(self, total: Integers) -> Integers:
-        """The sum of all chunks as integers of a step, rounded half up."""
+        """Rounds the sum of all chunks to integers of a step, half up."""
         half = 1 << _BITS - 1
         return (total + half) >> _BITS
 
@@ -111,10 +116,11 @@ def product_error(
     amount: Fraction,
     roundoff: Fraction,
 ) -> Fraction:
-    """How far a float product that adds up ``terms`` products over examples may be off, in L2.
+    """Bounds in L2 the rounding error of a float matrix product that adds up ``terms`` products.
 
-    ``amount`` bounds, for each of at most ``examples`` examples, the L2 norm of the sums of its
-    products' absolute values. In any order of summation, with or without fused multiplications.
+    ``amount`` bounds, for each of at most ``examples`` examples, the L2 norm of the sums of the
+    absolute products. The bound holds in any order of summation, with or without fused
+    multiply-add.
 
     Source: Higham, Accuracy and Stability of Numerical Algorithms (2002), Section 3.1.
 
@@ -141,11 +147,11 @@ def clip_factors(
     clip: float,
     amount: float,
 ) -> Floats:
-    """The factor of each example: its vector times it is at most ``clip`` long, its ``amounts``
-    times it at most ``amount``.
+    """Returns the clipping factor of each example's gradient.
 
+    Scaled by it, a gradient is at most ``clip`` long and its ``amounts`` at most ``amount``.
     ``squares`` are float64 sums of at most ``terms`` squares, ``amounts`` such sums of absolute
-    values. An example with anything that is not finite has the factor 0.
+    values. An example with a number that is not finite has the factor 0.
 
     Guarantees:
         a clipped example is no longer than the clip

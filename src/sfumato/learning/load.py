@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the file of any model that a recipe of this room fits."""
+"""``load``: reads the file of any fitted model of this room."""
 
 import json
 from pathlib import Path

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Noise of which a step takes away a part of what earlier steps have added (DP-FTRL).
+"""Correlated noise for cyclic training (DP-FTRL): a step cancels part of the noise of earlier
+steps.
 
-Sums x are released as C x + z, C the square root of the running totals, cut to some bands; steps go
-on with C^-1 (C x + z) = x + C^-1 z. The noise of the running totals, which move the weights, is
-smaller than that of independent noise. What is private about it is in ``query/cycle.py``; this
-file computes with released rows.
+The curator releases C x + z for sums x, where C is the banded square root of the running totals.
+The training solves for x + C^-1 z, so the noise of the running totals, which move the weights, is
+smaller than with independent noise. Privacy is proved in ``query/cycle.py``; this file computes
+with released rows only.
 
 Source: Kairouz, McMahan, Song, Thakkar, Thakurta, Xu (2021); Choquette-Choo and others (2023).
 """
@@ -22,11 +23,11 @@ from sfumato.noise import Integers
 
 @dataclass(frozen=True, slots=True)
 class MatrixNoise:
-    """Noise that is correlated over ``bands`` steps; for ``torch.Network`` in ``Cyclic`` order.
+    """A setting of ``torch.Network``: noise correlated over ``bands`` steps, for ``Cyclic`` order.
 
-    The exact sums of the last steps are held in memory only. A checkpoint closes the bands: the
-    steps after it begin anew, also in a run that was never interrupted. So the cost and the law
-    of a run do not depend on where it was resumed.
+    The exact sums of the last steps are kept in memory only. A checkpoint ends the correlation: the
+    steps after it start anew, even in a run that is not interrupted. So the cost and the
+    distribution of a run do not depend on where it was resumed.
 
     Raises:
         WrongUse: bands that are no whole number from 1 to 4096.
@@ -43,7 +44,7 @@ class MatrixNoise:
 
 
 class Decoder:
-    """Solves for the noisy sum of each step, one row after the other.
+    """Recovers the noisy sum of each step from the released rows, one row after the other.
 
     >>> rows = [np.array([8.0]), np.array([12.0])]
     >>> decoder = Decoder(2)
@@ -57,15 +58,15 @@ class Decoder:
         self._sums: list[Floats] = []
 
     def next(self, row: Floats | Integers) -> Floats:
-        """The sum of the step of this row."""
-        found: Floats = row.astype(np.float64)
+        """Returns the noisy sum of the step whose row was released."""
+        step_sum: Floats = row.astype(np.float64)
         weights = self._weights[len(self._weights) - len(self._sums) :]
         for weight, earlier in zip(weights, self._sums, strict=True):
-            found = found - weight * earlier
-        self._sums.append(found)
+            step_sum = step_sum - weight * earlier
+        self._sums.append(step_sum)
         if len(self._sums) > len(self._weights):
             del self._sums[0]
-        return found
+        return step_sum
 
 
 def turned(
@@ -73,7 +74,9 @@ def turned(
     separation: int,
     checkpoints: int,
 ) -> tuple[int, ...]:
-    """Divides steps into pieces of whole turns, all but the last, as units pay for a turn begun.
+    """Divides steps into one piece per checkpoint, of whole turns except the last piece.
+
+    A unit pays for every turn that begins, so a piece should not end within one.
 
     >>> turned(50, separation=8, checkpoints=3)
     (24, 16, 10)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fitted models: what they predict, what they cost, and how they are saved. All of it is free."""
+"""The fitted model of additive, linear, ridge and naive Bayes recipes: predict, plot, save;
+free.
+"""
 
 import hashlib
 import json
@@ -34,14 +36,14 @@ _MOST_VALUES = 2**31
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Model(Scorable):
-    """A fitted model: weights of coordinates for each class, added up over the features.
+    """A fitted model whose score is a sum of weights, one per coordinate of the features.
 
     ``fit`` returns one for ``Additive``, ``LogisticRegression``, ``Ridge`` and ``NaiveBayes``.
 
-    ``scores`` has a row for each score, ``classes`` the values of the label: two classes have one
-    score; none, and the label is a number, which the score gives between ``bounds``. Of a model of
-    noisy gradients, ``deviations`` estimates the noise of each coordinate of a curve around the
-    mean of the curve, and ``middles`` has that mean for each coordinate; else they are None.
+    ``scores`` holds the weights, one row per score: one score for two classes, else one per class.
+    Without ``classes`` the label is a number, which the score gives on a scale from 0 to 1 between
+    ``bounds``. After noisy gradient descent, ``deviations`` estimates the noise of each coordinate
+    around the mean of its curve, and ``middles`` is that mean; otherwise both are None.
     """
 
     recipe: str
@@ -60,7 +62,7 @@ class Model(Scorable):
         return f"{self.recipe} of {names} (cost: {self.cost}, charge {self.charge})"
 
     def predict_proba(self, frame: Any) -> Floats:
-        """The probability of each class, for each row of a frame.
+        """Returns the probability of each class, for each row of a frame.
 
         Raises:
             WrongUse: the label is a number: see ``predict``.
@@ -77,9 +79,10 @@ class Model(Scorable):
         return found
 
     def predict(self, frame: Any, *, report: bool = False) -> Any:
-        """The most probable class of each row; the number, if the label is one.
+        """Returns the most probable class of each row; the number if the label is a number.
 
-        With ``report`` also what of each column is not known (``ColumnReport``), as a pair.
+        With ``report`` returns a pair: the predictions, and a ``ColumnReport`` of unread values per
+        column.
         """
         return with_report(self._predicted(frame), frame, self.columns, report=report)
 
@@ -93,23 +96,23 @@ class Model(Scorable):
         return found
 
     def _scored(self, frame: Any) -> Floats:
-        """The scores of each row."""
+        """Returns the scores of each row."""
         codes = codes_of(frame, self.columns)
         scale = self.features.scale
-        found = np.zeros((len(codes[0]), len(self.scores)))
+        scores = np.zeros((len(codes[0]), len(self.scores)))
         padded = np.pad(self.scores, ((0, 0), (0, 1)))
         for at, weight in self.features.encoded(codes):
             places = at.astype(np.int64)
             if weight is None:
-                found += padded[:, places].T
+                scores += padded[:, places].T
                 continue
             share = (weight / scale)[:, np.newaxis]
-            found += padded[:, places].T * (1 - share)
-            found += padded[:, places + 1].T * share
-        return found
+            scores += padded[:, places].T * (1 - share)
+            scores += padded[:, places + 1].T * share
+        return scores
 
     def curve(self, name: str) -> Floats:
-        """The scores of the coordinates of one feature: its bins, then its missing values."""
+        """Returns the weights of one feature: its bins or values, then missing values last."""
         names = [part.name for part in self.features.parts]
         if name not in names:
             raise WrongUse(f"No feature {name!r}.", allowed=", ".join(names))
@@ -118,12 +121,12 @@ class Model(Scorable):
         return self.scores[:, first : first + self.features.parts[place].width]
 
     def plot(self, names: Sequence[str] = ()) -> Figure:
-        """Draws the curves of some features, or of all: each minus its mean, on one scale.
+        """Draws the curves of some features, or of all, on one scale; each curve is centred at 0.
 
-        A band holds the noise: it is 2.5 estimated standard deviations to each side, which held
-        90 to 99% of the points of fits to the same rows (docs/learning.md). It says nothing about
-        other rows. Models that measure once have no bands. Of more than 60 features those are drawn
-        whose curves differ most.
+        A band shows the noise: 2.5 estimated standard deviations to each side, which held 90 to 99%
+        of the points of fits to the same rows (docs/learning.md). It says nothing about other rows.
+        Models with a single release have no bands. Of more than 60 features, those whose curves
+        differ most are drawn.
 
         Raises:
             WrongUse: no such feature.
@@ -142,19 +145,21 @@ class Model(Scorable):
 
     @property
     def _axis(self) -> str:
-        """What is drawn upwards."""
-        drawn = "units of the label"
+        """The caption of the vertical axis."""
+        quantity = "units of the label"
         if self.classes:
-            drawn = "log probability" if len(self.scores) > 2 else f"log odds of {self.classes[1]}"
+            quantity = (
+                "log probability" if len(self.scores) > 2 else f"log odds of {self.classes[1]}"
+            )
         band = "no bands: their noise is not known"
         if self.deviations is not None:
             band = "bands: the noise, 2.5 standard deviations"
-        return f"{drawn}, around the mean of each curve; {band}"
+        return f"{quantity}, around the mean of each curve; {band}"
 
-    def _drawn(self, place: int) -> Curve:
-        """The curve of a feature as it is drawn."""
-        part = self.features.parts[place]
-        first = self.features.starts[place]
+    def _drawn(self, feature_index: int) -> Curve:
+        """Returns the curve of the feature at this index, centred and in units of the label."""
+        part = self.features.parts[feature_index]
+        first = self.features.starts[feature_index]
         own = slice(first, first + part.width)
         values = self.scores
         if len(values) == 2:
@@ -169,7 +174,7 @@ class Model(Scorable):
         return Curve(part, column, unit * (values[:, own] - middle), half)
 
     def _column_of(self, feature: str) -> FrameColumn:
-        """The column that a feature reads: an array is read by many."""
+        """Returns the frame column that a feature reads; several features read one array."""
         by_name = {column.name: column for column in self.columns}
         return by_name.get(feature) or by_name[feature.rpartition("[")[0]]
 
@@ -181,7 +186,7 @@ class Model(Scorable):
         return hashlib.sha256(said.encode() + weights.astype("<i8").tobytes()).hexdigest()
 
     def outcomes(self, examples: Examples) -> WeightOutcomes:
-        """The statistic of right predictions.
+        """Returns the statistic that counts right and wrong predictions.
 
         Raises:
             WrongUse: a model file whose numbers cannot be applied to rows.
@@ -216,7 +221,7 @@ class Model(Scorable):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Model":
-        """Reads a stored form.
+        """Builds the model from its stored JSON.
 
         Raises:
             ValueError: parts that do not fit together.
@@ -244,12 +249,12 @@ class Model(Scorable):
 
 
 def written_features(features: Features) -> list[Json]:
-    """The stored form of features."""
+    """Returns features as JSON, for a model file."""
     return [{"kind": type(part).__name__, **_fields(part)} for part in features.parts]
 
 
 def read_features(stored: Sequence[Mapping[str, Any]]) -> Features:
-    """The features of a stored form.
+    """Builds features from the JSON of a model file.
 
     Raises:
         ValueError: one that is none.
@@ -258,7 +263,7 @@ def read_features(stored: Sequence[Mapping[str, Any]]) -> Features:
 
 
 def _feature(part: Mapping[str, Any]) -> Feature:
-    """A feature of its stored form."""
+    """Builds one feature from its JSON."""
     kind, name = part["kind"], text(part["name"])
     if kind == Binned.__name__:
         edges = wholes(part["edges"])

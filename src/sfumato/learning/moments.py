@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The second moments of the coordinates of examples, as a statistic. Proof: moments.proof.md."""
+"""The statistic of ridge regression: sums of products of coordinates. Proof: moments.proof.md."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,9 +23,9 @@ _AT_ONCE = 1 << 20
 class SecondMoments(BoundedStatistic[Integers]):
     """The sum over units of the products of any two coordinates of their rows.
 
-    The upper triangle of the matrix, row by row. ``places`` are the places of the features among
-    the codes of a row. A row in which the code at ``required`` is missing adds nothing. A unit
-    with several rows is clipped once.
+    It is the upper triangle of a symmetric matrix, row by row. ``places`` are the indices of the
+    columns among the codes of a row. A row whose code at index ``required`` is missing adds
+    nothing. The products of a unit with several rows are added up and clipped once.
 
     Guarantees:
         moments move by at most their proved distance
@@ -48,7 +48,7 @@ class SecondMoments(BoundedStatistic[Integers]):
 
     @property
     def bound(self) -> int:
-        """The most that a unit adds, in L2: the squared length of the longest row."""
+        """The largest L2 norm that a unit adds: the squared length of the longest row."""
         return self.features.scale**2 * len(self.places)
 
     @property
@@ -74,7 +74,7 @@ class SecondMoments(BoundedStatistic[Integers]):
         return self._several(rows)
 
     def _single(self, rows: Rows) -> Integers:
-        """The sums where each row is a unit."""
+        """Returns the sums where each row is a unit."""
         count = self.features.width
         total = np.zeros((count, count), np.int64)
         step = max(_AT_ONCE // count, 1)
@@ -85,7 +85,9 @@ class SecondMoments(BoundedStatistic[Integers]):
         return total[np.triu_indices(count)]
 
     def _several(self, rows: Rows) -> Integers:
-        """The sums where units have several rows: their products are added up and clipped."""
+        """Returns the sums where units have several rows: products are added up per unit, then
+        clipped.
+        """
         above = np.triu_indices(self.features.width)
         total = np.zeros(self.width, np.int64)
         step = max(_AT_ONCE // (self.width * self.plan.most), 1)
@@ -98,7 +100,9 @@ class SecondMoments(BoundedStatistic[Integers]):
         return total
 
     def _matrix(self, codes: Integers) -> Floats:
-        """The weights of the coordinates, row by row: floats that are integers."""
+        """Returns the weights of the coordinates as a matrix, one row per row: floats that are
+        integers.
+        """
         matrix = np.zeros((len(codes), self.features.width))
         columns = [codes[:, place] for place in self.places]
         row = np.arange(len(codes))

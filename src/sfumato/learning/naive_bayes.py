@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Naive Bayes: one noisy count of examples by bin and class. The only noise that it needs."""
+"""The recipe ``NaiveBayes``: one release of noisy example counts by bin and class."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -34,10 +34,10 @@ _FINEST = 2**10
 
 @dataclass(frozen=True, slots=True)
 class NaiveBayes(Recipe[Model]):
-    """The probability of each bin in each class, as if columns were independent.
+    """Naive Bayes: the probability of each bin in each class, assuming independent columns.
 
-    Bins are those of ``Additive``. Any number of classes; a pure epsilon, a rho, or an epsilon
-    with a delta.
+    Bins are those of ``Additive``. The label may have any number of classes; the cost is a pure
+    epsilon, a rho, or an epsilon with a delta.
 
     >>> NaiveBayes(bins=8).bins
     8
@@ -54,7 +54,7 @@ class NaiveBayes(Recipe[Model]):
         examples: Examples,
         allowed: Allowance,
     ) -> "ClassCounts":
-        """The task that counts the examples.
+        """Returns the task that counts the examples.
 
         Raises:
             WrongUse: a label that is a number.
@@ -93,7 +93,7 @@ class NaiveBayes(Recipe[Model]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> Planned[Model]:
-        """One release of counts."""
+        """Plans one release of counts."""
         task = self.task(examples, asked.allowance)
 
         def made(body: bytes, cost: Cost, charge: str) -> Model:
@@ -113,7 +113,7 @@ class NaiveBayes(Recipe[Model]):
 
 @dataclass(frozen=True, slots=True)
 class ClassCounts:
-    """Counts the examples once, by class and coordinate."""
+    """The task that counts the examples once, by class and coordinate."""
 
     counted: ExampleSums
     allowance: Allowance
@@ -128,7 +128,7 @@ class ClassCounts:
 
     @property
     def mechanism(self) -> AdditiveMechanism:
-        """The noise of the counts."""
+        """The mechanism that adds noise to the counts."""
         distance = self.counted.distance(self.allowance.norm)
         return self.allowance.noise(distance, self.allowance.amount)
 
@@ -157,18 +157,20 @@ class ClassCounts:
         return self.counted.plan
 
     def run(self, curator: Curator) -> bytes:
-        """The noisy counts, as little-endian int64."""
+        """Returns the noisy counts, as little-endian int64."""
         noisy: Integers = curator.measure(self.counted, self.mechanism)
         return noisy.astype("<i8").tobytes()
 
     def scores(self, body: bytes) -> Floats:
-        """The log probability of each coordinate in each class, with a share of the prior."""
+        """Returns the log probability of each coordinate in each class, plus a share of the log
+        prior.
+        """
         features = self.counted.features
         noisy = np.frombuffer(body, "<i8").reshape(-1, features.width)
         counts = np.maximum(noisy.astype(np.float64), 0) / self.counted.steps
         damped = max(self.noise, _LEAST)
         sizes = np.zeros(len(counts))
-        found = np.zeros_like(counts)
+        scores = np.zeros_like(counts)
         for first, part in zip(features.starts, features.parts, strict=True):
             block = counts[:, first : first + part.width]
             of_class = block.sum(axis=1, keepdims=True)
@@ -176,7 +178,7 @@ class ClassCounts:
             # towards the bin's share in all classes
             pooled = (block.sum(axis=0) + _LEAST) / (block.sum() + _LEAST * part.width)
             rate = (block + damped * pooled) / (of_class + damped)
-            found[:, first : first + part.width] = np.log(rate)
+            scores[:, first : first + part.width] = np.log(rate)
         prior = (sizes + _LEAST) / (sizes.sum() + _LEAST * len(sizes))
-        shares: Floats = found + np.log(prior)[:, np.newaxis] / len(features.parts)
+        shares: Floats = scores + np.log(prior)[:, np.newaxis] / len(features.parts)
         return shares

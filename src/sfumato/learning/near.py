@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many rows a regression predicts to within a tolerance: counted. Proof: near.proof.md."""
+"""A statistic for regressions: rows predicted within a tolerance. Proof: near.proof.md.
+
+``score_within`` measures it.
+"""
 
 from dataclasses import dataclass
 
@@ -19,10 +22,10 @@ MOST_CODES = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class NearOutcomes(WeightOutcomes):
-    """The number of rows whose label is at most ``tolerance`` codes from its prediction, and of
+    """The number of rows whose label is at most ``tolerance`` codes from the prediction, and of
     others.
 
-    ``weights`` has one row: the score is where between its two ends the label is.
+    ``weights`` has a single row: the score gives the position of the label between its two bounds.
 
     Guarantees:
         near outcomes move by at most their proved distance
@@ -40,11 +43,11 @@ class NearOutcomes(WeightOutcomes):
 
     @property
     def read(self) -> str:
-        """The plan, the places, the label and the tolerance."""
+        """The canonical text of the plan, the columns, the label and the tolerance."""
         return f"{form(self.plan)} {self.places} {form(self.label)} within {self.tolerance}"
 
     def predicted(self, codes: Integers) -> Integers:
-        """The predicted code of each row, above the lowest one."""
+        """Returns the predicted code of each row, counted from the lowest code of the label."""
         columns = [np.asarray(codes[:, place]) for place in self.places]
         # a weight that the last coordinate has no neighbour for
         weights: Integers = np.concatenate([self.weights[0], np.zeros(1, np.int64)])
@@ -60,7 +63,7 @@ class NearOutcomes(WeightOutcomes):
         return (inside * (self.label.upper - self.label.lower) + STEPS // 2) // STEPS
 
     def _counted(self, codes: Integers) -> Integers:
-        """The counts of some rows."""
+        """Returns the two counts of some rows."""
         label = np.asarray(codes[:, self.label.place])
         known = (label >= self.label.lower) & (label <= self.label.upper) & (label != MISSING)
         # 0 where the label is missing: its code may be far from all others

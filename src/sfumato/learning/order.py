@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which units a step of a training reads: all of them, a secret random sample, or a batch.
+"""Which units a training step reads: all (``FullBatch``), a secret sample, or a batch in turn.
 
-The sample of a step is drawn by the curator, of units, and the very design that is drawn is
-charged. A loader of batches cannot be passed: no shuffled batch is priced as a sample.
+Recipes take one as ``order=``. The curator draws the sample of units, and exactly the drawn
+sampling design is charged. A loader of batches cannot be passed: a shuffled batch would be no
+random sample. Proof: order.proof.md.
+
 Proof: order.proof.md.
 """
 
@@ -28,20 +30,20 @@ class FullBatch:
 
     @property
     def design(self) -> Design | None:
-        """None: nothing is sampled."""
+        """None: no sampling."""
         return None
 
     @property
     def share(self) -> Fraction:
-        """The share of the units that a step reads."""
+        """The share of the units that a step reads: all."""
         return Fraction(1)
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class Poisson:
-    """Each step reads a sample in which each unit is with probability ``rate``, under add-remove.
+    """Each step reads a random sample: every unit independently with probability ``rate``.
 
-    The size of the sample is secret, and it may be empty.
+    It is for add-remove neighbours. The size of the sample is secret, and it may be empty.
 
     Raises:
         WrongUse: a rate that is not above 0 and at most 1.
@@ -60,7 +62,7 @@ class Poisson:
 
     @property
     def design(self) -> Design | None:
-        """The design that is drawn and charged."""
+        """The sampling design that is drawn and charged."""
         return PoissonSample(self.rate)
 
     @property
@@ -71,9 +73,10 @@ class Poisson:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """Each step reads ``size`` of ``population`` units, under replace-one.
+    """Each step reads a random sample of exactly ``size`` of ``population`` units.
 
-    Under replace-one the number of units is public; the draw fails if it is not ``population``.
+    It is for replace-one neighbours, where the number of units is public; the draw fails if that
+    number is not ``population``.
 
     Raises:
         InvalidNumber: a size that is not from 1 to ``population``.
@@ -91,7 +94,7 @@ class Fixed:
 
     @property
     def design(self) -> Design | None:
-        """The design that is drawn and charged."""
+        """The sampling design that is drawn and charged."""
         return FixedSample(self.size, self.population)
 
     @property
@@ -104,10 +107,10 @@ class Fixed:
 class Cyclic:
     """Each unit is in one of ``separation`` batches, which take turns; for ``torch.Network``.
 
-    A unit's batch is drawn by itself, anew after each checkpoint. Between two checkpoints a unit
-    takes part once in any ``separation`` steps. Nothing is saved by sampling; in return the noise
-    of a step may take away a part of the noise of earlier ones (``MatrixNoise``). Under both
-    neighbour relations.
+    The batch of a unit is drawn at random, anew after each checkpoint. Between two checkpoints a
+    unit takes part once in any ``separation`` steps. Sampling saves no cost here; in return a step
+    may cancel part of the noise of earlier steps (``MatrixNoise``). It is for both neighbour
+    relations.
 
     Raises:
         WrongUse: a separation that is no whole number from 1 to 2^21.
@@ -135,7 +138,7 @@ Order: TypeAlias = FullBatch | Poisson | Fixed
 
 
 def require_order(order: object, neighbours: Relation) -> None:
-    """Refuses what is no order, and an order for other neighbours than those of the data.
+    """Raises unless ``order`` is an order that is defined for these neighbours.
 
     Raises:
         WrongUse: a loader of batches, say; or samples of the other neighbour relation.
@@ -161,7 +164,7 @@ def require_order(order: object, neighbours: Relation) -> None:
 
 
 def event_of(order: Order, step: Event) -> Event:
-    """The event of a step that does ``step`` on the units of an order.
+    """Returns the event of a step: ``step`` itself, or ``step`` on a sample of the units.
 
     Guarantees:
         what is drawn is what is charged
@@ -173,7 +176,7 @@ def event_of(order: Order, step: Event) -> Event:
 
 
 def drawn(order: Order, curator: Curator) -> Sample | None:
-    """The sample of one step; None for all units."""
+    """Draws the sample of one step; None for all units."""
     design = order.design
     if design is None:
         return None

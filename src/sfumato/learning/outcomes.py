@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Right and wrong predictions of a fitted model, counted. Proof: outcomes.proof.md."""
+"""Statistics that count right and wrong predictions of fitted models. Proof: outcomes.proof.md.
+
+``score`` measures ``Outcomes``, ``choose`` compares models by ``RightCounts``.
+"""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -26,9 +29,9 @@ _AT_ONCE = 1 << 20
 
 
 def integer_weights(scores: Floats) -> Integers:
-    """The weights of a model as integers, a row for each class.
+    """Returns the weights of a model as integers, one row per class.
 
-    A model of two classes has one row of weights, for its second class; the first then has 0.
+    A model of two classes has one row of weights, for its second class; the first class then has 0.
 
     >>> integer_weights(np.array([[0.5, -1.0]])).tolist()
     [[0, 0], [524288, -1048576]]
@@ -45,7 +48,9 @@ def predicted(
     features: Features,
     codes: list[Integers],
 ) -> Integers:
-    """The place of the class with the highest score, row by row; the first of equal ones."""
+    """Returns the index of the class with the highest score, row by row; the first of equal
+    scores.
+    """
     total = np.zeros((len(codes[0]), len(weights)), np.int64)
     for at, next_one in features.encoded(codes):
         places = at.astype(np.int64)
@@ -60,7 +65,7 @@ def predicted(
 
 
 def outcome_distance(plan: BoundedRows, norm: Norm) -> Distance:
-    """How far the outcomes of any model move between neighbours.
+    """Returns how far the outcome counts of any model move between neighbours.
 
     Raises:
         InvalidDeclaration: a norm in which nothing is proved.
@@ -77,9 +82,9 @@ def outcome_distance(plan: BoundedRows, norm: Norm) -> Distance:
 
 @dataclass(frozen=True, slots=True)
 class Outcomes(BoundedStatistic[Integers]):
-    """The number of rows whose label is predicted, and of rows whose label is another.
+    """Two counts: the rows whose label the model predicts, and the rows with another label.
 
-    A row whose label is missing or undeclared adds nothing.
+    A row whose label is missing or undeclared adds nothing. Subclasses say how a model predicts.
 
     Guarantees:
         outcomes move by at most their proved distance
@@ -92,19 +97,19 @@ class Outcomes(BoundedStatistic[Integers]):
     @property
     @abstractmethod
     def at_once(self) -> int:
-        """The most rows that are predicted at once."""
+        """The largest number of rows that are predicted at a time."""
 
     @property
     @abstractmethod
     def read(self) -> str:
-        """The canonical form of the plan and of what is read of a row."""
+        """The canonical text of the plan and of the columns that are read, for the key."""
 
     @abstractmethod
     def predicted(self, codes: Integers) -> Integers:
-        """The place of the class of each row: a function of that row alone."""
+        """Returns the index of the predicted class of each row: a function of that row only."""
 
     def distance(self, norm: Norm) -> Distance:
-        """``most`` rows, in one of the two counts; if a unit is replaced, they change it."""
+        """Returns ``most`` rows per unit in either count; a replaced unit can change both."""
         return outcome_distance(self.plan, norm)
 
     def exact(self, opened: Opened) -> Integers:
@@ -116,7 +121,7 @@ class Outcomes(BoundedStatistic[Integers]):
         return total
 
     def _counted(self, codes: Integers) -> Integers:
-        """The counts of some rows."""
+        """Returns the two counts of some rows."""
         label = np.asarray(codes[:, self.label.place])
         known = (label >= self.label.lower) & (label <= self.label.upper) & (label != MISSING)
         right = known & (self.predicted(codes) == label - self.label.lower)
@@ -125,7 +130,7 @@ class Outcomes(BoundedStatistic[Integers]):
 
 @dataclass(frozen=True, slots=True)
 class RightCounts(BoundedStatistic[Integers]):
-    """The number of rows that each of several public models predicts rightly.
+    """For each of several public models, the number of rows that it predicts rightly.
 
     Guarantees:
         right counts move by at most their proved distance
@@ -145,7 +150,7 @@ class RightCounts(BoundedStatistic[Integers]):
         return self.models[0].plan
 
     def distance(self, norm: Norm) -> Distance:
-        """At most ``most`` rows of each count, whether a unit comes, goes or is replaced."""
+        """Returns at most ``most`` rows per count, whether a unit is added, removed or replaced."""
         if norm is not Norm.LINF:
             raise InvalidDeclaration(f"Right counts in {norm.value}.", allowed="Linf")
         return Distance(norm, Fraction(self.plan.most), self.plan.neighbours)
@@ -157,7 +162,7 @@ class RightCounts(BoundedStatistic[Integers]):
 
 @dataclass(frozen=True, slots=True)
 class AddedRightCounts(RightCounts):
-    """Those where neighbours are by add or remove: all counts move in one direction."""
+    """``RightCounts`` for add-remove neighbours: all counts move in the same direction."""
 
     is_monotone: ClassVar[bool] = True
 
@@ -170,10 +175,10 @@ class AddedRightCounts(RightCounts):
 
 @dataclass(frozen=True, slots=True)
 class WeightOutcomes(Outcomes):
-    """The outcomes of a model that adds up integer weights of coordinates.
+    """The outcomes of a model whose scores are sums of integer weights.
 
-    ``places`` are the places of the features among the codes of a row; ``weights`` has a row for
-    each class.
+    ``places`` are the indices of the features among the codes of a row; ``weights`` has one row per
+    class.
     """
 
     features: Features
@@ -182,15 +187,17 @@ class WeightOutcomes(Outcomes):
 
     @property
     def at_once(self) -> int:
-        """So many that their scores are few enough."""
+        """The largest number of rows that are predicted at a time, so that their scores fit
+        memory.
+        """
         return max(_AT_ONCE // len(self.weights), 1)
 
     @property
     def read(self) -> str:
-        """The plan, the places and the label."""
+        """The canonical text of the plan, the columns and the label."""
         return f"{form(self.plan)} {self.places} {form(self.label)}"
 
     def predicted(self, codes: Integers) -> Integers:
-        """The class with the highest score."""
+        """Returns the index of the class with the highest score."""
         columns = [np.asarray(codes[:, place]) for place in self.places]
         return predicted(self.weights, self.features, columns)

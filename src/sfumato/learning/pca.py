@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Principal components: a noisy mean, a noisy radius, then a noisy matrix of products of offsets.
+"""The recipe ``PCA``: releases a noisy mean, a radius, and a matrix of products of offsets.
 
-Source: Dwork, Talwar, Thakurta, Zhang, "Analyze Gauss" (STOC 2014), around a released mean, with
-offsets cut at a released radius. A square is scaled down against the products of two numbers,
-which halves the variance of the noise of these (scatter.proof.md).
+``Whitening`` of networks uses the same task (``Spread``).
+
+Source: Dwork, Talwar, Thakurta, Zhang, "Analyze Gauss" (STOC 2014), here around a released mean and
+with offsets clipped at a released radius. Squares are scaled down relative to products of two
+columns, which halves the variance of the noise of the products (scatter.proof.md).
 """
 
 import math
@@ -46,11 +48,11 @@ _WIDEST = 1 << 28
 
 @dataclass(frozen=True, slots=True)
 class PCA(Recipe[Components]):
-    """The directions in which points of numbers vary most: ``components`` of them.
+    """Principal component analysis: the ``components`` directions along which rows vary most.
 
-    Each number is read between its declared bounds, as if these were -1 and 1. A rho, or an
-    epsilon with a delta. There is no label. Another number of components of the same rows at the
-    same cost is free.
+    Each column is scaled to -1 to 1 between its declared bounds. The cost is a rho, or an epsilon
+    with a delta. There is no label. Another number of components of the same rows at the same cost
+    is free.
 
     >>> PCA(10).components
     10
@@ -70,7 +72,7 @@ class PCA(Recipe[Components]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> "Spread[Box]":
-        """The task of the three releases.
+        """Returns the task of the three releases.
 
         Raises:
             WrongUse: a label, a column that is no number, fewer numbers than components.
@@ -91,7 +93,7 @@ class PCA(Recipe[Components]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> Planned[Components]:
-        """Three releases in one task."""
+        """Plans one task with three releases."""
         task = self.task(examples, asked, orders)
 
         def made(body: bytes, cost: Cost, charge: str) -> Components:
@@ -110,7 +112,9 @@ B = TypeVar("B", bound=Boxed)
 
 @dataclass(frozen=True, slots=True)
 class Spread(Generic[B]):
-    """Measures the mean of points, a radius that holds most of them, and their products."""
+    """The task that measures the mean of points, a radius that holds most, and products of
+    offsets.
+    """
 
     plan: BoundedRows
     places: tuple[int, ...]
@@ -129,7 +133,7 @@ class Spread(Generic[B]):
 
     @property
     def distances(self) -> tuple[Distance, Distance, Distance]:
-        """How far each release moves."""
+        """The distance between neighbours of each release."""
         middle = np.zeros(self.box.width, np.int64)
         first = self.sums.distance(Norm.L2)
         second = self.counts(middle).distance(Norm.L2)
@@ -137,7 +141,7 @@ class Spread(Generic[B]):
 
     @property
     def sigmas(self) -> tuple[Fraction, ...]:
-        """The noise of each release: the multiplier over the root of its share."""
+        """The noise of each release; ``_SHARES`` divides the cost among them."""
         found = []
         for share, distance in zip(_SHARES, self.distances, strict=True):
             sigma = self.multiplier * sqrt_up(distance.value / share)
@@ -168,7 +172,7 @@ class Spread(Generic[B]):
 
     @property
     def noise(self) -> float:
-        """The standard deviation of a product, in rows at the radius."""
+        """The standard deviation of a product, in units of a row at the radius."""
         products = self.mechanisms[-1].noise.variance.upper
         return math.sqrt(products) / (PRODUCT * self._weight * self.length**2)
 
@@ -178,12 +182,12 @@ class Spread(Generic[B]):
 
     @property
     def sums(self) -> ClusterSums:
-        """The number of rows and the sums of their numbers."""
+        """The statistic of the number of rows and the sum of each column."""
         center, reach = np.zeros((1, self.box.width), np.int64), np.array([STEPS])
         return ClusterSums(self.plan, self.places, self.box, center, reach, Norm.L2)
 
     def counts(self, center: Integers) -> RadiusCounts:
-        """The numbers of rows by their distance from a center."""
+        """Returns the statistic that counts rows by their distance from a center."""
         return RadiusCounts(self.plan, self.places, self.box, center, Norm.L2)
 
     def scatter(
@@ -191,7 +195,7 @@ class Spread(Generic[B]):
         center: Integers,
         radius: int,
     ) -> Scatter:
-        """The products of offsets from a center, cut at a radius."""
+        """Returns the statistic of products of offsets from a center, clipped at a radius."""
         return Scatter(self.plan, self.places, self.box, center, radius, self.length)
 
     @property
@@ -203,7 +207,9 @@ class Spread(Generic[B]):
         return self.scatter(np.zeros(self.box.width, np.int64), self._largest).weight
 
     def run(self, curator: Curator) -> bytes:
-        """The number of rows, the radius, the mean and the products, as little-endian floats."""
+        """Returns the number of rows, the radius, the mean and the products, as little-endian
+        floats.
+        """
         first, second, third = self.mechanisms
         told = curator.measure(self.sums, first).astype(np.float64) / STEPS
         rows = max(float(told[0]), 1.0)
@@ -215,7 +221,7 @@ class Spread(Generic[B]):
         return np.concatenate([[rows, radius], mean, products]).astype("<f8").tobytes()
 
     def covariance(self, body: bytes) -> tuple[Floats, Floats]:
-        """The mean of an answer and the noisy covariance, in the box from -1 to 1."""
+        """Reads an answer: the mean and the noisy covariance, in columns scaled to -1 to 1."""
         numbers = np.frombuffer(body, "<f8").astype(np.float64)
         count = self.box.width
         rows, radius = numbers[:2]
@@ -227,10 +233,11 @@ class Spread(Generic[B]):
         return numbers[2 : 2 + count] / STEPS, matrix * (unit**2 / (rows * self._weight))
 
     def hidden(self, body: bytes) -> float:
-        """Half the most variance that the noise of an answer shows along any direction, nearly.
+        """Returns half the largest variance that noise alone shows along a direction,
+        approximately.
 
-        A symmetric matrix of d numbers a row, each with a standard deviation s, has eigenvalues up
-        to about 2 s sqrt(d) (Wigner).
+        A symmetric d x d matrix of noise with standard deviation s has eigenvalues up to about 2 s
+        sqrt(d) (Wigner).
         """
         rows, radius = np.frombuffer(body, "<f8")[:2]
         deviation = self.noise * float(radius) ** 2 / (STEPS**2 * float(rows))
@@ -243,7 +250,7 @@ def spread(
     budget: Budgeted,
     orders: Collection[Fraction],
 ) -> Spread[B]:
-    """The task of the three releases of points in a box, for what it may cost.
+    """Returns the task of the three releases for points in a box, within a cost limit.
 
     Raises:
         WrongUse: its noise would be too wide.
@@ -262,9 +269,10 @@ def spread(
 
 
 def directions(matrix: Floats, count: int) -> tuple[Floats, Floats]:
-    """The directions of most variance of a symmetric matrix, a row each, and their variances.
+    """Returns the directions of most variance of a symmetric matrix, one per row, and their
+    variances.
 
-    The largest number of a direction is positive; no variance is below 0.
+    The entry of largest absolute value of a direction is positive; no variance is below 0.
 
     >>> axes, variances = directions(np.array([[2.0, 0.0], [0.0, 9.0]]), 1)
     >>> axes.tolist(), variances.tolist()

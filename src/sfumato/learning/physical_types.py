@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The physical type of a column of an array or a frame: public, whatever its values are."""
+"""Checks the physical type of a column of an array or a frame: public, whatever its values.
+
+``declared_rows`` refuses types that can hold no declared value.
+"""
 
 from collections.abc import Collection
 from typing import Any
@@ -14,9 +17,9 @@ _TRUTHS = ("False", "True")
 
 
 def family_of(values: Any) -> str:
-    """The family of the type of values: ``boolean``, ``whole``, or empty for any other.
+    """Returns the family of a physical type: ``boolean``, ``whole``, or empty for any other.
 
-    A list, and an array of objects, have no type: each value is read by itself.
+    A list, and an array of objects, have no physical type: each value is converted by itself.
 
     >>> import numpy as np
     >>> family_of(np.array([True])), family_of(np.array([1])), family_of(np.array([1.0]))
@@ -41,7 +44,9 @@ def family_of(values: Any) -> str:
 
 
 def require_word(name: str, words: Collection[str], values: Any) -> None:
-    """Refuses values whose type can hold none of the declared words, whatever they are.
+    """Raises WrongUse if values of this physical type can never be one of the declared strings.
+
+    The decision is by type only, never by values.
 
     Raises:
         WrongUse: truth values or whole numbers under other words.

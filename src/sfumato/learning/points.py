@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows as points of integers: each number from its lower to its upper bound as -STEPS to STEPS.
+"""Rows as integer points: each column scaled from its bounds to -STEPS to STEPS.
+
+k-means and PCA read rows this way. Proof: points.proof.md.
 
 Proof: points.proof.md.
 """
@@ -24,7 +26,10 @@ _BITS = 48
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """The points of some rows. A row with a missing number is not ``known``, and is the middle."""
+    """Rows as points, with a column per number.
+
+    A row with a missing number is not ``known``; its point is the middle of the box.
+    """
 
     matrix: NDArray[np.int16]
     known: NDArray[np.bool]
@@ -39,28 +44,28 @@ class Points:
         first: int,
         last: int,
     ) -> "Points":
-        """The points of the rows from ``first`` to before ``last``."""
+        """Returns the points of the rows from ``first`` up to, but not including, ``last``."""
         return Points(self.matrix[first:last], self.known[first:last])
 
 
 class Boxed(Protocol):
-    """What makes points of columns of codes: a function of each row alone."""
+    """Something that maps columns of codes to points, each row by itself."""
 
     @property
     def width(self) -> int:
-        """The number of numbers of a point."""
+        """The number of columns of a point."""
         ...
 
     def points(self, codes: Sequence[Integers]) -> Points:
-        """The points of columns of codes, in the box from -STEPS to STEPS."""
+        """Returns the points of columns of codes, in the box from -STEPS to STEPS."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Maps codes from ``lower`` to ``upper`` to whole numbers from -STEPS to STEPS, clipped.
+    """Scales codes from ``lower`` to ``upper`` to whole numbers from -STEPS to STEPS, clipped.
 
-    A row with a missing code becomes the middle, and is not ``known``.
+    A row with a missing code becomes the middle of the box, and is not ``known``.
 
     Guarantees:
         a point depends on its own row alone
@@ -75,14 +80,14 @@ class Box:
 
     @property
     def width(self) -> int:
-        """The number of numbers of a point."""
+        """The number of columns of a point."""
         return len(self.lower)
 
     def points(self, codes: Sequence[Integers]) -> Points:
-        """The points of columns of codes."""
+        """Returns the points of columns of codes."""
         matrix = np.zeros((len(codes[0]), self.width), np.int16)
-        known = np.ones(len(matrix), np.bool)
-        for place, (column, lower, upper) in enumerate(
+        is_known = np.ones(len(matrix), np.bool)
+        for dimension, (column, lower, upper) in enumerate(
             zip(codes, self.lower, self.upper, strict=True)
         ):
             # ranges of up to 2^53 codes: the product fits 64 bits
@@ -91,14 +96,14 @@ class Box:
             offset = (np.clip(column, lower, upper) - lower) >> shift
             # rounded to the nearest
             share = (4 * STEPS * offset + size) // (2 * size)
-            matrix[:, place] = share - STEPS
-            known &= column != MISSING
-        matrix[~known] = 0
-        return Points(matrix, known)
+            matrix[:, dimension] = share - STEPS
+            is_known &= column != MISSING
+        matrix[~is_known] = 0
+        return Points(matrix, is_known)
 
 
 def bounds(name: str, kind: ColumnType) -> tuple[int, int]:
-    """The codes between which a number lies: its clip, or its declared bounds.
+    """Returns the lowest and highest code of a numeric column: its clip, or its declared bounds.
 
     Raises:
         WrongUse: a column that is no number.
@@ -123,7 +128,7 @@ def read_points(
     box: Boxed,
     places: tuple[int, ...],
 ) -> Points:
-    """The rows of a plan as points, kept as long as they are open."""
+    """Reads the rows of a plan as points, cached as long as the rows are open."""
 
     def points(rows: Rows) -> Points:
         return box.points([rows.codes[:, place] for place in places])

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accuracy against epsilon on private rows: a price first, then a charge for each fit and score."""
+"""Accuracy against epsilon on private rows: states the price first, then charges each fit and
+score.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,9 +21,9 @@ from sfumato.query.session import Session
 
 @dataclass(frozen=True, slots=True)
 class PrivateFrontier:
-    """A frontier that is planned on private rows; nothing is charged before ``measure``.
+    """A planned frontier on private rows; nothing is charged before ``measure``.
 
-    ``epsilon`` and ``delta`` are the sums of all its charges, exactly.
+    ``cost`` is the exact sum of all its charges.
 
     >>> PrivateFrontier(("0.5", 1), None, "0.2", "ill", "SELECT ...", "SELECT ...", None, None)
     2 fits and 2 scores cost epsilon = 1.9; nothing was charged
@@ -38,7 +40,7 @@ class PrivateFrontier:
 
     @property
     def cost(self) -> tuple[Fraction, Fraction]:
-        """The sums of the epsilons and of the deltas of all fits and scores."""
+        """The sum of the epsilons, and of the deltas, of all fits and scores."""
         fits = sum(positive("epsilons", epsilon) for epsilon in self.epsilons)
         scores = len(self.epsilons) * positive("score_epsilon", self.score_epsilon)
         delta = Fraction(0) if self.delta is None else positive("delta", self.delta)
@@ -53,10 +55,11 @@ class PrivateFrontier:
         return f"{stated}; nothing was charged"
 
     def measure(self, progress: Callable[[int, int], object] | None = None) -> Frontier:
-        """Fits and scores at each epsilon, in order, each under a charge of its own.
+        """Fits and scores at each epsilon in order, each under a charge of its own.
 
-        The band of a point is the 95% interval of its score. If the account cannot pay for a
-        later fit, or the process ends, what was charged is stored: measure again, and it is free.
+        The band of a point is the 95% interval of its score. If the account cannot pay for a later
+        fit, or the process ends, finished fits and scores are stored: calling ``measure`` again
+        gets them free.
 
         Raises:
             BudgetExceeded: the account cannot pay for the next fit or score.
@@ -67,7 +70,7 @@ class PrivateFrontier:
         return Frontier(points, None, None, stated, 1)
 
     def _points(self, progress: Callable[[int, int], object] | None) -> Iterator[Point]:
-        """The points, one charged fit and one charged score after the other."""
+        """Yields the points: one charged fit and one charged score per epsilon."""
         done = count(1)
         for epsilon in self.epsilons:
             model = fit(
@@ -99,11 +102,11 @@ def private_frontier(
     delta: Number | None = None,
     score_epsilon: Number,
 ) -> PrivateFrontier:
-    """Plans a frontier on the private rows of a session; free.
+    """Plans a frontier on the private rows of a session; planning is free.
 
     Each epsilon is a fit to the rows of ``train`` and a score on the rows of ``test``, each with a
-    charge of its own: a frontier costs the sum. Where public rows are like the private ones, take
-    ``frontier``, which costs nothing.
+    charge of its own: a frontier costs their sum. If public rows are similar to the private ones,
+    use ``frontier``, which costs nothing.
 
     Args:
         train: the SELECT that the models are fitted to.
@@ -132,10 +135,12 @@ def private_frontier(
     (True, '1.9')
     >>> session.close(); folder.cleanup()
     """
-    asked = ascending(epsilons)
+    epsilon_list = ascending(epsilons)
     positive("score_epsilon", score_epsilon)
-    for epsilon in asked:
+    for epsilon in epsilon_list:
         preview(session, recipe, train, label=label, epsilon=epsilon, delta=delta)
     if not Examples.of(session.dataset, test, label).classes:
         raise WrongUse("A frontier of a number.", allowed="a label that has classes")
-    return PrivateFrontier(tuple(asked), delta, score_epsilon, label, train, test, recipe, session)
+    return PrivateFrontier(
+        tuple(epsilon_list), delta, score_epsilon, label, train, test, recipe, session
+    )

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a recipe is: from the examples of a SELECT to what is asked of a session, and to a model."""
+"""The interfaces of every recipe and of a planned fit, and the two ways to carry a fit out.
+
+A ``Recipe`` plans a fit for some examples and a cost. The plan is a ``OneRelease`` (one task) or a
+``Run`` (a series of pieces with checkpoints); a session carries it out and the model is built from
+the released bytes.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
@@ -32,7 +37,7 @@ Made: TypeAlias = Callable[[bytes, Cost, str], Fitted]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The keywords of a fit that state what it may cost.
+    """The keyword arguments of a fit that limit its cost.
 
     >>> Asked(epsilon=1).allowance.norm
     <Norm.L1: 'L1'>
@@ -44,31 +49,31 @@ class Asked:
 
     @property
     def allowance(self) -> Allowance:
-        """For one release: a pure epsilon, or a rho."""
+        """The limit for a single release: a pure epsilon, or a rho."""
         return allowance(epsilon=self.epsilon, rho=self.rho, delta=self.delta)
 
     @property
     def budget(self) -> Budgeted:
-        """For Gaussian releases: a rho, or a block of an epsilon with a delta."""
+        """The limit for Gaussian releases: a rho, or an epsilon with a delta."""
         return budgeted(epsilon=self.epsilon, rho=self.rho, delta=self.delta)
 
 
 class Planned(ABC, Generic[Fitted]):
-    """A fit that is planned, from declarations alone."""
+    """A planned fit: made of declarations only, not yet charged."""
 
     __slots__ = ()
 
     @abstractmethod
     def preview(self, session: Session) -> Preview:
-        """What it would cost and how noisy it would be; free."""
+        """Returns what the fit would cost and how noisy it would be; free."""
 
     @abstractmethod
     def fitted(self, session: Session, progress: Progress | None) -> Fitted:
-        """The model, once the account is charged; free if the same fit was charged before."""
+        """Charges the account and returns the model; free if the same fit was charged before."""
 
     @abstractmethod
     def resumed(self, session: Session, run: str, progress: Progress | None) -> Fitted:
-        """The model of a run that was begun before, which goes on; nothing is charged.
+        """Continues a run that was begun before and returns its model; nothing is charged.
 
         Raises:
             UnknownName, WrongUse: there is no such run, or it is another one.
@@ -80,7 +85,7 @@ Prepared: TypeAlias = Callable[[Asked, Collection[Fraction]], Planned[Fitted]]
 
 
 class Recipe(ABC, Generic[Fitted]):
-    """How a model is fitted to examples: ``ln.fit`` takes any of these.
+    """How a model is fitted to examples; ``ln.fit`` takes any recipe.
 
     >>> from sfumato import learning as ln
     >>> isinstance(ln.Ridge(), Recipe)
@@ -96,7 +101,7 @@ class Recipe(ABC, Generic[Fitted]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> Planned[Fitted]:
-        """The plan of the fit. ``orders`` are those of the accounts that are charged.
+        """Returns the plan of the fit. ``orders`` are the Renyi orders of the accounts to charge.
 
         Raises:
             WrongUse, InvalidNumber: the recipe cannot be fitted to these examples at this cost.
@@ -106,16 +111,20 @@ class Recipe(ABC, Generic[Fitted]):
         self,
         examples: Examples,
     ) -> Prepared[Fitted]:
-        """``planned`` of these examples, to be called for several costs one after the other.
+        """Returns a function that plans the fit of these examples for different costs.
 
-        What hangs on the examples alone is done once.
+        Work that depends on the examples only is done once.
         """
         return partial(self.planned, examples)
 
 
 @dataclass(frozen=True, slots=True)
 class OneRelease(Planned[Fitted]):
-    """A fit of one task: releases of ``numbers`` numbers, each with this noise in examples."""
+    """A planned fit of one task with ``releases`` releases of ``numbers`` numbers.
+
+    ``noise`` is the standard deviation of each number, in examples; ``made`` builds the model from
+    the answer.
+    """
 
     task: Task
     numbers: int
@@ -126,29 +135,29 @@ class OneRelease(Planned[Fitted]):
 
     @property
     def event(self) -> Event:
-        """What a fit does to the data."""
+        """The event of the fit."""
         return self.task.event
 
     @property
     def form(self) -> str:
-        """A string of all that the answer depends on."""
+        """A text of everything that the answer depends on, for keys."""
         return f"{self.task.kind} {self.task.form}"
 
     @property
     def size(self) -> int | None:
-        """The most bytes of the answer."""
+        """The largest number of bytes of the answer."""
         return self.task.size
 
     def ready(self, declarations: Dataset) -> None:
-        """Checks what can fail without the data."""
+        """Checks everything that can fail without reading data."""
         self.task.ready(declarations)
 
     def carried_out(self, curator: Curator, declarations: Dataset) -> bytes:
-        """The answer, of a curator that answers the steps of the event."""
+        """Runs the task with a curator and returns its answer (used by ``tune``)."""
         return self.task.run(curator)
 
     def preview(self, session: Session) -> Preview:
-        """The price of the one task."""
+        """Returns the price of the task."""
         return Preview(
             session.price(self.task),
             self.releases,
@@ -159,13 +168,13 @@ class OneRelease(Planned[Fitted]):
         )
 
     def fitted(self, session: Session, progress: Progress | None) -> Fitted:
-        """The model of the answer."""
+        """Charges the task and builds the model from its answer."""
         cost = session.price(self.task)
         stored = session.ask(DescribedTask(self.task, self.about))
         return self.made(stored.body, cost, stored.charge)
 
     def resumed(self, session: Session, run: str, progress: Progress | None) -> Fitted:
-        """Refused: it has no checkpoint to go on from."""
+        """Always refused: a single task has no checkpoint."""
         raise WrongUse(
             f"run={shown(run)} of a recipe that measures once.",
             remedy="Fit it: what is paid for is returned from the ledger, free.",
@@ -174,9 +183,9 @@ class OneRelease(Planned[Fitted]):
 
 @dataclass(frozen=True, slots=True)
 class Versioned:
-    """A series whose line in the ledger states what it reads, and the version of the data.
+    """A series whose ledger line also states what it reads, and the version of the data.
 
-    Its key is that of the series alone, which depends on the version anyway.
+    Its key is that of the wrapped series, which depends on the version anyway.
     """
 
     series: Series
@@ -190,7 +199,7 @@ class Versioned:
 
     @property
     def line(self) -> str:
-        """The line of the series, what it reads, and the version."""
+        """The line of the series, what it reads, and the version of the data."""
         line = line_about(self.series.line, self.about)
         return f"{line}, data version {shown(self.version)}"
 
@@ -205,15 +214,15 @@ class Versioned:
         return self.series.event
 
     def piece(self, place: int, earlier: Mapping[int, bytes]) -> Task:
-        """The piece of the series."""
+        """The piece of the series at this place."""
         return self.series.piece(place, earlier)
 
 
 @dataclass(frozen=True, slots=True)
 class Run(Planned[Fitted]):
-    """A fit in pieces that end with a checkpoint; ``sizes`` are the releases of each piece.
+    """A planned fit in pieces that end with a checkpoint; ``sizes`` are the releases of each piece.
 
-    ``parts`` are items of the cost that say what a release is made of.
+    ``parts`` are items of the cost that describe what a release consists of.
     """
 
     series: Series
@@ -226,25 +235,25 @@ class Run(Planned[Fitted]):
 
     @property
     def event(self) -> Event:
-        """What a fit does to the data."""
+        """The event of the whole run."""
         return self.series.event
 
     @property
     def form(self) -> str:
-        """A string of all that the answer depends on."""
+        """A text of everything that the answer depends on, for keys."""
         return f"{self.series.kind} {self.series.form}"
 
     @property
     def size(self) -> int | None:
-        """The most bytes of the answer."""
+        """The largest number of bytes of the answer."""
         return self.series.piece(1, {}).size
 
     def ready(self, declarations: Dataset) -> None:
-        """Checks what can fail without the data."""
+        """Checks everything that can fail without reading data."""
         self.series.piece(1, {}).ready(declarations)
 
     def carried_out(self, curator: Curator, declarations: Dataset) -> bytes:
-        """The last checkpoint, of a curator that answers the steps of the event."""
+        """Runs all pieces with a curator and returns the last checkpoint (used by ``tune``)."""
         body = b""
         for place in range(1, len(self.sizes) + 1):
             piece = self.series.piece(place, {place - 1: body} if body else {})
@@ -253,7 +262,7 @@ class Run(Planned[Fitted]):
         return body
 
     def preview(self, session: Session) -> Preview:
-        """The price of the whole run."""
+        """Returns the price of the whole run."""
         series = self._of(session)
         return Preview(
             self._itemised(session.price(series)),
@@ -266,7 +275,7 @@ class Run(Planned[Fitted]):
         )
 
     def fitted(self, session: Session, progress: Progress | None) -> Fitted:
-        """The model of the last checkpoint: of a run that is begun, resumed or recalled."""
+        """Begins, resumes or recalls the run, and builds the model from its last checkpoint."""
         cost = self._itemised(session.price(self.series))
         with session.open_series(self._of(session)) as series:
             while series.left:
@@ -282,14 +291,14 @@ class Run(Planned[Fitted]):
         return self.made(stored[max(stored)], cost, series.charge)
 
     def resumed(self, session: Session, run: str, progress: Progress | None) -> Fitted:
-        """The model of this run, if the charge has paid for it."""
+        """Continues this run and returns its model; refused unless this charge paid for it."""
         session.require_paid(self._of(session), run)
         return self.fitted(session, progress)
 
     def _itemised(self, cost: Cost) -> Cost:
-        """The cost with its parts."""
+        """Returns the cost with the items of ``parts`` added."""
         return replace(cost, items=(*cost.items, *self.parts))
 
     def _of(self, session: Session) -> Versioned:
-        """The series over the data of a session."""
+        """Returns the series over the data of a session."""
         return Versioned(self.series, session.dataset.version, self.about)

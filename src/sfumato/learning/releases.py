@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equal releases that are paid together: by a pure epsilon, a rho, or an epsilon with a delta."""
+"""Several releases with equal noise under one cost: a pure epsilon, a rho, or epsilon with delta.
+
+Used by ``KMeans``, trees and other recipes with a fixed number of releases.
+"""
 
 import math
 from collections.abc import Collection
@@ -18,7 +21,9 @@ from sfumato.privacy.event import Event, Repeated
 
 @dataclass(frozen=True, slots=True)
 class Releases:
-    """``times`` releases of one distance, with equal noise; ``budget`` None for a pure epsilon.
+    """``times`` releases of statistics with the same distance, with equal noise.
+
+    ``budget`` is None if the cost is a pure epsilon.
 
     >>> one = Distance(Norm.L1, Fraction(6))
     >>> Releases.of(Asked(epsilon=1), one, 3, ()).mechanism.noise
@@ -38,7 +43,9 @@ class Releases:
         times: int,
         orders: Collection[Fraction],
     ) -> "Releases":
-        """The releases that may cost what was asked. ``distance`` is in the norm ``norm_of``."""
+        """Returns the releases that use up a cost. ``distance`` must be in the norm of
+        ``norm_of``.
+        """
         if norm_of(asked) is Norm.L1:
             share = asked.allowance.amount / times
             return cls(laplace(distance, share), distance, times, None)
@@ -57,12 +64,12 @@ class Releases:
 
     @property
     def deviation(self) -> float:
-        """The standard deviation of the noise, in the integers of a release."""
+        """The standard deviation of the noise, in the integer units of a release."""
         return math.sqrt(self.mechanism.noise.variance.upper)
 
 
 def norm_of(asked: Asked) -> Norm:
-    """L1, for Laplace noise, if a pure epsilon is asked for; else L2, for Gaussian noise.
+    """Returns the norm for a cost: L1 (Laplace noise) for a pure epsilon, else L2 (Gaussian noise).
 
     >>> norm_of(Asked(epsilon=1)), norm_of(Asked(epsilon=1, delta="1e-6"))
     (<Norm.L1: 'L1'>, <Norm.L2: 'L2'>)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ridge regression from one noisy matrix of second moments, with a ridge that follows the noise.
+"""The recipe ``Ridge``: linear regression from one release of noisy second moments.
 
-Source: Wang, "Revisiting differentially private linear regression" (UAI 2018), AdaSSP: the ridge
-makes the noisy matrix as well conditioned as its noise demands. Here the least eigenvalue is read
-from the noisy matrix itself, at no cost.
+Source: Wang, "Revisiting differentially private linear regression" (UAI 2018), AdaSSP: the penalty
+(ridge) grows with the noise until the noisy matrix is well conditioned. Here the least eigenvalue
+is read off the noisy matrix itself, at no cost.
 """
 
 from collections.abc import Collection
@@ -40,11 +40,11 @@ _SPECTRUM = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Ridge(Recipe[Model]):
-    """Least squares for a numeric label, in one release: a slope for each number, a weight for each
-    declared value.
+    """Ridge regression for a numeric label, in one release.
 
-    Columns are as in ``LogisticRegression``. ``alpha`` is the penalty of the weights, which weighs
-    as many examples; another one, which follows the noise, is added.
+    Each numeric column has a slope, each declared value a weight, as in ``LogisticRegression``.
+    ``alpha`` is the penalty of the weights, in examples; a second penalty that follows the noise is
+    added to it.
 
     >>> Ridge().alpha
     1.0
@@ -62,7 +62,7 @@ class Ridge(Recipe[Model]):
         budget: Budgeted,
         orders: Collection[Fraction],
     ) -> "MomentsTask":
-        """The task that measures the moments.
+        """Returns the task that measures the moments.
 
         Raises:
             WrongUse: a label that is no number.
@@ -86,7 +86,7 @@ class Ridge(Recipe[Model]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> Planned[Model]:
-        """One release of moments."""
+        """Plans one release of moments."""
         task = self.task(examples, asked.budget, orders)
         features = examples.features(linear)
 
@@ -108,7 +108,7 @@ class Ridge(Recipe[Model]):
 
 @dataclass(frozen=True, slots=True)
 class MomentsTask:
-    """Measures second moments once."""
+    """The task that measures second moments once."""
 
     moments: SecondMoments
     sigma: Fraction
@@ -135,7 +135,7 @@ class MomentsTask:
 
     @property
     def cells(self) -> tuple[int]:
-        """The number of products."""
+        """The number of products of two coordinates."""
         return (self.moments.width,)
 
     @property
@@ -153,12 +153,12 @@ class MomentsTask:
         return self.moments.plan
 
     def run(self, curator: Curator) -> bytes:
-        """The noisy products, as little-endian int64."""
+        """Returns the noisy products, as little-endian int64."""
         noisy: Integers = curator.measure(self.moments, self.mechanism)
         return noisy.astype("<i8").tobytes()
 
     def matrix(self, body: bytes) -> Floats:
-        """The noisy symmetric matrix, in examples."""
+        """Reads an answer as a noisy symmetric matrix, in examples."""
         count = self.moments.features.width
         found = np.zeros((count, count))
         found[np.triu_indices(count)] = np.frombuffer(body, "<i8")
@@ -167,10 +167,10 @@ class MomentsTask:
 
 
 def solved(matrix: Floats, noise: float, width: int, alpha: float) -> Floats:
-    """The weights of the coordinates of the features for a target from 0 to 1.
+    """Solves for the weights of the coordinates, for a target scaled to 0 to 1.
 
-    The coordinates after the first ``width`` are those of the target: its distance from the ends
-    and its missing value.
+    The first ``width`` coordinates of the matrix are those of the features; the others are those of
+    the target (its two ends, and missing). ``noise`` is the standard deviation of an entry.
     """
     square = matrix[:width, :width]
     # the target is its weight on its upper end

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Versions of rows in memory: by which objects they are, never by what is in them."""
+"""Versions of arrays and frames in memory, by object identity, never by their values.
+
+Estimators of scikit-learn use them: a second fit of the same objects is free.
+"""
 
 import uuid
 import weakref
@@ -9,10 +12,10 @@ from sfumato.errors import WrongUse, shown
 
 
 class RowVersions:
-    """The version of the data that a pair of objects is, for as long as both exist.
+    """Assigns a version to each pair of rows and labels, for as long as both objects exist.
 
-    Rows are never compared: whether two arrays are equal is a fact about private data, and a charge
-    that depends on it would tell it.
+    Rows are never compared: whether two arrays are equal is private, and a charge that depends on
+    it would reveal it.
 
     >>> import numpy as np
     >>> rows, versions = np.arange(3), RowVersions()
@@ -26,7 +29,7 @@ class RowVersions:
         self.pairs: list[tuple[_Watched, str]] = []
 
     def of(self, rows: Any, labels: Any, stated: str | None) -> str:
-        """The version of rows and labels: the stated one, or one that no other pair has.
+        """Returns the version of rows and labels: ``stated``, or a new one that no other pair has.
 
         Raises:
             WrongUse: other objects had the stated version before, and still exist.
@@ -41,17 +44,17 @@ class RowVersions:
                     f"version={shown(stated)} of other rows than before.",
                     remedy="A version names one set of rows. Leave it out in a cross-validation.",
                 )
-        found = stated or uuid.uuid4().hex
+        new_version = stated or uuid.uuid4().hex
         try:
-            self.pairs.append((_Watched(rows, labels), found))
+            self.pairs.append((_Watched(rows, labels), new_version))
         except TypeError:
             # a list cannot be watched: it is another one each time
-            return found
-        return found
+            return new_version
+        return new_version
 
 
 class _Watched:
-    """Rows and labels that are not kept alive."""
+    """Weak references to rows and labels."""
 
     def __init__(self, rows: Any, labels: Any) -> None:
         self.rows = weakref.ref(rows)
@@ -59,11 +62,11 @@ class _Watched:
 
     @property
     def exists(self) -> bool:
-        """Whether both still exist."""
+        """Whether both objects still exist."""
         return self.rows() is not None and (self.labels is None or self.labels() is not None)
 
     def is_of(self, rows: Any, labels: Any) -> bool:
-        """Whether these are the objects."""
+        """Whether these are the referenced objects."""
         watched = None if self.labels is None else self.labels()
         return self.rows() is rows and watched is labels
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run: steps of a training that are paid together, in pieces that end with a checkpoint.
+"""The series of gradient models: training steps under one charge, with checkpoints.
 
-A run is a series: its whole cost is debited when it is opened. A piece is begun, durably, before
-its noise is drawn; its checkpoint is stored before the next piece begins. After a crash the run
-goes on from the last checkpoint: steps that were begun after it are lost and never drawn again.
-A checkpoint holds what was computed of released numbers, and no personal data.
+The whole cost is debited when the series is opened. A piece is recorded as begun before its noise
+is drawn, and its checkpoint is stored before the next piece begins. After a crash the run resumes
+at the last checkpoint; steps begun after it are lost and never drawn again. A checkpoint holds what
+was computed of released numbers, and no personal data.
 """
 
 from collections.abc import Mapping
@@ -33,10 +33,10 @@ _LARGEST = 1024.0
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """A run of a model whose gradient is a sum over examples: its steps, noise and checkpoints.
+    """The series of one fit: its steps, noise and checkpoints.
 
-    ``counted`` is the statistic of the first release, ``sizes`` the releases from one checkpoint
-    to the next, ``sigma`` the noise in steps of the lattice.
+    ``counted`` is the statistic of the first release; ``sizes`` are the numbers of releases of each
+    piece; ``sigma`` is the noise in integer units of a release.
     """
 
     recipe: str
@@ -61,7 +61,7 @@ class Training:
 
     @property
     def mechanism(self) -> AdditiveMechanism:
-        """The noise of every release."""
+        """The mechanism that adds noise to every release."""
         return AdditiveMechanism(RoundedGaussian(self.sigma))
 
     @property
@@ -72,7 +72,7 @@ class Training:
 
     @property
     def event(self) -> Composed | Repeated | Block:
-        """The event of all releases: a part for each checkpoint."""
+        """The event of all releases: one part per piece."""
         plan = Composed(tuple(Repeated(self.step, size) for size in self.sizes))
         block = self.budget.block
         if block is None:
@@ -81,14 +81,14 @@ class Training:
 
     @property
     def descent(self) -> Descent:
-        """What is computed of the releases."""
+        """The gradient descent that computes with the releases."""
         noise = float(self.sigma) / self.example
         features = len(self.counted.columns)
         return Descent(features, sum(self.sizes), noise, self.logistic)
 
     @property
     def example(self) -> float:
-        """One example in the integers of a release, on average."""
+        """What one example adds to the integers of a release, on average."""
         counted = self.counted
         return float(counted.steps * counted.features.scale * self.order.share)
 
@@ -97,7 +97,7 @@ class Training:
         place: int,
         earlier: Mapping[int, bytes],
     ) -> "Piece":
-        """The steps after the last checkpoint."""
+        """Returns the steps of the piece at this place, from the last checkpoint on."""
         state = State.start(self.counted.features.width)
         if earlier:
             state = State.from_bytes(earlier[max(earlier)])
@@ -106,7 +106,7 @@ class Training:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """The next steps of a run, from one checkpoint to the next."""
+    """One piece of a run: the steps from one checkpoint to the next."""
 
     run_of: Training
     state: State
@@ -118,7 +118,7 @@ class Piece:
 
     @property
     def event(self) -> Event:
-        """The releases of this piece."""
+        """The event of the releases of this piece."""
         return Repeated(self.run_of.step, self.steps)
 
     @property
@@ -137,7 +137,7 @@ class Piece:
         return self.run_of.counted.plan
 
     def run(self, curator: Curator) -> bytes:
-        """The state at the checkpoint."""
+        """Returns the state at the checkpoint, as bytes."""
         training, state = self.run_of, self.state
         for _ in range(self.steps):
             sample = drawn(training.order, curator)
@@ -151,7 +151,9 @@ class Piece:
         released: int,
         state: State | None = None,
     ) -> ExampleSums:
-        """The statistic of a release: the counts first, then gradients at the weights."""
+        """Returns the statistic of the next release: counts first, then gradients at the
+        weights.
+        """
         counted = self.run_of.counted
         if released == 0:
             return counted
@@ -163,7 +165,7 @@ class Piece:
 
 
 def checkpointed(releases: int, checkpoints: int) -> tuple[int, ...]:
-    """Divides releases into nearly equal pieces.
+    """Divides a number of releases into ``checkpoints`` nearly equal pieces.
 
     >>> checkpointed(10, 4)
     (3, 3, 2, 2)

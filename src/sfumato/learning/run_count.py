@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often recipes are run to keep the best: the law of the number, and what one run may cost."""
+"""The random number of runs of ``tune``: its distribution, and what one run may cost."""
 
 import math
 from collections.abc import Callable, Collection
@@ -25,7 +25,7 @@ Runs = Callable[[Asked], tuple[Event, ...]]
 
 
 def law_of(runs: int) -> NegativeBinomial:
-    """The logarithmic law whose mean is nearly a number of runs.
+    """Returns the logarithmic distribution whose mean is about ``runs``.
 
     >>> round(float(law_of(10).mean.upper), 3)
     10.0
@@ -45,7 +45,9 @@ def law_of(runs: int) -> NegativeBinomial:
 
 @dataclass(frozen=True, slots=True)
 class RunShares:
-    """What the best of several runs may cost; ``one`` finds what each of them may.
+    """Divides the cost of a tuning: ``one`` returns the cost of a single run.
+
+    The best of several runs costs more than one run; ``law`` is the distribution of their number.
 
     >>> half = RunShares(Asked(epsilon=1), law_of(10), ())
     >>> half.one(lambda asked: ())
@@ -57,7 +59,9 @@ class RunShares:
     orders: Collection[Fraction]
 
     def one(self, runs: Runs) -> Asked:
-        """The most that a run may cost; ``runs`` returns the events of runs that cost so much.
+        """Returns the largest cost of a single run for which the tuning stays within its cost.
+
+        ``runs`` returns the events of the candidate runs at a given cost.
 
         Raises:
             WrongUse, InvalidNumber: a cost that is none, or one that is too small for any run.
@@ -70,19 +74,19 @@ class RunShares:
         return Asked(rho=self._largest(most, lambda rho: self._fits(runs(Asked(rho=rho)))))
 
     def whole(self, runs: tuple[Event, ...]) -> BestOf:
-        """The event of the best of the runs."""
+        """Returns the event of releasing the best of the runs."""
         return BestOf(runs, self.law.shape, self.law.stop)
 
     @property
     def block(self) -> tuple[Fraction, Fraction] | None:
-        """The epsilon and delta of a block; None if a rho or a pure epsilon is bought."""
+        """The epsilon and delta of the block; None if the cost is a rho or a pure epsilon."""
         told = asked_price(epsilon=self.asked.epsilon, rho=self.asked.rho, delta=self.asked.delta)
         if told.epsilon is None or told.delta is None:
             return None
         return told.epsilon, told.delta
 
     def _fits(self, runs: tuple[Event, ...]) -> bool:
-        """Whether the best of these runs costs no more than was asked."""
+        """Whether the best of these runs costs no more than the tuning may."""
         event, block = self.whole(runs), self.block
         if block is not None:
             epsilon, delta = block
@@ -92,10 +96,10 @@ class RunShares:
         return price(event, self.orders).rho <= rho * INCREMENTS
 
     def _largest(self, most: Fraction, fits: Callable[[Fraction], bool]) -> Fraction:
-        """About the largest cost that fits, in multiples of 1e-12."""
+        """Returns about the largest cost for which ``fits`` is true, in multiples of 1e-12."""
         low, high = most / 2, most
         for _ in range(_HALVINGS):
-            if fits(_whole(low)):
+            if fits(_round_down(low)):
                 break
             low, high = low / 2, low
         else:
@@ -107,11 +111,11 @@ class RunShares:
             )
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2
-            if fits(_whole(middle)):
+            if fits(_round_down(middle)):
                 low = middle
             else:
                 high = middle
-        return _whole(low)
+        return _round_down(low)
 
     @property
     def _mean(self) -> int:
@@ -119,6 +123,6 @@ class RunShares:
         return round(self.law.mean.upper)
 
 
-def _whole(cost: Fraction) -> Fraction:
-    """A cost in the ledger's multiples, rounded down."""
+def _round_down(cost: Fraction) -> Fraction:
+    """Rounds a cost down to the ledger's multiples."""
     return Fraction(math.floor(cost * INCREMENTS), INCREMENTS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far rows are from a public center, and the products of their offsets from it.
+"""The statistics of PCA: distances of rows from a center, and products of their offsets.
 
 Proof: scatter.proof.md.
 """
@@ -35,7 +35,8 @@ _AT_ONCE = 1 << 20
 
 
 def radii(numbers: int) -> Integers:
-    """The radii that are told apart: up to the diagonal of a box of so many numbers.
+    """Returns the radii at which rows are counted, up to the diagonal of a box of ``numbers``
+    columns.
 
     >>> int(radii(4)[-1]), len(radii(4))
     (4096, 40)
@@ -47,7 +48,7 @@ def radii(numbers: int) -> Integers:
 
 @dataclass(frozen=True, slots=True)
 class RadiusCounts(UnitVectors[Points]):
-    """STEPS times the rows whose distance from the center is first within each radius.
+    """For each radius, STEPS times the rows for which it is the smallest radius that holds them.
 
     Guarantees:
         radius counts move by at most their proved distance
@@ -78,11 +79,11 @@ class RadiusCounts(UnitVectors[Points]):
         return _RADII
 
     def read(self, opened: Opened) -> Points:
-        """The rows as points."""
+        """Reads the rows as points."""
         return read_points(opened, self.plan, self.box, self.places)
 
     def added(self, rows: Points) -> Iterator[Added]:
-        """A row at its radius; one that is beyond all is at the last."""
+        """Yields the index of the radius of each row; rows beyond the last radius count there."""
         squares = np.zeros(rows.count, np.int64)
         for number in range(self.box.width):
             apart = rows.matrix[:, number].astype(np.int64) - self.center[number]
@@ -93,12 +94,13 @@ class RadiusCounts(UnitVectors[Points]):
 
 @dataclass(frozen=True, slots=True)
 class Scatter(BoundedStatistic[Integers]):
-    """The sum over units of the products of any two numbers of the offsets of their rows.
+    """The sum over units of the products of any two columns of the offsets of their rows.
 
-    An offset from the center is scaled so that ``radius`` becomes ``length``, and cut at it.
-    The upper triangle of the matrix, row by row: products times PRODUCT, squares times SQUARE. The
-    rows of a unit share its ``weight``. A row with a missing number adds nothing. ``places`` are
-    those of the numbers among the columns of the plan. The distance is proved in L2 alone.
+    An offset from the center is scaled so that ``radius`` becomes ``length``, and clipped there.
+    The result is the upper triangle of the matrix, row by row: products times PRODUCT, squares
+    times SQUARE. The rows of a unit share its ``weight``. A row with a missing number adds nothing.
+    ``places`` are the indices of the numbers among the columns of the plan. The distance is proved
+    in L2 only.
 
     Guarantees:
         scatter moves by at most its proved distance
@@ -129,7 +131,7 @@ class Scatter(BoundedStatistic[Integers]):
 
     @property
     def weight(self) -> int:
-        """The most that the rows of a unit weigh: a power of two."""
+        """The total weight of the rows of a unit, at most: a power of two."""
         if self.plan.most == 1:
             return 1
         return _EACH << (self.plan.most - 1).bit_length()
@@ -140,7 +142,9 @@ class Scatter(BoundedStatistic[Integers]):
         return self.box.width * (self.box.width + 1) // 2
 
     def distance(self, norm: Norm) -> Distance:
-        """Half the square of the largest product of a unit, as a square is counted once."""
+        """Returns half the square of the largest product of a unit, since a square is counted
+        once.
+        """
         if norm is not Norm.L2:
             raise InvalidDeclaration(f"Scatter in {norm.value}.", allowed="L2")
         times = 1
@@ -168,7 +172,7 @@ class Scatter(BoundedStatistic[Integers]):
         return triangle
 
     def _offsets(self, points: Points) -> Floats:
-        """The scaled offsets of rows, at most ``length`` long: floats that are integers."""
+        """Returns the scaled offsets of rows, at most ``length`` long: floats that are integers."""
         apart = points.matrix.astype(np.int64) - self.center
         scaled = (2 * apart * self.length + self.radius) // (2 * self.radius)
         return clipped(scaled, self.length, Norm.L2).astype(np.float64)

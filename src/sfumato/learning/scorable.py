@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``score`` needs of a model."""
+"""The interface of models that ``score``, ``choose`` and ``tune`` accept."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -11,9 +11,9 @@ from sfumato.learning.outcomes import Outcomes
 
 
 class Scorable(ABC):
-    """A model whose right predictions can be counted under a charge.
+    """A classifier whose right predictions can be counted under a charge.
 
-    ``classes`` are the values of its label, ``columns`` what it reads.
+    ``classes`` are the values of its label, ``columns`` the features that it reads.
 
     >>> from sfumato.learning import Model
     >>> issubclass(Model, Scorable)
@@ -28,18 +28,18 @@ class Scorable(ABC):
     @property
     @abstractmethod
     def fingerprint(self) -> str:
-        """A hash of all that predicts."""
+        """A hash of everything that determines the predictions."""
 
     @abstractmethod
     def outcomes(self, examples: Examples) -> Outcomes:
-        """The statistic over rows with the same columns and classes.
+        """Returns the statistic that counts right and wrong predictions of examples.
 
         Raises:
             WrongUse: what cannot be applied to rows, before any charge.
         """
 
     def plot(self, *_: Any) -> Any:
-        """Refused, unless the model is a sum of curves.
+        """Always refused; models with one curve per column override it.
 
         Raises:
             WrongUse: always.

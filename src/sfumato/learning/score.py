@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many rows a fitted model predicts rightly: a charged count, with its interval."""
+"""``score``: counts, under a charge, the rows whose label a fitted model predicts."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -27,10 +27,10 @@ from sfumato.query.session import Session
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The share of right predictions among the rows that were read, and its interval.
+    """The share of right predictions, with an interval.
 
-    ``right`` and ``wrong`` are noisy counts. The interval is that of these rows, for the noise: it
-    says nothing about rows that were not read.
+    ``right`` and ``wrong`` are noisy counts. The interval covers the noise for the rows that were
+    read; it says nothing about other rows.
 
     >>> Score(80, 20, 0.8, 0.75, 0.85, Fraction(95, 100), Cost("1", "0.5", "0", ()), "c0ffee")
     accuracy 0.800 [0.750, 0.850] in about 100 rows (95% interval, cost: epsilon = 1)
@@ -66,8 +66,8 @@ def score(
     """Counts, under a charge, the rows whose label the model predicts.
 
     The statement reads rows as in ``fit``, with the features of the model under the same names and
-    declarations. Score on rows that the model was not fitted to (``WHERE``): on its own rows a
-    model looks better than it is. The same score again is free.
+    declarations. Score rows that the model was not fitted to (``WHERE``): on its own rows a model
+    looks better than it is. The same score again is free.
 
     Raises:
         WrongUse: a model of a number, other classes or other features.
@@ -105,7 +105,7 @@ def charged(
     about: str,
     stated: Fraction = Fraction(95, 100),
 ) -> Score:
-    """Asks for the counts of a model, and computes their interval."""
+    """Asks the session for the counts of a model, and computes their interval."""
     cost = session.price(task)
     stored = session.ask(DescribedTask(task, about))
     right, wrong = np.frombuffer(stored.body, "<i8").tolist()
@@ -117,7 +117,7 @@ def charged(
 
 @dataclass(frozen=True, slots=True)
 class OutcomeCounts:
-    """Counts right and wrong predictions once. ``model`` is a hash of all that predicts."""
+    """The task that counts right and wrong predictions once; ``model`` is the model's hash."""
 
     counted: Outcomes = field(compare=False)
     model: str
@@ -128,12 +128,12 @@ class OutcomeCounts:
 
     @property
     def form(self) -> str:
-        """The canonical form of the plan, of what is read of a row, and of the model."""
+        """The canonical text of the plan, of the columns that are read, and of the model."""
         return f"{form(self)} {self.counted.read}"
 
     @property
     def mechanism(self) -> AdditiveMechanism:
-        """The noise of the two counts."""
+        """The mechanism that adds noise to the two counts."""
         distance = self.counted.distance(self.allowance.norm)
         return self.allowance.noise(distance, self.allowance.amount)
 
@@ -157,12 +157,12 @@ class OutcomeCounts:
         return self.counted.plan
 
     def run(self, curator: Curator) -> bytes:
-        """The noisy counts, as little-endian int64."""
+        """Returns the noisy counts, as little-endian int64."""
         return curator.measure(self.counted, self.mechanism).astype("<i8").tobytes()
 
 
 def require_same(model: Scorable, examples: Examples) -> None:
-    """Refuses rows that the model cannot predict."""
+    """Raises WrongUse if the model cannot predict these examples."""
     if not model.classes:
         raise WrongUse(
             "The score of a model of a number.",
@@ -175,7 +175,7 @@ def require_same(model: Scorable, examples: Examples) -> None:
 
 
 def require_columns(model: Scorable, examples: Examples) -> None:
-    """Refuses examples whose features are not those of the model, in its order, declared alike.
+    """Checks that the features of the examples are those of the model: same order and declarations.
 
     Raises:
         WrongUse: the first feature that differs, or their number.

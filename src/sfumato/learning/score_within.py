@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many rows a regression predicts to within a tolerance: a charged count."""
+"""``score_within``: counts, under a charge, the rows that a regression predicts within a
+tolerance.
+"""
 
 import numpy as np
 
@@ -26,11 +28,11 @@ def score_within(
     within: Number,
     epsilon: Number,
 ) -> Score:
-    """Counts, under a charge, the rows whose number the model predicts to within a tolerance.
+    """Counts, under a charge, the rows whose number the model predicts within a tolerance.
 
-    A mean squared error would need a bound on every error, and noise as large as the bound; a
-    count of near predictions needs noise of one row. ``within`` is in units of the label; it is
-    rounded down to its steps. Otherwise as ``score``; the interval is at 95%.
+    A mean squared error would need a bound on every error, and noise as large as that bound;
+    counting near predictions needs noise of one row. ``within`` is in units of the label and is
+    rounded down to its steps. Everything else is as in ``score``; the interval is at 95%.
 
     Raises:
         WrongUse: a model of classes, another label or other features, a tolerance below 0.
@@ -75,7 +77,7 @@ def score_within(
 
 
 def _weights(model: Model) -> Integers:
-    """The integer weights of the one score.
+    """Returns the integer weights of the single score of a regression.
 
     Raises:
         WrongUse: a model file whose numbers cannot be applied to rows.

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recipes as estimators of scikit-learn, whose every fit and score is charged to a ledger.
+"""Recipes as scikit-learn estimators; every fit and score is charged to a ledger.
 
-Needs scikit-learn (the extra ``sklearn``); no other module imports it. ``Classifier`` and
-``Regressor`` predict a label, ``Clusterer`` and ``Projection`` describe rows. ``Declared`` says
-which ledger pays and how the columns are declared; ``Folds`` divides rows for a cross-validation.
+Needs scikit-learn (the extra ``sklearn``); no other module imports this one. ``Classifier`` and
+``Regressor`` predict a label, ``Clusterer`` and ``Projection`` describe rows. ``Declared`` states
+which ledger pays and how the columns are declared; ``Folds`` divides rows for cross-validation.
 
-The guarantee is of the rows that ``fit`` is handed. Each must be another person, or carry its id
-(``Declared(unit=)``), and each step before must read a row alone. What scikit-learn itself fits
-around an estimator (scalers, final estimators, calibrators, the classes of an ensemble) is not
-private. No check may look at rows, so ``fit`` always warns where there is no ``unit=``.
+The guarantee covers the rows that ``fit`` receives. Each row must be another person, or carry a
+person's id (``Declared(unit=)``), and every earlier step must treat rows one by one. What
+scikit-learn itself fits around an estimator (scalers, final estimators, calibrators, the classes of
+an ensemble) is not private. No check may look at rows, so ``fit`` always warns without ``unit=``.
 """
 
 import warnings
@@ -63,7 +63,8 @@ _OF_RECIPE = "recipe__"
 
 
 class RowsArePersons(UserWarning):
-    """Each row of a fit counts as another person, since ``Declared`` has no ``unit=``.
+    """The warning that each row of a fit counts as another person, since ``Declared`` has no
+    ``unit=``.
 
     >>> issubclass(RowsArePersons, UserWarning)
     True
@@ -71,9 +72,10 @@ class RowsArePersons(UserWarning):
 
 
 class _Priced:
-    """A method ``score`` that an estimator lacks where it has no price.
+    """A descriptor that hides the method ``score`` of an estimator that has no price for scores.
 
-    scikit-learn looks for a score before the first fit of a search, which is then refused free.
+    scikit-learn looks for ``score`` before the first fit of a search, so the search is refused
+    free.
     """
 
     def __init__(self, method: Callable[..., float]) -> None:
@@ -88,7 +90,9 @@ class _Priced:
 
 
 class _Estimator(BaseEstimator):  # type: ignore[misc]
-    """A recipe with what it may cost, and the ledger that pays."""
+    """The common part of the estimators: a recipe, its cost, and the declarations with the
+    ledger.
+    """
 
     recipe: Recipe[Any]
     declared: Declared
@@ -97,7 +101,9 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
     delta: Number | None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002
-        """The parameters; with ``deep`` also the settings of the recipe, ``recipe__depth``."""
+        """Returns the parameters; with ``deep`` also the settings of the recipe, as
+        ``recipe__depth``.
+        """
         found: dict[str, Any] = super().get_params(deep=False)
         if deep:
             for each in fields(self.recipe):  # type: ignore[arg-type]
@@ -105,7 +111,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         return found
 
     def set_params(self: Own, **params: Any) -> Own:
-        """Sets parameters, and settings of the recipe."""
+        """Sets parameters and settings of the recipe."""
         known = self.get_params()
         unknown = [name for name in params if name not in known]
         if unknown:
@@ -122,7 +128,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
 
     @property
     def cost_(self) -> Cost:
-        """What the fit cost."""
+        """The cost of the fit."""
         check_is_fitted(self)
         cost: Cost = self.model_.cost
         return cost
@@ -160,19 +166,19 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         self.feature_names_in_ = np.array(declared.names, dtype=object)
 
     def _frame(self, rows: Any) -> dict[str, list[Any]]:
-        """The rows as the fitted model reads them."""
+        """Returns the rows as the fitted model reads them."""
         check_is_fitted(self)
         return self._rows.frame(rows)
 
 
 class _Supervised(_Estimator):
-    """An estimator of a label."""
+    """An estimator that predicts a label."""
 
     def fit(self: Own, X: Any, y: Any, *, version: str | None = None, **unread: Any) -> Own:
         """Fits the recipe to the rows of ``X`` and their labels, and charges the ledger once.
 
-        The same two objects again are free, and so is a stated ``version`` of the data, in this
-        process or another. Anything else is a new charge; rows are not compared.
+        A second fit of the same two objects is free, and so is one with a stated ``version`` of the
+        data, in this process or another. Anything else is a new charge; rows are not compared.
 
         Raises:
             WrongUse: ``sample_weight``; a type of ``X`` or ``y`` that holds no declared value.
@@ -184,21 +190,21 @@ class _Supervised(_Estimator):
         return self
 
     def _reads_places(self, labels: Any) -> bool:
-        """Whether labels are places of the classes."""
+        """Whether the labels are indices of the classes."""
         return False
 
 
 class Classifier(ClassifierMixin, _Supervised):  # type: ignore[misc]
-    """A recipe that predicts a class, as a classifier of scikit-learn.
+    """A recipe that predicts a class, as a scikit-learn classifier.
 
-    ``fit`` is charged what ``epsilon``, ``rho`` and ``delta`` say. ``score`` reads private labels
-    too: each call is charged ``score_epsilon``, and refused without it, before the first fit of a
+    Each ``fit`` is charged ``epsilon``, ``rho`` and ``delta``. ``score`` reads private labels too:
+    each call is charged ``score_epsilon``, and refused without it, before the first fit of a
     search. So all folds of ``cross_val_score`` and ``GridSearchCV`` are charged, or refused when
-    the budget ends. Settings of the recipe are parameters: ``recipe__depth``.
+    the budget ends. Settings of the recipe are parameters such as ``recipe__depth``.
 
-    Ensembles hand in places of the classes in ascending order, 0, 1 and so on, and read such places
-    back. So it is where no declared class is a whole number; ``encoded=True`` says it of classes
-    that are, as those of ``sf.Integer(1, 5)``.
+    Ensembles pass indices of the sorted classes (0, 1, ...) as labels, and expect indices back.
+    Labels are read as indices if no declared class is a whole number. If classes are whole numbers,
+    as those of ``sf.Integer(1, 5)``, ``encoded=True`` declares that labels are indices.
 
     >>> import tempfile
     >>> import sfumato as sf
@@ -244,25 +250,25 @@ class Classifier(ClassifierMixin, _Supervised):  # type: ignore[misc]
 
     @property
     def classes_(self) -> Any:
-        """The declared classes, in ascending order; their places, if ``fit`` was handed these."""
+        """The declared classes in ascending order; their indices if ``fit`` received indices."""
         check_is_fitted(self)
         classes = np.sort(np.array(self.declared.classes))
         return np.arange(len(classes)) if self.encoded_ else classes
 
     def predict(self, X: Any) -> Any:
-        """The most probable class of each row; free."""
+        """Returns the most probable class of each row; free."""
         found = self.predict_proba(X).argmax(axis=1)
         return self.classes_[found]
 
     def predict_proba(self, X: Any) -> Floats:
-        """The probability of each class, in the order of ``classes_``; free."""
+        """Returns the probability of each class, in the order of ``classes_``; free."""
         frame = self._frame(X)
         shares: Floats = np.asarray(self.model_.predict_proba(frame))
         order = np.argsort(np.array(self.declared.classes), kind="stable")
         return shares[:, order]
 
     def _require_price(self) -> None:
-        """Refuses a score that nobody pays for."""
+        """Raises unless ``score_epsilon`` is set."""
         if self.score_epsilon is None:
             raise WrongUse(
                 "A score without score_epsilon: it would read labels that nobody pays for.",
@@ -272,7 +278,7 @@ class Classifier(ClassifierMixin, _Supervised):  # type: ignore[misc]
 
     @_Priced
     def score(self, X: Any, y: Any, *, version: str | None = None) -> float:
-        """A noisy share of right predictions, charged ``score_epsilon``.
+        """Returns a noisy share of right predictions, and charges ``score_epsilon``.
 
         Raises:
             WrongUse: there is no ``score_epsilon``.
@@ -293,7 +299,7 @@ class Classifier(ClassifierMixin, _Supervised):  # type: ignore[misc]
 
 
 class Regressor(RegressorMixin, _Supervised):  # type: ignore[misc]
-    """A recipe that predicts a number, as a regressor of scikit-learn. ``score`` is refused.
+    """A recipe that predicts a number, as a scikit-learn regressor. ``score`` is refused.
 
     >>> import sfumato as sf
     >>> from sfumato import learning as ln
@@ -322,13 +328,13 @@ class Regressor(RegressorMixin, _Supervised):  # type: ignore[misc]
         return self.declared
 
     def predict(self, X: Any) -> Floats:
-        """The predicted number of each row; free."""
+        """Returns the predicted number of each row; free."""
         frame = self._frame(X)
         found: Floats = np.asarray(self.model_.predict(frame))
         return found
 
     def _require_price(self) -> None:
-        """Refuses every score: nothing here measures the error of a number under a charge."""
+        """Always raises: no charged score of a regression exists here."""
         raise WrongUse(
             "The score of a number on private rows.",
             remedy="For public rows: sklearn.metrics.r2_score(y, model.predict(X)).",
@@ -336,7 +342,7 @@ class Regressor(RegressorMixin, _Supervised):  # type: ignore[misc]
 
     @_Priced
     def score(self, X: Any, y: Any) -> float:
-        """Refused, before the first fit of a search.
+        """Always refused, before the first fit of a search.
 
         Raises:
             WrongUse: always.
@@ -382,7 +388,7 @@ class _Unsupervised(_Estimator):
 
 
 class Clusterer(_Unsupervised):
-    """``KMeans`` as an estimator of scikit-learn.
+    """``KMeans`` as a scikit-learn estimator.
 
     >>> import sfumato as sf
     >>> from sfumato import learning as ln
@@ -399,18 +405,20 @@ class Clusterer(_Unsupervised):
         return centers
 
     def predict(self, X: Any) -> Integers:
-        """The place of the nearest center to each row; -1 where a number is missing. Free."""
+        """Returns the index of the nearest center of each row; -1 where a number is missing.
+        Free.
+        """
         frame = self._frame(X)
         found: Integers = self.model_.predict(frame)
         return found
 
     def fit_predict(self, X: Any, y: Any = None) -> Integers:
-        """Fits, and predicts the same rows."""
+        """Fits, then predicts the same rows."""
         return self.fit(X, y).predict(X)
 
 
 class Projection(TransformerMixin, _Unsupervised):  # type: ignore[misc]
-    """``PCA`` as a transformer of scikit-learn.
+    """``PCA`` as a scikit-learn transformer.
 
     >>> import sfumato as sf
     >>> from sfumato import learning as ln
@@ -421,29 +429,30 @@ class Projection(TransformerMixin, _Unsupervised):  # type: ignore[misc]
 
     @property
     def components_(self) -> Floats:
-        """The directions, in the box from -1 to 1 of the declared bounds."""
+        """The directions, in columns scaled to -1 to 1 between the declared bounds."""
         check_is_fitted(self)
         axes: Floats = self.model_.axes
         return axes
 
     def transform(self, X: Any) -> Floats:
-        """The coordinates of each row; NaN where a number is missing. Free."""
+        """Returns the coordinates of each row; NaN where a number is missing. Free."""
         frame = self._frame(X)
         found: Floats = self.model_.transform(frame)
         return found
 
     def inverse_transform(self, X: Any) -> Floats:
-        """Rows of the columns' units at some coordinates; free."""
+        """Converts coordinates back into rows in the units of the columns; free."""
         check_is_fitted(self)
         found: Floats = self.model_.inverse(np.asarray(X))
         return found
 
 
 def private_score(model: Any, X: Any, y: Any) -> float:
-    """The charged score of a ``Classifier``, or of a pipeline that ends in one: ``scoring=``.
+    """A scorer (``scoring=``): the charged score of a ``Classifier``, or of a pipeline that ends in
+    one.
 
-    It is what ``scoring=None`` means for them. A model of scikit-learn around an estimator counts
-    exact labels, which nobody pays for: it is refused.
+    ``scoring=None`` has the same meaning for them. A scikit-learn model around an estimator would
+    count exact labels, which nobody pays for: it is refused.
 
     Raises:
         WrongUse: another model; no ``score_epsilon``.
@@ -465,7 +474,7 @@ def private_score(model: Any, X: Any, y: Any) -> float:
 
 
 def _require_no_more(unread: dict[str, Any]) -> None:
-    """Refuses parameters of ``fit`` that are not read."""
+    """Raises WrongUse for parameters of ``fit`` that are not supported."""
     if unread:
         raise WrongUse(
             f"fit with {shown(min(unread))}.",

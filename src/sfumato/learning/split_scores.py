@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well each test splits the rows of each node of a tree, and the classes of its leaves.
+"""The statistics of decision trees: scores of possible tests, and class counts of leaves.
 
-The score is that of the Gini impurity: the sum over both sides of the squared sizes of the classes
-over the size of the side. Proof: split_scores.proof.md.
+The score of a test is that of the Gini impurity: the sum over both sides of the squared class sizes
+divided by the size of the side. Proof: split_scores.proof.md.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ _SMALL = 1 << 31
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """Rows as coordinates, with their class and weight; a row without a class weighs nothing."""
+    """Rows as coordinates, with class and weight; a row without a class has weight 0."""
 
     coordinates: list[Integers]
     classes: Integers
@@ -39,7 +39,7 @@ class Weighted:
 
 @dataclass(frozen=True, slots=True)
 class Sorting:
-    """What both statistics read: rows of features with a class.
+    """The rows, features and label that both statistics read.
 
     The rows of a unit share its ``weight``.
 
@@ -63,7 +63,7 @@ class Sorting:
 
     @property
     def weight(self) -> int:
-        """The most that the rows of a unit weigh: a power of two."""
+        """The total weight of the rows of a unit, at most: a power of two."""
         return max(_WEIGHT, _EACH << (self.plan.most - 1).bit_length())
 
     @property
@@ -73,11 +73,11 @@ class Sorting:
 
     @property
     def units(self) -> int:
-        """How many units differ between neighbours, as rows that are there in one of them."""
+        """The number of units by which neighbours differ: 2 if one is replaced, else 1."""
         return 2 if self.plan.neighbours is Relation.REPLACE_ONE else 1
 
     def read(self, opened: Opened) -> Weighted:
-        """The rows, kept as long as they are open."""
+        """Reads the rows; cached as long as they are open."""
         key = (Weighted, self.features, self.places, self.label)
         return opened.derived(self.plan, key, self._weighted)
 
@@ -95,14 +95,14 @@ class Sorting:
         rows: Weighted,
         levels: tuple[Integers, ...],
     ) -> Integers:
-        """The node and class of each row, as one number."""
+        """Returns the node and the class of each row, as one number."""
         nodes = Candidates(self.features).leaves(rows.coordinates, levels)
         return nodes * self.classes + rows.classes
 
 
 @dataclass(frozen=True, slots=True)
 class SplitScores(GroupedScores):
-    """For each node of the last level the scores of all tests, in 1 / ``weight`` of a unit.
+    """The scores of all tests in each node of the last level, in units of 1 / ``weight``.
 
     Guarantees:
         scores of tuples move by at most their proved distance
@@ -113,7 +113,7 @@ class SplitScores(GroupedScores):
     levels: tuple[Integers, ...]
 
     def distance(self, norm: Norm) -> Distance:
-        """The weight of a unit and a rounding for each of its rows."""
+        """Returns the weight of a unit plus one rounding per row."""
         if norm is not Norm.LINF:
             raise InvalidDeclaration(f"Scores in {norm.value}.", allowed="Linf")
         sorting = self.sorting
@@ -126,7 +126,7 @@ class SplitScores(GroupedScores):
         rows = sorting.read(opened)
         reached = sorting.reached(rows, self.levels)
         nodes, classes = 1 << len(self.levels), sorting.classes
-        whole = _sizes(reached, rows.weights, nodes * classes).reshape(nodes, classes, 1)
+        node_sizes = _sizes(reached, rows.weights, nodes * classes).reshape(nodes, classes, 1)
         scores = []
         candidates = Candidates(sorting.features)
         for place, listed in enumerate(candidates.listed):
@@ -136,13 +136,13 @@ class SplitScores(GroupedScores):
             passed = sizes.reshape(nodes, classes, width)
             if not listed:
                 passed = passed[:, :, ::-1].cumsum(axis=2)[:, :, ::-1]
-            scores.append(_purity(passed) + _purity(whole - passed))
+            scores.append(_purity(passed) + _purity(node_sizes - passed))
         return list(np.concatenate(scores, axis=1))
 
 
 @dataclass(frozen=True, slots=True)
 class LeafSizes(BoundedStatistic[Integers]):
-    """The weight of each class in each leaf of a tree.
+    """The total weight of each class in each leaf of a tree.
 
     Guarantees:
         leaf sizes move by at most their proved distance
@@ -157,7 +157,7 @@ class LeafSizes(BoundedStatistic[Integers]):
         return self.sorting.classes << len(self.levels)
 
     def distance(self, norm: Norm) -> Distance:
-        """The weight of a unit; if it is replaced, the weights of two."""
+        """Returns the weight of a unit; of two units if one is replaced."""
         if norm not in (Norm.L1, Norm.L2):
             raise InvalidDeclaration(f"Leaf sizes in {norm.value}.", allowed="L1, L2")
         sorting = self.sorting
@@ -175,12 +175,14 @@ def _sizes(
     weights: Integers,
     count: int,
 ) -> Integers:
-    """The sum of the weights at each place; floats that are integers below 2^53 add up exactly."""
+    """Returns the sum of the weights at each index; floats that are integers below 2^53 add
+    exactly.
+    """
     return np.bincount(places, weights=weights.astype(np.float64), minlength=count).astype(np.int64)
 
 
 def _purity(sizes: NDArray[np.int64]) -> Integers:
-    """The sum of the squares of the sizes of the classes over their sum, rounded down."""
+    """Returns the sum of the squared class sizes divided by their sum, rounded down."""
     exact = sizes if sizes.sum() < _SMALL else sizes.astype(object)
     squares = (exact * exact).sum(axis=1)
     found: Integers = squares // np.maximum(exact.sum(axis=1), 1)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of models: JSON with a kind, and no code. Any other content is refused."""
+"""Reads and writes model files: JSON with a kind, and no code. Any other content is refused.
+
+Readers raise ValueError for a wrong value; ``load`` turns it into WrongUse.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,13 +21,13 @@ _CODES, _LARGEST = 2**53, 1e100
 
 
 def write(path: str | Path, kind: str, fields: Mapping[str, Json]) -> None:
-    """Writes a model of a kind."""
+    """Writes a model file of a kind."""
     stored = {"format": FORMAT, "kind": kind, **fields}
     Path(path).write_text(json.dumps(stored, indent=1), encoding="utf-8")
 
 
 def read_cost(form: Mapping[str, Any]) -> Cost:
-    """The cost of a stored form.
+    """Builds the cost from the JSON of a model file.
 
     Raises:
         ValueError: it is none.
@@ -42,7 +45,7 @@ def read_cost(form: Mapping[str, Any]) -> Cost:
 
 
 def texts(values: Sequence[Any]) -> tuple[str, ...]:
-    """Values that are strings.
+    """Returns values as a tuple of strings.
 
     Raises:
         ValueError: one is none.
@@ -57,7 +60,7 @@ def texts(values: Sequence[Any]) -> tuple[str, ...]:
 
 
 def text(value: Any) -> str:
-    """A value that is a string (ValueError if it is none)."""
+    """Returns a value that is a string; raises ValueError otherwise."""
     (found,) = texts([value])
     return found
 
@@ -67,7 +70,7 @@ def whole(
     least: int = -_CODES,
     most: int = _CODES,
 ) -> int:
-    """A value that is a whole number within bounds.
+    """Returns a value that is a whole number within bounds.
 
     Raises:
         ValueError: it is none.
@@ -81,7 +84,7 @@ def whole(
 
 
 def wholes(values: Sequence[Any]) -> tuple[int, ...]:
-    """Values that are whole numbers (ValueError if one is none)."""
+    """Returns values as a tuple of whole numbers; raises ValueError otherwise."""
     return tuple(whole(value) for value in values)
 
 
@@ -89,7 +92,7 @@ def numbers(
     values: Any,
     *shape: int | None,
 ) -> NDArray[np.float64]:
-    """Values that are an array of finite numbers; None for a length that may be any.
+    """Returns values as a float array of a given shape; None stands for any length.
 
     Raises:
         ValueError: another shape, or what is no number.
@@ -97,12 +100,12 @@ def numbers(
     >>> numbers([[1, 2.5]], None, 2).tolist()
     [[1.0, 2.5]]
     """
-    found = np.array(values)
-    if found.dtype.kind not in "if" or not (np.abs(found) < _LARGEST).all():
+    array = np.array(values)
+    if array.dtype.kind not in "if" or not (np.abs(array) < _LARGEST).all():
         raise ValueError("not finite numbers")
-    if found.ndim != len(shape):
+    if array.ndim != len(shape):
         raise ValueError("an array of other dimensions")
-    for length, wanted in zip(found.shape, shape, strict=True):
+    for length, wanted in zip(array.shape, shape, strict=True):
         if wanted is not None and length != wanted:
             raise ValueError("an array of another shape")
-    return found.astype(np.float64)
+    return array.astype(np.float64)

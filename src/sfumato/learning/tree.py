@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fitted trees: what they predict, their rules, and how they are saved. All of it is free."""
+"""Fitted decision trees (the model of ``DecisionTree``): predict, save and load; free."""
 
 import hashlib
 import json
@@ -27,7 +27,7 @@ from sfumato.query.cost import Cost
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Tree(Scorable):
-    """A decision tree: a test for each node of each level, and the shares of classes in leaves.
+    """A decision tree: a test for each node of each level, and the class shares of each leaf.
 
     ``fit`` returns one for ``DecisionTree``.
     """
@@ -48,7 +48,7 @@ class Tree(Scorable):
         return f"decision tree of {names}, depth {len(self.levels)} {told}"
 
     def predict_proba(self, frame: Any) -> Floats:
-        """The probability of each class, for each row of a frame.
+        """Returns the probability of each class, for each row of a frame.
 
         Raises:
             UnknownName: the frame lacks a feature.
@@ -60,27 +60,28 @@ class Tree(Scorable):
         return found
 
     def predict(self, frame: Any, *, report: bool = False) -> Any:
-        """The most probable class of each row.
+        """Returns the most probable class of each row.
 
-        With ``report`` also what of each column is not known (``ColumnReport``), as a pair.
+        With ``report`` returns a pair: the predictions, and a ``ColumnReport`` of unread values per
+        column.
         """
         found = [self.classes[place] for place in self.predict_proba(frame).argmax(axis=1)]
         return with_report(found, frame, self.columns, report=report)
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the features, the classes, the tests and the classes of leaves."""
+        """A hash of the features, the classes, the tests and the class of each leaf."""
         said = json.dumps([form(self.features), self.classes, self._tests, self._best.tolist()])
         return hashlib.sha256(said.encode()).hexdigest()
 
     def outcomes(self, examples: Examples) -> TreeOutcomes:
-        """The statistic of right predictions."""
+        """Returns the statistic that counts right and wrong predictions."""
         plan, label, places = examples.plan, examples.label, examples.places
         return TreeOutcomes(plan, label, self.features, places, self.levels, self._best)
 
     @property
     def _best(self) -> Integers:
-        """The class of each leaf."""
+        """The class index of each leaf."""
         found: Integers = self.shares.argmax(axis=1)
         return found
 
@@ -104,7 +105,7 @@ class Tree(Scorable):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Tree":
-        """Reads a stored form.
+        """Builds the tree from its stored JSON.
 
         Raises:
             WrongUse: a tree whose tests are none of its features.

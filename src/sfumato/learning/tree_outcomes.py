@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The outcomes of a fitted tree, and of several. Proof: outcomes.proof.md."""
+"""The statistics that count right predictions of a tree and of a forest. Proof:
+outcomes.proof.md.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +20,7 @@ _AT_ONCE = 1 << 17
 
 @dataclass(frozen=True, slots=True)
 class TreeOutcomes(Outcomes):
-    """The outcomes of a tree; ``classes`` has the place of the class of each leaf."""
+    """The outcomes of a tree; ``classes`` has the class index of each leaf."""
 
     features: Features
     places: tuple[int, ...]
@@ -27,16 +29,16 @@ class TreeOutcomes(Outcomes):
 
     @property
     def at_once(self) -> int:
-        """A fixed number."""
+        """The number of rows that are predicted at a time: a constant."""
         return _AT_ONCE
 
     @property
     def read(self) -> str:
-        """The plan, the places and the label."""
+        """The canonical text of the plan, the columns and the label."""
         return f"{form(self.plan)} {self.places} {form(self.label)}"
 
     def predicted(self, codes: Integers) -> Integers:
-        """The class of the leaf that a row reaches."""
+        """Returns the class of the leaf that each row reaches."""
         columns = [codes[:, place] for place in self.places]
         coordinates = coordinates_of(self.features, columns)
         return self.classes[Candidates(self.features).leaves(coordinates, self.levels)]
@@ -44,8 +46,10 @@ class TreeOutcomes(Outcomes):
 
 @dataclass(frozen=True, slots=True)
 class ForestOutcomes(Outcomes):
-    """The outcomes of several trees; ``levels`` and ``votes`` have the tests of each tree, and what
-    each of its leaves adds to the score of each class.
+    """The outcomes of several trees.
+
+    ``levels`` are the tests of each tree; ``votes`` are what each of its leaves adds to the score
+    of each class.
     """
 
     features: Features
@@ -55,16 +59,16 @@ class ForestOutcomes(Outcomes):
 
     @property
     def at_once(self) -> int:
-        """A fixed number."""
+        """The number of rows that are predicted at a time: a constant."""
         return _AT_ONCE
 
     @property
     def read(self) -> str:
-        """The plan, the places and the label."""
+        """The canonical text of the plan, the columns and the label."""
         return f"{form(self.plan)} {self.places} {form(self.label)}"
 
     def predicted(self, codes: Integers) -> Integers:
-        """The class with most votes, the first of equal ones."""
+        """Returns the class with most votes, the first of equal ones."""
         columns = [codes[:, place] for place in self.places]
         coordinates = coordinates_of(self.features, columns)
         votes = votes_of(self.features, coordinates, self.levels, self.votes)
@@ -78,7 +82,9 @@ def votes_of(
     levels: Sequence[Sequence[Integers]],
     votes: Sequence[Integers],
 ) -> Integers:
-    """The votes for each class, row by row: sums of integers of that row's leaves alone."""
+    """Returns the votes for each class, row by row: integer sums over the leaves the row
+    reaches.
+    """
     candidates = Candidates(features)
     total = np.zeros((len(coordinates[0]), votes[0].shape[1]), np.int64)
     for tests, leaves in zip(levels, votes, strict=True):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fitted forests: the mean of several trees, and how it is saved. All of it is free."""
+"""Fitted forests (the model of ``Forest``): predict, save and load; free."""
 
 import hashlib
 import json
@@ -30,7 +30,7 @@ _VOTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Grown:
-    """One tree: the tests of each level, and the shares of the classes in each leaf."""
+    """One tree of a forest: the tests of each level, and the class shares of each leaf."""
 
     levels: tuple[Integers, ...]
     shares: Floats
@@ -42,13 +42,15 @@ class Grown:
 
     @property
     def votes(self) -> Integers:
-        """The shares in 2^-20, as integers: their sums are the same in every order."""
+        """The class shares as integers in units of 2^-20, so that sums do not depend on their
+        order.
+        """
         return np.rint(np.clip(self.shares, 0, 1) * _VOTES).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Trees(Scorable):
-    """The mean of several decision trees over the same features.
+    """A forest: the mean of several decision trees over the same features.
 
     ``fit`` returns one for ``Forest``.
     """
@@ -68,7 +70,7 @@ class Trees(Scorable):
         return f"{len(self.trees)} decision trees of {names} {told}"
 
     def predict_proba(self, frame: Any) -> Floats:
-        """The mean share of each class in the leaves, for each row of a frame.
+        """Returns the mean class shares of the leaves, for each row of a frame.
 
         Raises:
             UnknownName: the frame lacks a feature.
@@ -79,9 +81,10 @@ class Trees(Scorable):
         return found
 
     def predict(self, frame: Any, *, report: bool = False) -> Any:
-        """The most probable class of each row.
+        """Returns the most probable class of each row.
 
-        With ``report`` also what of each column is not known (``ColumnReport``), as a pair.
+        With ``report`` returns a pair: the predictions, and a ``ColumnReport`` of unread values per
+        column.
         """
         found = [self.classes[place] for place in self._votes(frame).argmax(axis=1)]
         return with_report(found, frame, self.columns, report=report)
@@ -109,7 +112,7 @@ class Trees(Scorable):
         return hashlib.sha256(said.encode()).hexdigest()
 
     def outcomes(self, examples: Examples) -> ForestOutcomes:
-        """The statistic of right predictions."""
+        """Returns the statistic that counts right and wrong predictions."""
         plan, label, places = examples.plan, examples.label, examples.places
         return ForestOutcomes(plan, label, self.features, places, self._levels, self._each)
 
@@ -133,7 +136,7 @@ class Trees(Scorable):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Trees":
-        """Reads a stored form.
+        """Builds the forest from its stored JSON.
 
         Raises:
             WrongUse: trees whose tests are none of their features.
@@ -153,7 +156,7 @@ class Trees(Scorable):
 
 
 def _require_whole(tree: Grown, width: int, classes: int) -> None:
-    """Refuses a tree whose tests are none, or whose leaves are no shares of the classes."""
+    """Raises WrongUse for a tree with invalid tests, or with leaves that are no class shares."""
     depth, shares = len(tree.levels), tree.shares
     sound = shares.shape == (1 << depth, classes) and classes > 0
     if sound:

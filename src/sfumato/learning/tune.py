@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tunes: fits several recipes a secret number of times, and returns the best model alone.
+"""``tune``: fits several recipes a secret random number of times, and returns the best model.
 
 Source: Papernot and Steinke, "Hyperparameter Tuning with Renyi Differential Privacy" (ICLR 2022).
-The number of runs and every model but the best one are never released, logged or stored.
+The number of runs, and every model except the best, are never released, logged or stored.
 """
 
 import math
@@ -42,10 +42,10 @@ _NO_MODEL = _HEAD.pack(-1, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """The best model of several runs, and the recipe that made it, at its ``place`` in the list.
+    """The best model of several runs, its recipe, and ``place``, the recipe's index in the list.
 
-    ``right`` and ``wrong`` are the noisy counts by which it was chosen. They are the best of
-    several, on the rows that it was fitted to: they say more than the model will do on others.
+    ``right`` and ``wrong`` are the noisy counts by which the model was chosen. They are the best of
+    several, on the rows that the model was fitted to, so they overstate its accuracy on other rows.
 
     >>> Tuned("a model", "a recipe", 0, 80, 20, Cost("1", "0.5", "0", ()), "c0ffee").accuracy
     0.8
@@ -61,7 +61,7 @@ class Tuned:
 
     @property
     def accuracy(self) -> float:
-        """The share of right predictions, of the two noisy counts; not above 1."""
+        """The share of right predictions in the two noisy counts; at most 1."""
         right, wrong = max(self.right, 0), max(self.wrong, 0)
         return right / max(right + wrong, 1)
 
@@ -80,18 +80,18 @@ def tune(
     rho: Number | None = None,
     delta: Number | None = None,
 ) -> Tuned:
-    """Fits recipes about ``runs`` times, each time one that is chosen at random; returns the best.
+    """Fits random recipes of the list, about ``runs`` times in all, and returns the best model.
 
-    The number of runs is drawn, and secret: so the whole costs little more than a single run. With
-    a pure ``epsilon`` each run has half of it, whatever their number is; an eighth of that is for
+    The number of runs is random and secret, so all runs together cost little more than one. With a
+    pure ``epsilon`` each run has half of it, whatever their number; an eighth of that half pays for
     the noisy count of right predictions by which models are compared. ``rho`` is the cost at the
     account's order; ``epsilon`` with ``delta`` a block. The same tuning again is free.
 
     The running time grows with the number of runs: see RULES 24. Nothing is stored before the end,
     so a crash loses all of it.
 
-    A run that cannot go on from what was released, as a network that mixes rows at the weights of a
-    checkpoint, loses to every other, and nothing tells of it.
+    A run that fails because of released numbers loses to all others, and nothing reveals it: for
+    example a network that mixes rows at the weights of a checkpoint.
 
     Raises:
         UnknownName, WrongUse, MissingDeclaration, UnsupportedSql: before anything is charged.
@@ -113,22 +113,22 @@ def tune(
     (True, '2', ['True', 'False'])
     >>> folder.cleanup()
     """
-    listed = _listed(recipes)
-    examples = _classified(session, statement, label)
+    recipe_list = _require_recipes(recipes)
+    examples = _read_classified(session, statement, label)
     shares = RunShares(Asked(epsilon, rho, delta), law_of(runs), session.renyi_orders)
-    task = Tuning.of(listed, examples, shares)
+    task = Tuning.of(recipe_list, examples, shares)
     cost = session.price(task)
     stored = session.ask(DescribedTask(task, examples.about))
-    place, right, wrong = _HEAD.unpack_from(stored.body)
-    if place < 0:
+    best_place, right, wrong = _HEAD.unpack_from(stored.body)
+    if best_place < 0:
         raise WrongUse(
             f"A tuning that made no model: charge {stored.charge}.",
             allowed="recipes whose training can go on from what it has released",
             remedy="It is paid for. Fit each recipe alone to see why; then tune another list.",
         )
-    planned = task.candidates[place].planned
+    planned = task.candidates[best_place].planned
     model = planned.made(stored.body[_HEAD.size :], cost, stored.charge)
-    return Tuned(model, listed[place], place, right, wrong, cost, stored.charge)
+    return Tuned(model, recipe_list[best_place], best_place, right, wrong, cost, stored.charge)
 
 
 def preview_tune(
@@ -142,7 +142,7 @@ def preview_tune(
     rho: Number | None = None,
     delta: Number | None = None,
 ) -> TunePreview:
-    """What ``tune`` with these arguments would cost, and how noisy its runs would be; free.
+    """Returns what ``tune`` with these arguments would cost, and the noise of its runs; free.
 
     Raises:
         As ``tune``, but for what an account can pay.
@@ -164,8 +164,8 @@ def preview_tune(
     nothing was charged
     >>> folder.cleanup()
     """
-    listed = _listed(recipes)
-    examples = _classified(session, statement, label)
+    listed = _require_recipes(recipes)
+    examples = _read_classified(session, statement, label)
     shares = RunShares(Asked(epsilon, rho, delta), law_of(runs), session.renyi_orders)
     task = Tuning.of(listed, examples, shares)
     noises = tuple(each.planned.noise for each in task.candidates)
@@ -173,16 +173,16 @@ def preview_tune(
     return TunePreview(session.price(task), shares.law, noises, score, session.balances)
 
 
-def _classified(session: Session, statement: str, label: str) -> Examples:
-    """The examples, if their label has classes."""
+def _read_classified(session: Session, statement: str, label: str) -> Examples:
+    """Returns the examples; raises WrongUse unless the label has classes."""
     examples = Examples.of(session.dataset, statement, label)
     if not examples.classes:
         raise WrongUse("Models of a number cannot be tuned.", allowed="a label that has classes")
     return examples
 
 
-def _listed(recipes: object) -> tuple[Recipe[Any], ...]:
-    """The recipes, if there are any."""
+def _require_recipes(recipes: object) -> tuple[Recipe[Any], ...]:
+    """Returns the recipes as a tuple; raises WrongUse unless there is at least one."""
     given = tuple(recipes) if isinstance(recipes, list | tuple) else ()
     if not given or not all(isinstance(each, Recipe) for each in given):
         raise WrongUse(
@@ -193,7 +193,7 @@ def _listed(recipes: object) -> tuple[Recipe[Any], ...]:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A recipe that is planned, with the noise of its score."""
+    """A planned recipe, and the noise of the score of its model."""
 
     planned: OneRelease[Any] | Run[Any]
     scoring: AdditiveMechanism
@@ -201,7 +201,7 @@ class Candidate:
 
     @property
     def event(self) -> Event:
-        """A fit, then a score."""
+        """The event of one run: a fit, then a score."""
         return Composed((self.planned.event, self.scoring.event(self.moved)))
 
     def outcome(
@@ -210,9 +210,10 @@ class Candidate:
         examples: Examples,
         declarations: Dataset,
     ) -> tuple[int, bytes]:
-        """The score of a fitted model, and its noisy counts with its bytes.
+        """Runs one fit and score; returns the score, and the noisy counts followed by the model's
+        bytes.
 
-        What goes wrong outside of the curator does so because of what was released: the run loses.
+        An error outside the curator can only come from released numbers: such a run loses.
         """
         try:
             return self._scored(curator, examples, declarations)
@@ -227,7 +228,7 @@ class Candidate:
         examples: Examples,
         declarations: Dataset,
     ) -> tuple[int, bytes]:
-        """The outcome of a run that goes well."""
+        """Returns the outcome of a run without errors."""
         body = self.planned.carried_out(curator, declarations)
         model = self.planned.made(body, _NOTHING, "")
         if not isinstance(model, Scorable):
@@ -238,7 +239,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """The task: the best outcome of a secret number of runs."""
+    """The task of ``tune``: releases the best outcome of a secret number of runs."""
 
     candidates: tuple[Candidate, ...]
     examples: Examples
@@ -255,11 +256,11 @@ class Tuning:
         examples: Examples,
         shares: RunShares,
     ) -> "Tuning":
-        """The task with as little noise as what it may cost allows."""
+        """Returns the task with the least noise that its cost allows."""
         prepared = [recipe.prepared(examples) for recipe in recipes]
 
         def planned(asked: Asked) -> tuple[Candidate, ...]:
-            fit, score = _divided(asked)
+            fit, score = _divide_cost(asked)
             plans = [each(fit, shares.orders) for each in prepared]
             return _candidates(recipes, plans, examples, score)
 
@@ -275,14 +276,16 @@ class Tuning:
 
     @property
     def form(self) -> str:
-        """What each recipe does, and the law of the number of runs."""
+        """The canonical text of every recipe's plan, and of the distribution of the number of
+        runs.
+        """
         forms = [candidate.planned.form for candidate in self.candidates]
         law = self.shares.law
         return f"{forms} {law.shape} {law.stop}"
 
     @property
     def size(self) -> int | None:
-        """The most bytes of the answer: those of the largest model, and three numbers."""
+        """The largest number of bytes of the answer: the largest model, and three numbers."""
         largest = 0
         for candidate in self.candidates:
             size = candidate.planned.size
@@ -298,21 +301,23 @@ class Tuning:
 
     @property
     def event(self) -> BestOf | Block:
-        """What is charged."""
+        """The event that is charged."""
         block = self.shares.block
         if block is None:
             return self.runs
         return Block(self.runs, *block)
 
     def ready(self, declarations: Dataset) -> BoundedRows:
-        """The bounded rows, once every recipe has been checked."""
+        """Checks every recipe, then returns the bounded rows."""
         for candidate in self.candidates:
             candidate.planned.ready(declarations)
         self.declarations[:] = [declarations]
         return self.examples.plan
 
     def run(self, curator: Curator) -> bytes:
-        """The place of the best recipe, its noisy counts, and its model; or that there is none."""
+        """Returns the index of the best recipe, its noisy counts and its model; or that there is
+        none.
+        """
         (declarations,) = self.declarations
 
         def run(place: int, inner: Curator) -> tuple[int, bytes]:
@@ -331,22 +336,22 @@ def _candidates(
     examples: Examples,
     score: Asked,
 ) -> tuple[Candidate, ...]:
-    """The recipes that are planned, with the noise of a score."""
+    """Returns the planned recipes, each with the noise of its score."""
     scoring = score.allowance
-    moved = outcome_distance(examples.plan, scoring.norm)
-    mechanism = scoring.noise(moved, scoring.amount)
+    outcome_moves = outcome_distance(examples.plan, scoring.norm)
+    mechanism = scoring.noise(outcome_moves, scoring.amount)
     found = []
     for recipe, planned in zip(recipes, plans, strict=True):
         if not isinstance(planned, OneRelease | Run):
             raise WrongUse(f"{shown(recipe)} has a plan of its own kind, which is not tuned.")
-        found.append(Candidate(planned, mechanism, moved))
+        found.append(Candidate(planned, mechanism, outcome_moves))
     return tuple(found)
 
 
-def _divided(asked: Asked) -> tuple[Asked, Asked]:
-    """What a run may spend on its fit, and on its score."""
-    whole = asked.allowance.amount
+def _divide_cost(run_cost: Asked) -> tuple[Asked, Asked]:
+    """Divides the cost of a run into the cost of its fit and of its score."""
+    whole = run_cost.allowance.amount
     part = whole / _PARTS
-    if asked.rho is None:
+    if run_cost.rho is None:
         return Asked(epsilon=whole - part), Asked(epsilon=part)
     return Asked(rho=whole - part), Asked(rho=part)

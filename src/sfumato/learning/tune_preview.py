@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a tuning would cost and how noisy it would be, from declarations alone; free."""
+"""The result of ``preview_tune``: the cost and noise of a tuning, from declarations; free."""
 
 from dataclasses import dataclass, field
 
@@ -13,11 +13,11 @@ _MOST = 10**6
 
 @dataclass(frozen=True, slots=True)
 class TunePreview:
-    """The plan of a tuning: the law of the secret number of runs, and the noise of each run.
+    """The plan of a tuning: the distribution of the secret number of runs, and the noise of each
+    run.
 
-    ``noises`` has, for each recipe, the standard deviation of the numbers that it releases, in
-    examples; ``score`` that of the count of right predictions by which models are compared, in
-    rows.
+    ``noises`` has, per recipe, the standard deviation of its released numbers, in examples.
+    ``score`` is that of the count of right predictions by which models are compared, in rows.
 
     >>> law = NegativeBinomial(0, "0.0246")
     >>> TunePreview(Cost("1", "0.5", "0", ()), law, (4.0, 90.0), 22.6)
@@ -39,7 +39,7 @@ class TunePreview:
         return float(self.law.mean.upper)
 
     def runs(self, share: float) -> int:
-        """The number of runs that is not exceeded in this share of all tunings."""
+        """Returns the number of runs that this share of all tunings does not exceed."""
         if not 0 <= share < 1:
             raise ValueError("a share from 0 to below 1")
         shape, stop = float(self.law.shape), float(self.law.stop)

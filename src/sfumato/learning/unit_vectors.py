@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sum over units of the integer vectors of their rows, each unit clipped once.
+"""The base of statistics that sum one integer vector per unit, clipped to a norm bound.
 
-What a row adds is a function of that row alone, in integers. Proof: unit_vectors.proof.md.
+A unit's vector is the sum of the vectors of its rows; a row's vector is a function of that row
+only. Proof: unit_vectors.proof.md.
 """
 
 from abc import abstractmethod
@@ -30,7 +31,7 @@ Added: TypeAlias = tuple[Coordinates, Floats]
 
 
 class Divided(Protocol):
-    """What is read of some rows."""
+    """Encoded rows that can be cut into parts."""
 
     @property
     def count(self) -> int:
@@ -42,7 +43,7 @@ class Divided(Protocol):
         first: int,
         last: int,
     ) -> Self:
-        """What is read of the rows from ``first`` to before ``last``."""
+        """Returns the rows from ``first`` up to, but not including, ``last``."""
         ...
 
 
@@ -52,7 +53,7 @@ R = TypeVar("R", bound=Divided)
 class UnitVectors(BoundedStatistic[Integers], Generic[R]):
     """The sum over units of the vectors of their rows; a unit with several rows is clipped once.
 
-    A row adds at most ``length`` in L1 and the root of ``squared`` in L2.
+    A row adds at most ``length`` in L1 and the square root of ``squared`` in L2.
     """
 
     __slots__ = ()
@@ -62,42 +63,46 @@ class UnitVectors(BoundedStatistic[Integers], Generic[R]):
     @property
     @abstractmethod
     def length(self) -> int:
-        """The most that a row adds, in L1."""
+        """The largest L1 norm of what a row adds."""
 
     @property
     @abstractmethod
     def squared(self) -> int:
-        """The square of the most that a row adds, in L2."""
+        """The largest squared L2 norm of what a row adds."""
 
     @property
     @abstractmethod
     def width(self) -> int:
-        """The number of integers."""
+        """The number of integers of the statistic."""
 
     @abstractmethod
     def read(self, opened: Opened) -> R:
-        """What is read of all rows."""
+        """Reads and encodes all rows."""
 
     @abstractmethod
     def added(self, rows: R) -> Iterator[Added]:
-        """What the rows add: for each row one coordinate and amount at a time."""
+        """Yields what the rows add: for each row one coordinate and one amount at a time."""
 
     @property
     def bound(self) -> int:
-        """The most that a unit with several rows adds, in its norm."""
+        """The largest norm of what a unit with several rows adds."""
         if self.norm is Norm.L1:
             return self.length
         return isqrt(self.squared)
 
     def require_bounded(self) -> None:
-        """Raises InvalidDeclaration for another norm, and for units that may be 2^31 long."""
+        """Raises InvalidDeclaration for a norm other than L1 or L2, or if a unit's vector may reach
+        2^31.
+        """
         if self.norm not in (Norm.L1, Norm.L2):
             raise InvalidDeclaration(f"Examples in {self.norm.value}.", allowed="L1, L2")
         if self.plan.most * self.length >= LONGEST:
             raise InvalidDeclaration("Vectors of a unit beyond 2^31.", allowed="fewer steps")
 
     def distance(self, norm: Norm) -> Distance:
-        """What one unit adds, in the norm in which it is clipped; twice that if it is replaced."""
+        """Returns what one unit adds, in the norm of the clipping; twice that if a unit is
+        replaced.
+        """
         if norm is not self.norm:
             raise InvalidDeclaration(f"Examples clipped in {self.norm.value}.")
         times = 1
@@ -116,14 +121,14 @@ class UnitVectors(BoundedStatistic[Integers], Generic[R]):
         return self._several(read, rows.starts)
 
     def _single(self, read: R) -> Integers:
-        """The sums where each row is a unit."""
+        """Returns the sums where each row is a unit."""
         total = np.zeros(self.width, np.int64)
         for first in range(0, read.count, _AT_ONCE):
             total += self.summed(read.part(first, first + _AT_ONCE))
         return total
 
     def summed(self, rows: R) -> Integers:
-        """The sum of what some rows add, at most 2^18 of them."""
+        """Returns the sum of what some rows add, at most 2^18 rows."""
         total = np.zeros(self.width, np.int64)
         for places, amounts in self.added(rows):
             total += counted(places, amounts, self.width)
@@ -134,7 +139,9 @@ class UnitVectors(BoundedStatistic[Integers], Generic[R]):
         read: R,
         starts: Integers,
     ) -> Integers:
-        """The sums where units have several rows: their vectors are added up and clipped."""
+        """Returns the sums where units have several rows: vectors are added up per unit, then
+        clipped.
+        """
         width = self.width
         total = np.zeros(width, np.int64)
         step = max(_AT_ONCE // width, 1)
@@ -155,5 +162,7 @@ def counted(
     amounts: Floats,
     width: int,
 ) -> Integers:
-    """The sum of the amounts at each place; floats that are integers below 2^53 add up exactly."""
+    """Returns the sum of the amounts at each index; floats that are integers below 2^53 add
+    exactly.
+    """
     return np.bincount(places, weights=amounts, minlength=width).astype(np.int64)

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Account names: a dataset, the purposes below it, and the analysts below each purpose."""
+"""Account paths: a dataset, the purposes below it, and the analysts below each purpose.
+
+Every account of the ledger is named by such a path (``Scope``). A charge is debited from each
+account on its path (``account_transaction``).
+"""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,15 +26,17 @@ _LEVELS = ("dataset", "purpose", "analyst")
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """An account path. Lower levels may be omitted, from the right.
+    """The path of one account: a dataset, then a purpose, then an analyst.
+
+    A path to the dataset's account has the dataset alone; one to a purpose's has no analyst.
 
     Guarantees:
         two scopes never share an id
         a path leads from the dataset to the account
 
     Raises:
-        WrongUse: an empty name, one of more than 200 bytes in UTF-8, an analyst without a
-            purpose, a control character.
+        WrongUse: an empty name, one of more than 200 bytes in UTF-8, an analyst without a purpose,
+            a control character.
 
     >>> Scope("acs", "research", "ann").lineage
     ('acs', 'acs/research', 'acs/research/ann')
@@ -52,19 +58,19 @@ class Scope:
 
     @classmethod
     def of(cls, account_id: str) -> "Scope":
-        """Parses an account id."""
+        """Returns the path that an account id stands for."""
         return cls(
             *(part.replace("%2F", "/").replace("%25", "%") for part in account_id.split("/"))
         )
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The names that are set."""
+        """The dataset, purpose and analyst, without those that are empty."""
         return tuple(name for name in (self.dataset, self.purpose, self.analyst) if name)
 
     @property
     def lineage(self) -> tuple[str, ...]:
-        """The ids from the dataset down to this account."""
+        """The account ids from the dataset down to this account, both included."""
         return _lineage(self)
 
     @property
@@ -109,7 +115,7 @@ scope_of = lru_cache(maxsize=_MOST_KEPT)(Scope.of)
 
 @lru_cache(maxsize=_MOST_KEPT)
 def lineage_of(account_id: str) -> tuple[str, ...]:
-    """The ids from the dataset down to an account; cached, since accounts recur.
+    """Returns the account ids from the dataset down to an account, both included; cached.
 
     >>> lineage_of("acs/research/ann")
     ('acs', 'acs/research', 'acs/research/ann')

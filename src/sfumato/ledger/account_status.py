@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The status of an account: its limit, what is spent, and what the accounts above leave to it."""
+"""The status of an account: its limit, what is spent, and what it can still spend.
+
+Owners and analysts see it (``Ledger.standing``, the report, the command line). What an account can
+still spend also depends on the accounts above it.
+"""
 
 import json
 from collections.abc import Callable, Sequence
@@ -79,19 +83,20 @@ class Standing:
 
 
 def standing_of(lineage: Sequence[str], find: Callable[[str], AccountRow | None]) -> Standing:
-    """The status of the last account of a path (``lineage``), which may not be stored yet.
+    """Returns the status of the last account of a path, which may not be stored yet.
 
-    ``find`` reads a stored account by its id; that of the dataset, the first, must exist.
+    ``lineage`` has the account ids of the path, the dataset's first. ``find`` reads a stored
+    account by its id, or returns None; the dataset's account must exist.
     """
     rows = [find(account_id) or child(account_id) for account_id in lineage]
     own = rows[-1]
-    left = _left_by_all(tuple((row.gates, row.spent, row.held) for row in rows if row.gates))
+    remaining = _left_by_all(tuple((row.gates, row.spent, row.held) for row in rows if row.gates))
     return Standing(
         scope_of(own.id),
         limit_of(own.limit),
         charge_from_text(own.spent),
         _reserved(own.held),
-        left,
+        remaining,
         next((f"{row.id}: {row.frozen}" for row in rows if row.frozen), ""),
         _shares(rows[0].policy),
         _periods(own.earlier) if own.earlier != "[]" else (),
@@ -111,17 +116,17 @@ def _left_by_all(balances: tuple[tuple[str, str, str], ...]) -> Left:
 
 
 @lru_cache(maxsize=4096)
-def _left(gates: str, spent: str, held: str) -> Left:
+def _left(gates: str, spent: str, reserved: str) -> Left:
     """The largest charge that the gates of one account admit."""
     return Balance(
-        gates_from_text(gates), charge_from_text(spent), held_from_text(held).charge
+        gates_from_text(gates), charge_from_text(spent), held_from_text(reserved).charge
     ).left
 
 
 @lru_cache(maxsize=4096)
-def _reserved(held: str) -> Charge:
+def _reserved(text: str) -> Charge:
     """The reserved charges of an account, as one charge."""
-    return held_from_text(held).charge
+    return held_from_text(text).charge
 
 
 @lru_cache(maxsize=64)
@@ -138,6 +143,6 @@ def _periods(earlier: str) -> tuple[Period, ...]:
 
 @lru_cache(maxsize=4096)
 def limit_of(text: str) -> Budget | None:
-    """Parses a stored limit; None if there is none."""
+    """Parses the stored string of a limit; returns None for an empty string, which means no limit."""
     form = json.loads(text) if text else None
     return Budget(form["epsilon"], form["delta"]) if form else None

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The accounts that one transaction updates, under lock, and their chain.
+"""Debits the accounts of a path: locks them, changes them, and writes the journal entry.
 
-A charge debits every account from its dataset down to its analyst. Each account with a limit of its
-own must admit it; the others are bounded by those above. Proof: account_transaction.proof.md.
+A charge is debited from every account from its dataset down to its analyst. Each account with a
+limit of its own must admit it; the others are bounded by those above. ``spend``, ``closing`` and
+``owner`` use it within a transaction of the store. Proof: account_transaction.proof.md.
 """
 
 import json
@@ -30,7 +31,9 @@ from sfumato.privacy.event import Json
 
 
 class LockedAccounts:
-    """The locked accounts of a path. ``save`` writes the changes; ``ahead`` is for ``Rows.lock``.
+    """The accounts of a path, locked until the transaction ends, and changes to them.
+
+    ``save`` writes the changes to the store. ``ahead`` is passed to ``Rows.lock``.
 
     Guarantees:
         a charge debits every account of its path
@@ -64,16 +67,16 @@ class LockedAccounts:
 
     @property
     def root(self) -> AccountRow:
-        """The account of the dataset."""
+        """The row of the dataset's account."""
         return self.accounts[self.lineage[0]]
 
     @property
     def own(self) -> AccountRow:
-        """The account at the end of the path."""
+        """The row of the last account of the path."""
         return self.accounts[self.lineage[-1]]
 
     def take(self, ids: Sequence[str]) -> None:
-        """Locks further accounts of the dataset for update."""
+        """Locks further accounts of the same dataset, by their ids."""
         stored = self._rows.lock(ids)
         asked, entries = self._rows.movers([self.lineage[0], *ids])
         require_bound([stored[account_id] for account_id in asked if account_id in stored], entries)
@@ -83,9 +86,7 @@ class LockedAccounts:
         } | self.accounts
 
     def require_relation(self, relations: Collection[str]) -> None:
-        """Refuses an event that was proved for another neighbour relation than the dataset's (RULES
-        2).
-        """
+        """Refuses an event whose neighbour relations are not the dataset's alone (RULES 2)."""
         relation = _relation(self.root.contract)
         for other in sorted(set(relations) - {relation}):
             raise ContractMismatch(
@@ -103,8 +104,9 @@ class LockedAccounts:
         require_listed(self.lineage, self._stored)
 
     def require(self, cost: Charge, payers: Collection[str]) -> None:
-        """Refuses a cost that a paying account does not admit; names the account with the least
-        left.
+        """Refuses a cost that one of the ``payers`` (account ids) does not admit.
+
+        The error names the account with the least left.
         """
         limited = {
             payer: balance_of(self.accounts[payer])
@@ -136,7 +138,8 @@ class LockedAccounts:
     def hold(self, cost: Charge) -> None:
         """Reserves a cost on every account of the path.
 
-        A cost at single orders binds each account to them for good, even if it is released.
+        A cost known only at single Renyi orders binds each account to these orders for good, even
+        if the cost is released.
         """
         bound = Charge(0, 0, 0, cost.orders)
         for row in list(self.accounts.values()):
@@ -156,13 +159,13 @@ class LockedAccounts:
             self.put(row._replace(held=held_text(held), spent=charge_text(spent)))
 
     def spend(self, cost: Charge, payers: Collection[str]) -> None:
-        """Records a cost as spent, permanently."""
+        """Adds a cost to what the ``payers`` (account ids of the path) have spent, permanently."""
         for payer in payers:
             row = self.accounts[payer]
             self.put(row._replace(spent=charge_text(charge_from_text(row.spent) + cost)))
 
     def record(self, kind: str, body: Mapping[str, Json]) -> int:
-        """Appends an entry to the dataset's chain and returns its number."""
+        """Appends an entry to the dataset's chain, and returns the entry's number."""
         seq = self.root.seq + 1
         moved = [self.accounts[account_id] for account_id in sorted(self._moved)]
         after, digests = moved_to(moved, seq)
@@ -180,9 +183,9 @@ class LockedAccounts:
         return entry.seq
 
     def put(self, row: AccountRow) -> None:
-        """Changes an account of the dataset; the next ``record`` records it.
+        """Replaces the row of an account of the dataset; the next ``record`` journals the change.
 
-        The name of a new account is checked.
+        The name of a new account is checked (``names``).
         """
         if row.id not in self._stored and row.id not in self._changed:
             require_new(self._rows, row.id)
@@ -198,7 +201,7 @@ class LockedAccounts:
 
 
 def require_open(path: Iterable[AccountRow]) -> None:
-    """Refuses if an account of the path is frozen."""
+    """Refuses if an account of the path is frozen; raises AccountFrozen."""
     for row in path:
         if row.frozen:
             raise AccountFrozen(
@@ -208,7 +211,7 @@ def require_open(path: Iterable[AccountRow]) -> None:
 
 
 def ways_to_thaw(account_id: str) -> str:
-    """How the owner thaws an account, in the shell and in Python.
+    """Returns the commands by which the owner unfreezes an account: in the shell, and in Python.
 
     >>> ways_to_thaw("acs/research")
     "sfumato ledger thaw --purpose 'research', or Ledger.open(path).thaw('acs', purpose='research')"
@@ -222,7 +225,7 @@ def ways_to_thaw(account_id: str) -> str:
 
 
 def child(account_id: str) -> AccountRow:
-    """An unused account below a dataset, without a limit."""
+    """Returns a new row for an account below a dataset: nothing spent, no limit."""
     parent = account_id.rpartition("/")[0]
     nothing = charge_text(NOTHING), held_text(Held())
     return AccountRow(
@@ -231,7 +234,7 @@ def child(account_id: str) -> AccountRow:
 
 
 def balance_of(row: AccountRow) -> Balance:
-    """The balance of an account that has gates of its own."""
+    """Returns the balance of an account that has a limit of its own."""
     return Balance(
         gates_from_text(row.gates), charge_from_text(row.spent), held_from_text(row.held).charge
     )
@@ -244,5 +247,5 @@ def _relation(contract: str) -> str:
 
 
 def unknown_account(account_id: str) -> LedgerUnavailable:
-    """The error for an account that does not exist; asking creates none."""
+    """Returns the error for an account that does not exist. Reading an account never creates it."""
     return LedgerUnavailable(f"The ledger has no account of dataset {account_id!r}.")

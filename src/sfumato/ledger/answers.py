@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stored answers: lookup by key, sharing, and counts of re-reads.
+"""Looks up stored answers by their keys, shares them between accounts, and counts re-reads.
 
-Proof: stored_answers.proof.md.
+``Ledger`` inherits these methods. ``stored_answers`` has the steps within a transaction. Proof:
+stored_answers.proof.md.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -24,7 +25,7 @@ from sfumato.noise.entropy import token
 
 
 class Answers(Owner):
-    """Reads the answers of a ledger. Re-reading an answer needs no flush.
+    """The lookups of stored answers of a ledger. Re-reading an answer costs nothing and no flush.
 
     Guarantees:
         a frozen account is given no stored answer
@@ -36,12 +37,14 @@ class Answers(Owner):
         self._tally = Tally()
 
     def answer(self, question: str) -> bytes | None:
-        """The stored answer with a key; free."""
+        """Returns the stored answer with this key; None if there is none. Free."""
         return self._given(lambda rows: rows.answer(question))
 
     def first_answer(self, statements: Sequence[str], account: str) -> bytes | None:
-        """The earliest stored answer of an account to a statement at any cost, by any of its keys;
-        free.
+        """Returns the earliest answer of an account to a statement, at whatever cost; free.
+
+        ``statements`` are the keys of the statement, in the present and in earlier formats. None if
+        there is no answer.
         """
 
         def find(rows: Rows) -> AnswerRow | None:
@@ -54,8 +57,9 @@ class Answers(Owner):
         return self._given(find)
 
     def released(self, parts: Sequence[str], account: str) -> dict[str, list[bytes]]:
-        """The stored answers of an account that contain given parts (aggregates of an answer that
-        can be reused), oldest first; free.
+        """Returns, by part, an account's stored answers that contain the part, oldest first; free.
+
+        A part is an aggregate of an answer that can be reused by its own key.
         """
 
         def find(rows: Rows) -> dict[str, list[bytes]]:
@@ -85,16 +89,16 @@ class Answers(Owner):
         return self.own_answer(request) is not None
 
     def own_answer(self, request: Request) -> bytes | None:
-        """The answer that the asking account has paid for; free."""
+        """Returns the stored answer that the asking account has paid for, or None; free."""
         return _body(readable(lambda: self._store.read(lambda rows: own_answer(rows, request))))
 
     def charge_of(self, request: Request) -> str:
-        """The charge that paid for the asking account's answer; "" if there is none."""
+        """Returns the id of the charge that paid for the account's answer; "" if there is none."""
         row = readable(lambda: self._store.read(lambda rows: own_answer(rows, request)))
         return "" if row is None else row.charge
 
     def answer_of(self, charge_id: str, scope: Scope) -> bytes | None:
-        """The answer that an account has paid for with a charge, by its id; free.
+        """Returns the answer that a charge of this account paid for; None if there is none. Free.
 
         Raises:
             AccountFrozen: an account of the path is frozen.
@@ -113,35 +117,35 @@ class Answers(Owner):
         return self._given(find)
 
     def to_share(self, request: Request) -> bytes | None:
-        """The answer that ``recall`` would share with the account for its cost.
+        """Returns the answer of another account that ``recall`` would give to this one for a cost.
 
-        It must not be shown.
+        The caller may measure it, but must not show it before it is paid for.
         """
         ready = Ready.of(request)
         return self._given(lambda rows: shared_answer(rows, ready))
 
     def require_key(self, request: Request) -> None:
-        """Refuses a request whose idempotency key belongs to another request; free.
+        """Refuses a request whose idempotency key is bound to another request; free.
 
         Raises:
-            KeyUsed: it is.
+            KeyUsed: the key is bound to another request.
         """
         ready = Ready.of(request)
         readable(lambda: self._store.read(lambda rows: bound_answer(rows, ready)))
 
     def recall(self, request: Request, *, held: str = "") -> bytes | None:
-        """The stored answer to a request, or None if it must be computed.
+        """Returns the stored answer to a request, or None if the answer must be computed.
 
-        Free for an account that has paid for it. An answer that the same analyst paid for in
-        another account, or any analyst if the owner's policy shares answers, is returned for its
-        full cost. That cost is charged to those accounts between the dataset and the analyst that
-        have not paid for it, not to the dataset. ``held`` is a reserved charge that this payment
-        replaces.
+        The answer is free for an account that has paid for it. An answer that the same analyst paid
+        for in another account, or any analyst if the owner's policy shares answers, is returned for
+        its full cost. That cost is charged to those accounts between the dataset and the analyst
+        that have not paid for it, not to the dataset. ``held`` is the id of a reserved charge that
+        this payment replaces.
 
         Raises:
             KeyUsed: the idempotency key is bound to something else.
             AccountFrozen: an account of the path is frozen: it is given no stored answer either.
-            BudgetExceeded: an account that has not paid cannot.
+            BudgetExceeded: an account that has not paid for the answer does not admit its cost.
         """
         ready = Ready.of(request)
 
@@ -167,7 +171,7 @@ class Answers(Owner):
             return _body(answer)
 
     def reread(self, request: Request, charges: Collection[str]) -> None:
-        """Counts re-reads of stored answers whose parts make up the whole answer to a request.
+        """Counts a re-read of the stored answers (by their charges) that together answer a request.
 
         Binds the request's idempotency key to it, so that a retry returns the same answer.
 
@@ -203,7 +207,10 @@ class Answers(Owner):
                     self._write_tally(root)
 
     def write_down(self) -> None:
-        """Writes the counts of all datasets to the journal; a failed write keeps the count."""
+        """Writes the counts of re-reads and refusals of all datasets to the journal.
+
+        Counts that could not be written are kept for the next attempt.
+        """
         for dataset in self._tally.datasets():
             with suppress(LedgerError):
                 self._write_tally(dataset)
@@ -224,10 +231,7 @@ class Answers(Owner):
 
 
 def write_tally(rows: Rows, dataset: str, counts: Counts) -> None:
-    """Appends an entry with the counts of a dataset, unless they are all zero.
-
-    It changes no account.
-    """
+    """Appends a journal entry with the counts of a dataset, unless all are zero."""
     if counts:
         locked = LockedAccounts(rows, dataset)
         locked.record(TALLY, entry_body(counts))

@@ -52,10 +52,10 @@ _AFTER = {"execute": EXECUTING, "commit": COMMITTED, "forfeit": FORFEITED, "void
 
 
 def lines(rows: Rows, head: Head) -> Iterator[str]:
-    """The lines of an archive.
+    """Returns the lines of an archive of a ledger.
 
-    A header, each entry (an answer before the entry that stores it), and a last line with the
-    counts and the signed head.
+    These are a header; each journal entry, with an answer before the entry that stores it; and a
+    last line with the number of lines and the signed head.
     """
     yield canonical_json({"sfumato-archive": _FORMAT})
     answers = entries = 0
@@ -67,7 +67,7 @@ def lines(rows: Rows, head: Head) -> Iterator[str]:
 
 
 def history(rows: Rows) -> Iterator[str]:
-    """The lines of an archive between its header and its last line: entries and answers."""
+    """Returns the lines of an archive between its header and its last line: entries and answers."""
     for chain in rows.chains():
         for entry in rows.entries(chain):
             body = json.loads(entry.body)
@@ -76,16 +76,16 @@ def history(rows: Rows) -> Iterator[str]:
             yield canonical_json({"entry": list(entry)})
 
 
-def _body(rows: Rows, said: dict[str, Any]) -> bytes:
+def _body(rows: Rows, entry_body: dict[str, Any]) -> bytes:
     """The bytes of the answer or instalment that an entry stores."""
-    charge = rows.charge(said["charge"])
-    if "instalment" in said:
-        stored = rows.instalments(said["charge"], said["place"] - 1, 1)
-        if stored and stored[0][0].place == said["place"]:
+    charge = rows.charge(entry_body["charge"])
+    if "instalment" in entry_body:
+        stored = rows.instalments(entry_body["charge"], entry_body["place"] - 1, 1)
+        if stored and stored[0][0].place == entry_body["place"]:
             return stored[0][0].body
     elif charge is not None and (answer := rows.answer(charge.question)) is not None:
         return answer.body
-    raise LedgerCorrupt(f"An answer of charge {said['charge']} is missing.")
+    raise LedgerCorrupt(f"An answer of charge {entry_body['charge']} is missing.")
 
 
 def _body_lines(body: bytes) -> Iterator[str]:
@@ -107,8 +107,8 @@ def load(store: Store, archive: Iterable[str], heads: Sequence[Head] = ()) -> in
         an archive that lacks what a kept head knows is refused
 
     Raises:
-        WrongUse: the store is not empty, or this is no archive of a format that is known.
-        LedgerCorrupt: the archive does not say what happened; the store is left empty.
+        WrongUse: the store is not empty, or the lines are no archive of a known format.
+        LedgerCorrupt: the archive does not verify; the store is left empty.
     """
 
     def transaction(rows: Rows) -> int:
@@ -126,7 +126,7 @@ def load(store: Store, archive: Iterable[str], heads: Sequence[Head] = ()) -> in
 
 
 def transfer(store: Store, entries: Iterable[str]) -> int:
-    """Copies ``history`` of another store into an empty one and returns the number of entries.
+    """Copies the ``history`` of another store into an empty one; returns the number of entries.
 
     Raises:
         as ``load``.
@@ -154,13 +154,13 @@ def _into(store: Store, transaction: Callable[[Rows], int]) -> int:
 
 
 def begin_filling(store: Store, rows: Rows, what: str) -> None:
-    """Marks a store as being filled, so that nothing is charged to it."""
+    """Marks a store as being filled, so that nothing can be charged to it meanwhile."""
     require_empty(store, rows)
     rows.put_about(UNFINISHED, what)
 
 
 def require_empty(store: Store, rows: Rows) -> None:
-    """Refuses a store that is not empty."""
+    """Refuses a store that already has rows."""
     if rows.counts() != _EMPTY:
         raise WrongUse(
             f"The ledger {shown(store.place)} is not empty.",
@@ -179,7 +179,7 @@ class _Filled:
 
 
 def fill(rows: Rows, archive: Iterable[str]) -> _Filled:
-    """Rebuilds every row from entries and answers."""
+    """Rebuilds and inserts every row from the entries and answers of an archive."""
     filling = _Filling(rows)
     for number, line in enumerate(archive, start=2):
         if filling.filled.head is not None:
@@ -221,7 +221,7 @@ def _end(form: dict[str, Any], filled: _Filled) -> Head:
 
 
 def _strangers(filled: _Filled, heads: Sequence[Head], rows: Rows) -> Iterator[str]:
-    """The disagreements of the imported rows with the archive's own head and those kept
+    """Describes where the imported rows disagree with the archive's own head and those kept
     elsewhere.
     """
     own = filled.head

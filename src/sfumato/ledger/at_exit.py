@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interrupts the open ledgers when their process ends in order, after a signal that it caught, say.
+"""Closes the charges of open ledgers when the process ends in order, for example after a signal.
 
-A process that is killed does not come here: at the next opening its charges are failures.
+A process that is killed runs nothing of this: at the next opening of the ledger its charges count
+as failures.
 """
 
 import atexit
@@ -25,9 +26,10 @@ _OPEN: "weakref.WeakSet[_Interruptible]" = weakref.WeakSet()
 
 
 def interrupt_at_exit(ledger: _Interruptible) -> None:
-    """Has a ledger interrupted at the end of the process, if it still exists.
+    """Registers ``ledger.interrupt`` to run at the end of the process, if the ledger still exists.
 
-    Call it after its store was opened, so that it is interrupted before the store closes itself.
+    Call it after the ledger's store was opened: exit functions run in reverse order, so the ledger
+    is interrupted before its store is closed.
     """
     _OPEN.add(ledger)
     _register()

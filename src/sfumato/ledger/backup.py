@@ -46,9 +46,9 @@ def backup(place: str | Path, target: str | Path, signer: Signer) -> Head:
         a backup takes no charge before ``restore`` has compared it
 
     Raises:
-        LedgerMissing, LedgerUnavailable: there is none, or it cannot be read or the file not be
-            written.
-        LedgerCorrupt: what was read does not verify; nothing is left of it.
+        LedgerMissing, LedgerUnavailable: there is no ledger, it cannot be read, or the file cannot
+            be written.
+        LedgerCorrupt: the copy does not verify; it is deleted.
     """
     fresh = f"{target}.new"
     try:
@@ -73,16 +73,16 @@ def backup(place: str | Path, target: str | Path, signer: Signer) -> Head:
 def restore(
     source: str | Path, place: str | Path, heads: Sequence[Head], *, accept_loss: bool = False
 ) -> list[str]:
-    """Creates a ledger from a backup at an unused place; returns what the backup lacks.
+    """Creates a ledger from a backup at an unused place; returns descriptions of what it lacks.
 
     Guarantees:
         a backup that lacks what a head knows is refused
         a loss that is accepted freezes every dataset first
 
     Raises:
-        LedgerIncomplete: it lacks entries that a head covers, or there is no head, and the loss
-            is not accepted.
-        LedgerCorrupt: it does not verify. WrongUse: the place is in use.
+        LedgerIncomplete: the backup lacks entries that a head covers, or there is no head, and the
+            loss is not accepted.
+        LedgerCorrupt: the backup does not verify. WrongUse: the place is in use.
     """
     if not Path(source).is_file():
         raise WrongUse(
@@ -108,8 +108,9 @@ def restore(
 
 
 def lacks(rows: Rows, heads: Sequence[Head]) -> list[str]:
-    """What rows lack according to signed heads; without a head this is unknown, which counts as
-    lacking.
+    """Returns descriptions of the entries that signed heads cover and a ledger's rows lack.
+
+    Without any head it is unknown whether something is missing, which counts as a lack.
     """
     if not heads:
         return ["there is no head to compare it with"]
@@ -125,9 +126,7 @@ def freeze_all(store: Store, reason: str) -> None:
 
 
 def incomplete_copy(what: str, lacking: Sequence[str]) -> LedgerIncomplete:
-    """The error for a copy that may lack spending and so must not replace a ledger without
-    consent.
-    """
+    """Returns the error for a copy that may lack spending, and so needs the owner's consent."""
     return LedgerIncomplete(
         f"{what} may have forgotten what was spent: {lacking[0]}.",
         remedy="Take a newer one, and name the newest head with --head. If they are lost: "

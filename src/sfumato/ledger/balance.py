@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The balance of an account: its gates, what is spent and what is reserved, in exact integers."""
+"""The balance of an account: its caps, what is spent and what is reserved, in exact integers.
+
+``account_transaction`` computes with it. It also has the stored strings of charges and caps.
+"""
 
 import json
 from collections.abc import Mapping
@@ -22,9 +25,10 @@ _CHARGES: dict[str, Charge] = {}
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The sum of the reserved charges, from which each can be subtracted again.
+    """The sum of an account's reserved charges, from which each charge can be subtracted again.
 
-    A charge without a finite pure loss makes the sum infinite until it is subtracted.
+    A charge without a finite pure loss makes the sum infinite until it is subtracted; ``unbounded``
+    counts such charges.
 
     Guarantees:
         what is taken out leaves the sum of the others
@@ -36,11 +40,11 @@ class Held:
     unbounded: int = 0
 
     def plus(self, charge: Charge) -> "Held":
-        """The sum with one more charge."""
+        """Returns the sum with one more charge."""
         return self._moved(charge, 1)
 
     def minus(self, charge: Charge) -> "Held":
-        """The sum without one of its charges."""
+        """Returns the sum without one of its charges."""
         return self._moved(charge, -1)
 
     @property
@@ -83,39 +87,39 @@ class Balance:
 
     @property
     def taken(self) -> Charge:
-        """The sum of spent and reserved."""
+        """The sum of what is spent and what is reserved."""
         return self.spent + self.reserved
 
     @property
     def left(self) -> Left:
-        """The largest next charge."""
+        """The largest next charge that the caps admit."""
         return self.gates.left(self.taken)
 
     def require(self, charge: Charge) -> None:
-        """Refuses a charge that no gate admits."""
+        """Refuses a charge that no gate admits; raises BudgetExceeded."""
         if self.gates.admits(self.taken + charge):
             return
         if charge.delta > self.left.delta:
             raise _delta_exceeded(charge.delta, self.left.delta, is_pure=self.gates.rho is None)
-        asked = f"rho {increments_text(charge.rho)}"
+        cost = f"rho {increments_text(charge.rho)}"
         if charge.epsilon is not None:
-            asked = f"epsilon {increments_text(charge.epsilon)}"
+            cost = f"epsilon {increments_text(charge.epsilon)}"
         options = self._options()
         if charge.epsilon is None and self.gates.rho is None:
             raise BudgetExceeded(
-                f"The question costs {asked}, and {_PURE}",
+                f"The question costs {cost}, and {_PURE}",
                 allowed=options,
                 remedy="Ask with epsilon=: discrete Laplace noise is all that a pure account can "
                 "pay for.",
             )
         if not options:
             raise BudgetExceeded(
-                f"The question costs {asked}; the account has nothing left.",
+                f"The question costs {cost}; the account has nothing left.",
                 allowed="",
                 remedy="Answers already stored stay free. Only the owner can allow more.",
             )
         raise BudgetExceeded(
-            f"The question costs {asked}; the account has {options} left.",
+            f"The question costs {cost}; the account has {options} left.",
             allowed=f"at most {options}",
             remedy="Ask with a smaller cost (more noise), or read the answers already stored, "
             "which are free.",
@@ -127,9 +131,9 @@ class Balance:
         return " or ".join(f"{name}={decimal_text(most)}" for name, most in left.items() if most)
 
 
-def _delta_exceeded(asked: int, left: int, *, is_pure: bool) -> BudgetExceeded:
-    costs = f"The question costs delta {delta_text(asked)}"
-    few = delta_text(left)
+def _delta_exceeded(cost: int, remaining: int, *, is_pure: bool) -> BudgetExceeded:
+    costs = f"The question costs delta {delta_text(cost)}"
+    few = delta_text(remaining)
     if is_pure:
         return BudgetExceeded(
             f"{costs}, and {_PURE}",
@@ -146,19 +150,22 @@ def _delta_exceeded(asked: int, left: int, *, is_pure: bool) -> BudgetExceeded:
 
 
 def delta_text(increments: int) -> str:
-    """A multiple of 1e-24 as an exact decimal."""
+    """Returns a delta, given as a multiple of 1e-24, as an exact decimal."""
     return decimal_text(Fraction(increments, DELTA_INCREMENTS))
 
 
 def increments_text(increments: int | None) -> str:
-    """A multiple of 1e-12 as an exact decimal; 'unbounded' for None."""
+    """Returns an epsilon or rho, given as a multiple of 1e-12, as an exact decimal.
+
+    None gives 'unbounded'.
+    """
     return "unbounded" if increments is None else decimal_text(Fraction(increments, 10**12))
 
 
 def charge_to_json(charge: Charge) -> dict[str, Json]:
-    """The stored form of a charge: decimal strings, since an integer may exceed 64 bits.
+    """Returns the stored form of a charge: decimal strings, since an integer may exceed 64 bits.
 
-    ``orders`` is there only for a charge that is priced at single orders.
+    ``orders`` is in it only for a charge whose rho holds at single Renyi orders.
     """
     form: dict[str, Json] = {
         "epsilon": None if charge.epsilon is None else str(charge.epsilon),
@@ -182,7 +189,7 @@ def charge_from_json(form: Mapping[str, Json]) -> Charge:
 
 
 def charge_text(charge: Charge) -> str:
-    """The stored string of a charge: the canonical JSON of ``charge_to_json``."""
+    """Returns the stored string of a charge: the canonical JSON of ``charge_to_json``."""
     epsilon = "null" if charge.epsilon is None else f'"{charge.epsilon}"'
     orders = ""
     if charge.orders is not None:
@@ -200,7 +207,7 @@ def charge_from_text(text: str) -> Charge:
 
 
 def held_text(held: Held) -> str:
-    """The stored string of the reserved sum, canonical JSON too."""
+    """Returns the stored string of the reserved sum, as canonical JSON."""
     text = (
         f'{{"delta":"{held.delta}","epsilon":"{held.epsilon}",'
         f'"rho":"{held.rho}","unbounded":"{held.unbounded}"}}'
@@ -212,11 +219,15 @@ def held_text(held: Held) -> str:
 
 def held_from_text(text: str) -> Held:
     """Parses the stored string of a reserved sum."""
-    return _HELD.get(text) or _keep(_HELD, text, _held_from_json(json.loads(text)))
+    if held := _HELD.get(text):
+        return held
+    form = json.loads(text)
+    names = ("epsilon", "rho", "delta", "unbounded")
+    return _keep(_HELD, text, Held(*(_increments(form[name]) for name in names)))
 
 
 def gates_to_json(gates: Gates) -> dict[str, Json]:
-    """The stored form of the caps."""
+    """Returns the stored form of an account's caps."""
     return {
         "epsilon": str(gates.epsilon),
         "rho": None if gates.rho is None else str(gates.rho),
@@ -226,7 +237,7 @@ def gates_to_json(gates: Gates) -> dict[str, Json]:
 
 
 def gates_from_json(form: Mapping[str, Json]) -> Gates:
-    """Parses stored caps. They are never recomputed, so that they cannot drift."""
+    """Parses an account's stored caps. They are never recomputed, so that they cannot drift."""
     rho, order = form["rho"], form["order"]
     return Gates(
         _increments(form["epsilon"]),
@@ -238,19 +249,15 @@ def gates_from_json(form: Mapping[str, Json]) -> Gates:
 
 @lru_cache(maxsize=1024)
 def gates_from_text(text: str) -> Gates:
-    """Parses the stored string of the caps; cached, since it rarely changes."""
+    """Parses the stored string of an account's caps; cached, since it rarely changes."""
     return gates_from_json(json.loads(text))
 
 
-def _held_from_json(form: Mapping[str, Json]) -> Held:
-    return Held(*(_increments(form[name]) for name in ("epsilon", "rho", "delta", "unbounded")))
-
-
-def _keep(kept: dict[str, T], text: str, value: T) -> T:
-    """Caches the value of a stored string, and returns it; what was written is soon read."""
-    if len(kept) >= _MOST_KEPT:
-        kept.clear()
-    kept[text] = value
+def _keep(cache: dict[str, T], text: str, value: T) -> T:
+    """Adds the parsed value of a stored string to a cache, and returns the value."""
+    if len(cache) >= _MOST_KEPT:
+        cache.clear()
+    cache[text] = value
     return value
 
 
@@ -276,6 +283,6 @@ def _increments(text: Json) -> int:
 
 
 def balance_admits(gates: str, spent: str, held: str) -> bool:
-    """Whether stored gates allow what is spent and held."""
+    """Whether an account's stored caps admit what is spent and reserved together."""
     total = charge_from_text(spent) + held_from_text(held).charge
     return gates_from_text(gates).admits(total)

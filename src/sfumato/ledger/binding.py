@@ -33,21 +33,21 @@ _REMEDY = (
 
 
 def account_digest(row: AccountRow) -> str:
-    """The digest of everything stored of an account except the end of its chain."""
+    """Returns the digest of all columns of an account's row but those of the end of its chain."""
     return hashlib.sha256("\n".join(map(str, _bound(row))).encode()).hexdigest()[:_DIGEST]
 
 
 def accounts_digest(digests: Mapping[str, str]) -> str:
-    """The digest of all accounts, from the digest of each."""
+    """Returns one digest of all accounts, computed from the digest of each account id."""
     text = "\n".join(f"{account_id} {digest}" for account_id, digest in sorted(digests.items()))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def moved_to(rows: Iterable[AccountRow], seq: int) -> tuple[list[AccountRow], dict[str, Json]]:
-    """The changed rows of accounts, marked with entry ``seq``, and what the entry says of each.
+    """Marks changed account rows with entry ``seq``; returns them and their part of the entry.
 
-    That is the number of the entry that changed the account before, and the digest of the row, by
-    which an edit of the row outside the ledger is noticed.
+    That part has, for each account, the number of the entry that changed it before, and the digest
+    of its new row. By it an edit of the row outside the ledger is noticed.
     """
     after = [row._replace(moved=seq) for row in rows]
     said: dict[str, Json] = {
@@ -57,16 +57,16 @@ def moved_to(rows: Iterable[AccountRow], seq: int) -> tuple[list[AccountRow], di
 
 
 def require_bound(rows: Iterable[AccountRow], entries: Sequence[Entry]) -> None:
-    """Refuses accounts that differ from what the entries that last changed them say.
+    """Refuses accounts whose rows differ from the digests in the entries that last changed them.
 
-    ``entries`` are these, and the last entry of the chain.
+    ``entries`` has these entries, and the last entry of the chain.
 
     Guarantees:
         an edited account takes no charge
         an account in front of a chain that was cut takes no charge
 
     Raises:
-        LedgerCorrupt: names the account.
+        LedgerCorrupt: a row differs; the error names the account.
     """
     genuine = {entry.seq: entry for entry in entries if is_genuine(entry)}
     for row in rows:
@@ -89,7 +89,7 @@ def require_answer(rows: Rows, answer: AnswerRow | None) -> AnswerRow | None:
         an answer to another question is not given
 
     Raises:
-        LedgerCorrupt: they are not.
+        LedgerCorrupt: the bytes or the keys differ from the committed ones.
     """
     if answer is None:
         return None
@@ -104,13 +104,13 @@ def require_answer(rows: Rows, answer: AnswerRow | None) -> AnswerRow | None:
 
 
 def require_key(rows: Rows, key: KeyRow) -> None:
-    """Refuses an idempotency key that is not bound as its entry says.
+    """Refuses an idempotency key whose row differs from the entry that bound it.
 
     Guarantees:
         a forged key is not taken
 
     Raises:
-        LedgerCorrupt: it is.
+        LedgerCorrupt: the row differs from the entry.
     """
     entry = rows.entry(key.chain, key.seq)
     body: dict[str, Any] = {}
@@ -125,7 +125,7 @@ def require_key(rows: Rows, key: KeyRow) -> None:
 
 
 def is_instalment_of(entry: Entry, row: InstalmentRow) -> bool:
-    """Whether an entry stored this instalment."""
+    """Whether an entry is intact and stored exactly this instalment."""
     if entry.kind != "append" or not is_genuine(entry):
         return False
     body = read_json(entry.body)
@@ -135,9 +135,10 @@ def is_instalment_of(entry: Entry, row: InstalmentRow) -> bool:
 
 
 def binding_entries(rows: Iterable[AccountRow]) -> Iterator[tuple[Entry, list[AccountRow]]]:
-    """New entries that bind accounts of an older format, which no entry has bound, with their rows.
+    """Yields new entries that bind the accounts of an older format, each with the rows it binds.
 
-    The row of the dataset's account, with the end of the chain, is in the last list of its dataset.
+    No entry of that format has bound them. The row of the dataset's account, which has the end of
+    the chain, is in the last list of its dataset.
     """
 
     def dataset(row: AccountRow) -> str:
@@ -156,14 +157,14 @@ def binding_entries(rows: Iterable[AccountRow]) -> Iterator[tuple[Entry, list[Ac
 
 
 def digests_at(rows: Rows, ends: Mapping[str, int]) -> dict[str, str]:
-    """The digest that each account had when the last entry of its chain was that in ``ends``.
+    """Returns the digest that each account had when its chain ended at the entry in ``ends``.
 
     An entry names, for each account that it changed, the entry that changed the account before. So
     the digest is read from the entry before the first later one; from the present row if no later
     entry changed the account.
 
     Raises:
-        LedgerCorrupt: an account that was moved since is not as its last entry left it.
+        LedgerCorrupt: an account that was changed since differs from its last entry.
     """
     now = {row.id: account_digest(row) for row in rows.accounts()}
     then = dict(now)
@@ -214,11 +215,16 @@ def _tells(opened: Entry, ended: Entry, answer: AnswerRow) -> bool:
     """Whether the entries that opened and ended a charge match this answer."""
     if opened.kind not in ("reserve", "share") or ended.kind not in ("commit", "share"):
         return False
-    asked, given = read_json(opened.body), read_json(ended.body)
-    shared = "" if opened.kind == "share" else asked.get("shared", "")
+    opening_body, commit_body = read_json(opened.body), read_json(ended.body)
+    shared = "" if opened.kind == "share" else opening_body.get("shared", "")
     digest = hashlib.sha256(answer.body).hexdigest()
-    opened_for = (asked["charge"], asked["question"], asked["statement"], shared)
-    ended_with = (given["charge"], given["answer"])
+    opened_for = (
+        opening_body["charge"],
+        opening_body["question"],
+        opening_body["statement"],
+        shared,
+    )
+    ended_with = (commit_body["charge"], commit_body["answer"])
     return opened_for == (
         answer.charge,
         answer.question,

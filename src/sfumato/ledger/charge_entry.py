@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The journal entry that opens a charge."""
+"""Reads the journal entry that opens a charge, for ``replay`` and ``archive``."""
 
 from typing import Any
 
@@ -9,7 +9,10 @@ from sfumato.ledger.store.base import RESERVED, ChargeRow
 
 
 def opened_row(entry: Entry, body: dict[str, Any], cost: str) -> ChargeRow:
-    """The charge that a ``reserve`` or ``share`` entry opens; its cost is given as a string."""
+    """Returns the charge row that a ``reserve`` or ``share`` entry opens.
+
+    ``body`` is the parsed body of the entry, ``cost`` the stored string of the cost.
+    """
     account_id = (
         body["account"]
         if "account" in body
@@ -39,7 +42,7 @@ def opened_row(entry: Entry, body: dict[str, Any], cost: str) -> ChargeRow:
 
 
 def named(entry: Entry) -> str:
-    """The name of an entry, for messages."""
+    """Returns the name of an entry (its chain and number) for messages."""
     return (
         f"entry {entry.seq}" if entry.chain == LEGACY else f"entry {entry.seq} of {entry.chain!r}"
     )

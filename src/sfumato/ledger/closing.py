@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The transitions of a charge that end without an answer. Proof: closing.proof.md.
+"""The transitions that end a charge without an answer: void, forfeit, suspend.
 
-A charge is voided, which costs nothing; forfeited, at full cost; or suspended, counted in full
-until another worker resumes it.
+A voided charge costs nothing; a forfeited one its full cost; a suspended one counts in full until
+another worker resumes it. ``spend`` and ``instalments`` run them within a transaction. Proof:
+closing.proof.md.
 """
 
 from collections.abc import Callable
@@ -36,10 +37,11 @@ _AT_ONCE = 64
 
 
 def close_overdue(rows: Rows, until: int | None, dataset: str, reason: str) -> int:
-    """Closes the charges of a dataset whose lease ended before ``until`` (None: all open ones).
+    """Closes the charges of a dataset whose lease ended before ``until``; returns how many.
 
-    A reserved charge is voided, since nothing was read. The others are forfeited, or suspended if
-    they are answered in instalments.
+    ``until`` is in milliseconds of the store's clock; None closes all open charges. A reserved
+    charge is voided, since nothing was read. An executing one is forfeited, or suspended if it is
+    answered in instalments.
     """
     oldest = rows.overdue(None, 1, dataset)
     if not oldest or (until is not None and oldest[0].lease_until > until):
@@ -54,7 +56,7 @@ def close_overdue(rows: Rows, until: int | None, dataset: str, reason: str) -> i
 
 
 def close(rows: Rows, locked: LockedAccounts, row: ChargeRow, reason: str) -> None:
-    """Closes a reserved or executing charge, according to its state."""
+    """Closes a charge: voids a reserved one, suspends or forfeits an executing one."""
     if row.state == RESERVED:
         void(rows, locked, row, reason)
     elif row.pieces:
@@ -64,7 +66,7 @@ def close(rows: Rows, locked: LockedAccounts, row: ChargeRow, reason: str) -> No
 
 
 def close_for(until: Callable[[Rows], int | None], dataset: str, reason: str, rows: Rows) -> int:
-    """``close_overdue`` until a time that is computed from the rows, within their transaction."""
+    """Runs ``close_overdue`` with a time that ``until`` computes from the rows, in one transaction."""
     return close_overdue(rows, until(rows), dataset, reason)
 
 
@@ -98,8 +100,8 @@ def forfeit(rows: Rows, locked: LockedAccounts, row: ChargeRow, reason: str) -> 
 def suspend(rows: Rows, locked: LockedAccounts, row: ChargeRow, reason: str) -> None:
     """Suspends an executing charge, whose cost stays reserved until a worker resumes it.
 
-    If its worker has state that is not stored (``Pieces.secret``), nobody can resume it, and it is
-    forfeited instead.
+    If the worker has state that is not stored (``Pieces.secret``), nobody can resume the charge,
+    and it is forfeited instead.
     """
     if Pieces.from_text(row.pieces).secret:
         forfeit(rows, locked, row, reason or _LET_GO)
@@ -115,8 +117,8 @@ def execute(
 ) -> AccountFrozen | None:
     """Marks a reserved charge as executing, for ``lease`` milliseconds.
 
-    From here on its cost is not given back. If the account was frozen meanwhile, the charge is
-    voided and the error returned.
+    From then on the cost is never refunded. If an account of the path was frozen meanwhile, the
+    charge is voided and the error returned.
     """
     locked, row = at_step(rows, charge_id, RESERVED, EXECUTING)
     try:
@@ -135,13 +137,14 @@ def execute(
 def at_step(
     rows: Rows, charge_id: str, before: str, after: str, fence: int = ANY_WORKER
 ) -> tuple[LockedAccounts, ChargeRow]:
-    """Locks a charge and its accounts, and checks that it is in the state in which the step begins.
+    """Locks a charge and its accounts, and checks that its state is ``before``.
 
-    ``fence`` is the number of the worker; 0 for a charge with a single answer.
+    ``before`` and ``after`` are the states around the step that follows. ``fence`` is the number of
+    the worker; 0 for a charge with a single answer. Returns the locked accounts and the charge.
 
     Raises:
-        LeaseExpired: it was closed when its lease had ended, or another worker has it.
-        LedgerUnavailable: it is elsewhere.
+        LeaseExpired: the charge was closed when its lease had ended, or another worker has it.
+        LedgerUnavailable: the charge is unknown, or in another state.
     """
     unlocked = rows.charge(charge_id)
     if unlocked is None:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Short digests of rows, such that those of millions of charges fit into memory during
-verification.
+"""Short digests of rows, for ``replay`` and ``verify``: those of millions of charges fit into
+memory.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ PLACE = 2 * DIGEST + NUMBER
 def charge_digest(
     row: ChargeRow, state: str, reason: str, acknowledged: int, pieces: str = "", failures: int = 0
 ) -> bytes:
-    """The digest of everything stored of a charge except its lease."""
+    """Returns the digest of all columns of a charge except its lease, in the given state."""
     text = (
         f"{row.id}\n{row.chain}\n{row.seq}\n{row.dataset}\n{row.account}\n{row.analyst}\n"
         f"{state}\n{row.question}\n"
@@ -28,13 +28,14 @@ def charge_digest(
 
 
 def stored_digest(row: ChargeRow) -> bytes:
-    """The digest of a stored row."""
+    """Returns the digest of a charge row as it is stored."""
     return charge_digest(row, row.state, row.reason, row.acknowledged, row.pieces, row.failures)
 
 
 def answer_digest(row: ChargeRow, answer: AnswerRow | None) -> bytes:
-    """The digest of an answer, the keys of its charge and its entry; zeros if there is no
-    answer.
+    """Returns the digest of an answer with the keys of its charge and the number of its entry.
+
+    Zeros if there is no answer.
     """
     if answer is None:
         return bytes(DIGEST + NUMBER)
@@ -46,11 +47,11 @@ def answer_digest(row: ChargeRow, answer: AnswerRow | None) -> bytes:
 
 
 def row_digest(row: KeyRow | PartRow) -> bytes:
-    """The digest of all columns of a stored row, of a key or a part."""
+    """Returns the digest of all columns of the row of a key or a part."""
     return hashlib.sha256("\n".join(map(str, row)).encode()).digest()[:DIGEST]
 
 
 def instalment_digest(charge: str, place: int, body: str, entry: tuple[str, int]) -> bytes:
-    """The digest of everything stored of an instalment; ``body`` is the digest of its bytes."""
+    """Returns the digest of all columns of an instalment; ``body`` is the digest of its bytes."""
     chain, seq = entry
     return hashlib.sha256(f"{charge}\n{place}\n{body}\n{chain}\n{seq}".encode()).digest()[:DIGEST]

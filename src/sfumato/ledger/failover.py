@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The owner's consent after a ledger on a server was moved to another server or restored to an
-older state.
+"""Records the owner's consent to charge on another database server than before.
+
+Needed after a failover to a standby, or after a restore of an older state of the server.
 """
 
 from collections.abc import Sequence
@@ -30,16 +31,18 @@ class _OnServer(Store, Protocol):
 
 
 def accept_server(place: str, heads: Sequence[Head], *, accept_loss: bool = False) -> list[str]:
-    """Lets a ledger charge on its present server; returns what it lacks according to heads kept
-    elsewhere, and to what this user remembers on this machine.
+    """Lets a ledger charge on its present server; returns descriptions of what the server lacks.
+
+    The ledger is compared with ``heads`` kept elsewhere, and with the entries that this user
+    remembers on this machine (``remembered_head``).
 
     Guarantees:
         a server that lacks what a head knows is not accepted
         an accepted loss freezes every dataset first
 
     Raises:
-        LedgerIncomplete: it lacks entries that a head covers or this user remembers, or there is
-            no head, and the loss is not accepted.
+        LedgerIncomplete: the server lacks entries that a head covers or this user remembers, or
+            there is no head, and the loss is not accepted.
         WrongUse: the ledger is not on a server.
     """
     if not is_postgres(place):

@@ -31,7 +31,7 @@ _HERE = ("127.0.0.1", "localhost", "::1")
 
 
 class Silent(Exception):
-    """A sink gave no usable reply; has the reason."""
+    """A sink gave no usable reply; the message has the reason."""
 
 
 class Sink(Protocol):
@@ -39,28 +39,36 @@ class Sink(Protocol):
 
     @property
     def name(self) -> str:
-        """The name for messages, without passwords."""
+        """The sink's address for messages, without passwords."""
         ...
 
     @property
     def readable(self) -> bool:
-        """Whether a head can be read back."""
+        """Whether a stored head can be read back."""
         ...
 
     def newest(self) -> Head | None:
-        """The stored head; None if there was never one. Raises Silent."""
+        """Returns the stored head; None if none was ever stored.
+
+        Raises:
+            Silent: the sink gave no usable reply.
+        """
         ...
 
     def put(self, head: Head) -> None:
-        """Replaces the stored head. Raises Silent."""
+        """Replaces the stored head.
+
+        Raises:
+            Silent: the sink gave no usable reply.
+        """
         ...
 
 
 def sink_at(address: str) -> Sink:
-    """The sink at an address; opens nothing.
+    """Returns the sink at an address, without opening it.
 
     Raises:
-        WrongUse: no address of a sink; or http: to another machine.
+        WrongUse: the address is not that of a sink, or is http: to another machine.
 
     >>> sink_at("https://user:secret@heads.example/study").name
     'https://heads.example/study'
@@ -93,7 +101,7 @@ def sink_at(address: str) -> Sink:
 
 
 class Patient:
-    """A sink with a timeout. While a reply is outstanding, it is asked nothing else.
+    """A sink with a timeout. While one reply is outstanding, no other request is sent.
 
     So a head that arrives late never replaces a newer one.
 
@@ -107,11 +115,11 @@ class Patient:
         self._pending: Future[Head | None] | None = None
 
     def newest(self) -> Head | None:
-        """The stored head, if the reply comes in time."""
+        """Returns the stored head; raises ``Silent`` if the reply does not come in time."""
         return self._within(self._sink.newest)
 
     def put(self, head: Head) -> None:
-        """Replaces the stored head, if the reply comes in time."""
+        """Replaces the stored head; raises ``Silent`` if the reply does not come in time."""
         self._within(lambda: self._sink.put(head))
 
     def _within(self, call: Callable[[], Head | None]) -> Head | None:
@@ -129,7 +137,7 @@ class Patient:
 
 
 class FileSink:
-    """A file in an existing folder, on another disk or machine.
+    """A sink that is a file in an existing folder, on another disk or machine.
 
     A missing folder counts as no reply.
     """
@@ -141,7 +149,7 @@ class FileSink:
         self.name = f"file://{path}"
 
     def newest(self) -> Head | None:
-        """The head in the file; None if the folder exists and the file does not."""
+        """Returns the head in the file; None if the folder exists and the file does not."""
         try:
             if not self._path.parent.is_dir():
                 raise Silent("its folder is not there")
@@ -235,7 +243,7 @@ def _reply(pending: "Future[Head | None]", call: Callable[[], Head | None]) -> N
 
 
 def _cause(reason: object) -> str:
-    """The reason why a connection failed; for a certificate, what is wrong with it."""
+    """Returns the reason why a connection failed; for a certificate, what is wrong with it."""
     if isinstance(reason, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted ({reason.verify_message.rstrip('.')})"
     return type(reason).__name__

@@ -23,7 +23,7 @@ SECONDS = 60.0
 
 
 class HeadWatch:
-    """The sinks of one ledger; none until ``begin``.
+    """Publishes the signed heads of one ledger to its sinks and compares them, from ``begin`` on.
 
     Guarantees:
         a ledger behind a head that is kept elsewhere does not charge
@@ -41,8 +41,9 @@ class HeadWatch:
         self._behind = ""
 
     def compare(self, sinks: Sequence[Sink]) -> str:
-        """Compares the ledger with the head in every sink; returns why no readable sink replied, or
-        "".
+        """Compares the ledger with the head in every sink.
+
+        Returns why no readable sink replied; "" if one did.
 
         Raises:
             LedgerIncomplete: the ledger is behind a head.
@@ -62,7 +63,7 @@ class HeadWatch:
         """Starts publishing to further sinks.
 
         Raises:
-            WrongUse: a ledger on a server, and no signing key.
+            WrongUse: the ledger is on a server and has no signing key.
         """
         if not sinks:
             return
@@ -80,19 +81,19 @@ class HeadWatch:
                 self._thread.start()
 
     def require(self) -> None:
-        """Refuses to continue if a sink has shown that the ledger was rolled back while open."""
+        """Refuses to charge if a sink has shown that the ledger was rolled back while it was open."""
         if self._behind:
             raise LedgerIncomplete(self._behind, remedy="Close it, and restore the newest copy.")
 
     def step(self) -> None:
-        """Counts a durable step."""
+        """Counts a durable transaction, after some of which the head is published."""
         with self._guard:
             self._steps += 1
             if self._thread is not None and self._steps >= STEPS:
                 self._wake.set()
 
     def close(self) -> None:
-        """Publishes a last time and stops."""
+        """Publishes the head a last time and stops the thread."""
         if self._thread is None:
             return
         self._ends.set()
@@ -159,7 +160,7 @@ class HeadWatch:
 
 
 def kept(sinks: Sequence[Sink]) -> list[Head]:
-    """Reads the newest head of each sink; a sink that does not reply is left out."""
+    """Returns the newest head of each sink, without the sinks that do not reply."""
     heads: list[Head | None] = []
     for sink in sinks:
         with suppress(Silent):
@@ -183,9 +184,9 @@ def replace_heads(sinks: Sequence[Sink], head: Head) -> None:
 
 
 def behind(sinks: Sequence[Sink], rows: Rows) -> str:
-    """What the rows lack according to the newest head of a sink; empty if they lack nothing.
+    """Describes what a ledger's rows lack according to the heads in sinks; "" if nothing.
 
-    Of several sinks that know more than the rows, the first is told.
+    If several sinks know more than the rows, the first is described.
     """
     for sink in sinks:
         try:

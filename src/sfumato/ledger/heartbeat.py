@@ -33,10 +33,10 @@ class _Renewed(Protocol):
 
 
 class Heartbeat:
-    """Renews a lease until the ``with`` block ends or the thread that entered it has ended.
+    """Renews the lease of one charge until the ``with`` block, or the thread that entered it, ends.
 
-    If the lease is lost, renewal stops and the worker is refused at its next step. A store that is
-    unreachable for a moment does not stop it.
+    If the lease is lost, renewal stops, and the worker is refused at its next step. A store that is
+    unreachable for a moment does not end the renewal.
 
     Guarantees:
         a dead worker is not renewed
@@ -60,7 +60,7 @@ class Heartbeat:
         self.ledger.heartbeats.remove(self)
 
     def beat(self) -> bool:
-        """Renews the lease if due; False once it need never be renewed again."""
+        """Renews the lease if it is due; returns False once it must never be renewed again."""
         if not self._lives():
             return False
         if time.monotonic() < self._due:
@@ -82,7 +82,7 @@ class Heartbeat:
 
 
 class Heartbeats:
-    """The charges of one ledger whose leases are renewed, by one thread.
+    """All charges of one ledger whose leases are renewed, by one thread.
 
     The thread starts with the first charge and stays for a while after the last one, because
     starting a thread for each small question would be too slow.
@@ -113,15 +113,12 @@ class Heartbeats:
             self._beating.discard(heartbeat)
 
     def charges(self) -> list[tuple[str, int]]:
-        """The charges whose leases are renewed, each with the fence of its worker."""
+        """Returns the charges whose leases are renewed, each with the fence of its worker."""
         with self._lock:
             return [(heartbeat.charge, heartbeat.fence) for heartbeat in self._beating]
 
     def look(self) -> bool:
-        """Renews the leases that are due.
-
-        Returns False, and the thread ends, if there were none.
-        """
+        """Renews the leases that are due; returns False, which ends the thread, if there are none."""
         with self._lock:
             beating = list(self._beating)
             if not beating:

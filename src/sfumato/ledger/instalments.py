@@ -32,7 +32,7 @@ _PAGE = 1000
 
 
 class Instalments(Answers):
-    """Operations on charges that are answered in instalments, and on long ones.
+    """The steps of a charge that is answered in instalments, and of one that takes long.
 
     Guarantees:
         an instalment is on disk before it may be shown
@@ -48,11 +48,11 @@ class Instalments(Answers):
 
     @property
     def lease(self) -> timedelta:
-        """How long a charge may be executing without renewal."""
+        """How long a charge may execute without a renewal of its lease."""
         return timedelta(milliseconds=self._lease)
 
     def start(self, charge_id: str, places: int, *, secret: bool = False) -> int:
-        """Like ``execute``, for a charge with ``places`` instalments; returns the worker's fence.
+        """Marks a charge with ``places`` instalments as executing; returns the worker's fence.
 
         ``secret``: the worker has state that is not stored, such as the threshold of a sparse
         vector, so that no other worker can resume it.
@@ -67,14 +67,14 @@ class Instalments(Answers):
         return pieces.fence
 
     def begin(self, charge_id: str, up_to: int, *, fence: int) -> None:
-        """Marks all places up to ``up_to`` as begun: their noise may now be drawn, and never again.
+        """Marks all places up to ``up_to`` as begun: their noise may now be drawn, once.
 
         Renews the lease.
 
         Raises:
             AccountFrozen: the account was frozen meanwhile.
             LeaseExpired: the lease has ended, the charge was closed, or another worker has it.
-            WrongUse: ``up_to`` was begun before, or was not paid for.
+            WrongUse: place ``up_to`` was begun before, or is beyond the places that were paid for.
         """
 
         def transaction(rows: Rows) -> None:
@@ -92,8 +92,8 @@ class Instalments(Answers):
     ) -> None:
         """Stores the instalment of a begun place; only then may it be shown.
 
-        Places come in increasing order; skipped ones are lost. ``size`` is a public bound of its
-        length in bytes, by default the length.
+        Places come in increasing order; skipped ones are lost. ``size`` is a public bound of the
+        body's length in bytes, by default the length.
 
         Raises:
             LeaseExpired: the charge was suspended or ended, or another worker has it.
@@ -116,7 +116,8 @@ class Instalments(Answers):
         self._write(transaction)
 
     def suspend(self, charge_id: str, *, fence: int, reason: str = "") -> None:
-        """Lets another worker resume the charge later; a charge with secret state is forfeited.
+        """Suspends a charge, so that another worker can resume it; one with secret state is
+        forfeited.
 
         ``reason`` "engine" counts as a failure of the analyst; "" is an orderly end.
 
@@ -132,13 +133,13 @@ class Instalments(Answers):
         self._write(transaction)
 
     def resume(self, charge_id: str) -> Pieces:
-        """Resumes a suspended charge.
-
-        Returns its places, the fence of the new worker, and what is left.
+        """Resumes a suspended charge; returns its progress, with the fence of the new worker.
 
         Raises:
-            LedgerUnavailable: the charge is not suspended; another worker has resumed it, say.
-            AccountFrozen: frozen by the owner, or by three failures that nobody has looked at.
+            LedgerUnavailable: the charge is not suspended, for example because another worker has
+                resumed it.
+            AccountFrozen: an account is frozen by the owner, or the analyst has three failures that
+                the owner has not acknowledged.
         """
 
         def transaction(rows: Rows) -> Pieces:
@@ -177,7 +178,7 @@ class Instalments(Answers):
         return row._replace(lease_until=rows.now() + self._lease)
 
     def suspended(self, question: str) -> str:
-        """The id of the suspended charge of a question, for ``resume``; "" if there is none."""
+        """Returns the id of the suspended charge of a question, to be resumed; "" if there is none."""
 
         def find(rows: Rows) -> str:
             row = rows.under_way(question)
@@ -186,11 +187,13 @@ class Instalments(Answers):
         return readable(lambda: self._store.read(find))
 
     def instalments(self, charge_id: str, *, after: int = 0) -> list[tuple[int, bytes]]:
-        """At most 1,000 stored instalments of a charge, by place, starting after ``after``; free.
+        """Returns up to 1,000 stored instalments of a charge, those after place ``after``; free.
+
+        Each is a pair of its place and its bytes; they are in the order of places.
 
         Raises:
             AccountFrozen: an account of the path is frozen: it is given no stored answer either.
-            LedgerCorrupt: an instalment differs from what was appended.
+            LedgerCorrupt: the bytes of an instalment differ from the appended ones.
         """
 
         def find(rows: Rows) -> list[tuple[int, bytes]]:

@@ -40,7 +40,7 @@ class Entry(NamedTuple):
 
 
 def genesis(chain: str) -> str:
-    """The hash that the first entry of a chain refers to."""
+    """Returns the hash to which the first entry of a chain refers, computed from the chain's name."""
     return (
         hashlib.sha256(f"sfumato chain\n{chain}".encode()).hexdigest()
         if chain != LEGACY
@@ -51,7 +51,7 @@ def genesis(chain: str) -> str:
 def chained(
     chain: str, seq: int, at: str, kind: str, body: Mapping[str, Json], previous: str
 ) -> Entry:
-    """Creates entry ``seq`` of a chain whose last hash is ``previous``.
+    """Returns entry ``seq`` of a chain, where the entry before it has the hash ``previous``.
 
     >>> chained("d", 1, "2026-01-01T00:00:00Z", "thaw", {}, genesis("d")).seq
     1
@@ -61,7 +61,7 @@ def chained(
 
 
 def is_intact(entry: Entry, before: Entry | None) -> bool:
-    """Whether an entry follows ``before`` and has the hash of its content.
+    """Whether an entry has the hash of its content and follows ``before`` (None: is the first).
 
     Guarantees:
         an edited entry is noticed
@@ -81,20 +81,20 @@ def is_genuine(entry: Entry) -> bool:
 
 @lru_cache(maxsize=64)
 def iso_time(milliseconds: int) -> str:
-    """A time of the store's clock, in ISO format."""
+    """Returns a time of the store's clock, given in milliseconds, in ISO 8601."""
     return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")
 
 
 def canonical_json(body: Json) -> str:
-    """Canonical JSON: equal content gives the same string."""
+    """Returns canonical JSON: equal content gives the same string."""
     return _ENCODER.encode(body)
 
 
 def read_json(text: str) -> Any:
-    """Like ``json.loads``, for strings written by ``canonical_json``, in half the time.
+    """Parses a string written by ``canonical_json``, in half the time of ``json.loads``.
 
     Raises:
-        ValueError: something else stands there.
+        ValueError: the string is not JSON.
     """
     try:
         value, end = _SCAN(text, 0)

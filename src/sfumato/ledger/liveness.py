@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a ledger may be charged (RULES 27).
+"""Whether a ledger may be charged: not while it is filled or recovered, nor after it has moved.
 
-It may not while it is being filled or recovered, nor after it has moved.
+``Ledger.open`` and ``spend`` ask it (RULES 27).
 """
 
 from datetime import timedelta
@@ -15,9 +15,9 @@ def require_live(store: Store) -> None:
     """Refuses a ledger that must not be charged, or not yet.
 
     Raises:
-        LedgerMoved: it has a successor.
-        LedgerUnavailable: what was to fill it did not end.
-        LedgerIncomplete: it was being recovered, which did not end.
+        LedgerMoved: the ledger was moved to another place.
+        LedgerUnavailable: an import or a migration into it did not finish.
+        LedgerIncomplete: its recovery did not finish.
     """
     unfinished, loss, successor = store.read(
         lambda rows: [rows.about(name) for name in (UNFINISHED, LOSS, SUCCESSOR)]
@@ -41,7 +41,7 @@ def require_not_moved(rows: Rows, place: str) -> None:
 
 
 def moved(place: str, successor: str) -> LedgerMoved:
-    """The error for a ledger that has moved."""
+    """Returns the error for a ledger that has moved to the place ``successor``."""
     return LedgerMoved(
         f"The ledger {place!r} has moved to {successor!r}.",
         remedy="Name that one. If the move was interrupted: sfumato ledger migrate --to, with the "
@@ -50,20 +50,20 @@ def moved(place: str, successor: str) -> LedgerMoved:
 
 
 def moved_reason(successor: str) -> str:
-    """Why the accounts of a moved ledger are frozen."""
+    """Returns the reason with which the accounts of a moved ledger are frozen."""
     return f"moved to {successor}"
 
 
 def recovered_reason(reason: str) -> str:
-    """Why the accounts of a recovered ledger are frozen."""
+    """Returns the reason with which the accounts of a recovered ledger are frozen."""
     return f"recovered, and something is missing: {reason}"
 
 
 def lease_milliseconds(lease: timedelta) -> int:
-    """The lease in milliseconds.
+    """Returns a lease in milliseconds.
 
     Raises:
-        WrongUse: less than a millisecond: everybody would close everybody's charges.
+        WrongUse: the lease is below a millisecond, so that all charges would be overdue at once.
     """
     milliseconds = int(lease / timedelta(milliseconds=1))
     if milliseconds < 1:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Metrics of a ledger for a monitoring system: public facts only (RULES 1).
 
-The number of charges and how they ended, of refused questions, and the age of the newest signed
-head. None depends on the data, and none names an analyst, a question or an answer.
+They are the number of charges and how they ended, the number of refused questions, and the age of
+the newest signed head. None depends on the data, and none names an analyst, a question or an
+answer.
 """
 
 import json
@@ -46,7 +47,7 @@ class Metrics:
     rereads: Mapping[str, int] = field(default_factory=dict)
 
     def to_prometheus(self) -> str:
-        """The metrics in the text format of Prometheus and OpenMetrics."""
+        """Returns the metrics in the text format of Prometheus and OpenMetrics."""
         rereads = [({"dataset": name}, many) for name, many in self.rereads.items()]
         lines = [
             *_counter("entries", _by_kind(self.kinds)),
@@ -67,9 +68,10 @@ class Metrics:
 def metrics(
     ledger: Ledger, before: Metrics | None = None, *, heads: Sequence[Head] = ()
 ) -> Metrics:
-    """The current metrics; given those of an earlier call, reads only the entries since then.
+    """Returns the present metrics of a ledger.
 
-    ``heads`` are those kept elsewhere; the one beside a ledger file is used too.
+    With ``before``, the result of an earlier call, only newer entries are read. ``heads`` are those
+    kept elsewhere; the head beside a ledger file is used too.
 
     Guarantees:
         metrics name no analyst question or answer

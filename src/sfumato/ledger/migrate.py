@@ -28,9 +28,9 @@ from sfumato.privacy.event import Json
 def migrate(source: str | Path, target: str | Path, *, key: Key = None) -> int:
     """Moves a ledger to an empty or new place; returns the number of entries in the target.
 
-    The source remains readable and never charges again; whoever opens it is told where its
-    successor is. It keeps its identity and key. The target gets new ones: ``key``
-    (``Ledger.open``), by default stored beside a file.
+    The source remains readable and never charges again; opening it raises an error that names its
+    successor. It keeps its identity and key. The target gets new ones: ``key`` (``Ledger.open``),
+    by default stored beside a file.
 
     Guarantees:
         a source and its target never both charge

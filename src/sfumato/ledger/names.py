@@ -28,14 +28,14 @@ _OF_ALL = frozenset({"Zyyy", "Zinh"})  # common and inherited
 
 
 def require_new(rows: Rows, account_id: str) -> None:
-    """Refuses to create an account with a confusable name; the dataset's account must be locked.
+    """Refuses to create an account whose name is confusable; the dataset's account must be locked.
 
     Guarantees:
         a name of mixed scripts opens no account
         a name that differs in case only opens no account
 
     Raises:
-        WrongUse: the name is not well formed, or an account is spelled nearly so.
+        WrongUse: the name is not well formed, or differs from that of an account only in case.
     """
     require_well_formed(Scope.of(account_id).parts[-1])
     twin = next(
@@ -53,7 +53,7 @@ def require_well_formed(name: str) -> None:
     """Refuses a name that could be confused with another one.
 
     Raises:
-        WrongUse: what is wrong with it.
+        WrongUse: the name breaks a rule, which the error states.
     """
     if name != " ".join(name.split()):
         raise WrongUse(
@@ -103,7 +103,7 @@ def _all_in(system: frozenset[str], own: list[frozenset[str]]) -> bool:
 
 @lru_cache(maxsize=65536)
 def folded(account_id: str) -> str:
-    """The id of an account, normalised for case, form and spaces.
+    """Returns an account id with its case, Unicode form and spaces normalised, for comparison.
 
     >>> folded("D/Research/ Ann")
     'd/research/ann'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The owner's commands: limits, freezing, sharing, new periods. Each is recorded in the journal."""
+"""The owner's commands: set limits, freeze, share answers, start periods; each a journal entry."""
 
 import copy
 import json
@@ -54,7 +54,8 @@ _TOGETHER = 250
 
 
 class Owner:
-    """The owner's commands on a ledger. The journal records the actor and the ``reason`` of each.
+    """The owner's commands on a ledger. The journal records the actor and ``reason`` of each
+    command.
 
     Guarantees:
         every act of the owner names its actor
@@ -68,11 +69,11 @@ class Owner:
 
     @property
     def actor(self) -> str:
-        """The name recorded for the owner's commands: by default the operating system's user."""
+        """The name that the journal records for commands: by default the operating system's user."""
         return self._actor or _user(os.getuid())
 
     def acting_as(self, actor: str) -> Self:
-        """The same ledger with another actor; closing either closes both."""
+        """Returns the same ledger with another actor; closing either closes both."""
         require_storable("actor", actor, LONGEST_NAME)
         if not actor:
             raise WrongUse(
@@ -90,35 +91,37 @@ class Owner:
         sources: Collection[str] = (),
         other_people: str = "",
     ) -> None:
-        """Opens the account of a dataset, or checks that the contract is the same.
+        """Opens the account of a dataset, or checks that it was opened under the same contract.
 
         ``sources`` name the places of its data. ``other_people`` is the owner's reason why a source
         that another dataset of this ledger also has is about other people here.
 
         Raises:
-            ContractMismatch: known under another contract; or another dataset has a source of
-                this one.
+            ContractMismatch: the dataset has another contract, or another dataset has one of its
+                sources.
         """
         scope = Scope(contract.dataset)
         require_reason(other_people)
 
         def transaction(rows: Rows) -> bool:
-            known = rows.lock([scope.id]).get(scope.id)
+            account = rows.lock([scope.id]).get(scope.id)
             require_not_moved(rows, self._store.place)
-            if known is None:
+            if account is None:
                 # so that of two spellings of a name that are opened at once, the second is refused
                 rows.lock([f"name {folded(scope.id)}"])
                 self._open(
                     rows, contract, budget, _places(rows, scope.id, [], sources, other_people)
                 )
                 return True
-            contract.require_same(json.loads(known.contract))
-            self._bring_forward(rows, known)
-            told = _places(rows, scope.id, decided(known).get(SOURCES, []), sources, other_people)
-            if told:
+            contract.require_same(json.loads(account.contract))
+            self._bring_forward(rows, account)
+            places = _places(
+                rows, scope.id, decided(account).get(SOURCES, []), sources, other_people
+            )
+            if places:
                 locked = LockedAccounts(rows, scope.id)
-                locked.put(with_policy(locked.root, {SOURCES: told[SOURCES]}))
-                self._tell(locked, "policy", {"account": scope.id, **told}, "")
+                locked.put(with_policy(locked.root, {SOURCES: places[SOURCES]}))
+                self._tell(locked, "policy", {"account": scope.id, **places}, "")
             return False
 
         if self._write(transaction):
@@ -152,28 +155,28 @@ class Owner:
         rows.append(entry)
         rows.put_account(row._replace(seq=entry.seq, head=entry.hash))
 
-    def _bring_forward(self, rows: Rows, known: AccountRow) -> None:
+    def _bring_forward(self, rows: Rows, root: AccountRow) -> None:
         """Records once what format 4 stores of a dataset that was opened by an earlier format."""
-        if PAST in decided(known):
+        if PAST in decided(root):
             return
-        acts = earlier_acts(rows, known.id)
+        acts = earlier_acts(rows, root.id)
         parents: set[str] = set()
         for account in limited_accounts(acts):
             parents.update(lineage_of(account)[:-1])
         above = sorted(parents)
         past: dict[str, Json] = {PAST: list[Json](past_limits(acts))}
-        locked = LockedAccounts(rows, known.id)
+        locked = LockedAccounts(rows, root.id)
         locked.take(above)
         for account_id in above:
             locked.put(with_policy(locked.accounts[account_id], {LISTED: True}))
         locked.put(with_policy(locked.root, past))
         locked.record(
-            "policy", {"account": known.id, **past, "lists": list[Json](above), "actor": self.actor}
+            "policy", {"account": root.id, **past, "lists": list[Json](above), "actor": self.actor}
         )
         locked.save()
 
     def past_limits(self, dataset: str) -> tuple[tuple[str, str], ...]:
-        """The limits (epsilon, delta) under which formats before 4 stored a dataset's answers."""
+        """Returns the (epsilon, delta) limits under which formats before 4 stored answers."""
         return tuple(
             (epsilon, delta) for epsilon, delta in decided(self._row(dataset)).get(PAST, ())
         )
@@ -220,7 +223,7 @@ class Owner:
             raise WrongUse(
                 "Limits of several datasets.", remedy="Set those of one dataset after the other."
             )
-        wanted = [(scope, *_limit_of(scope, budget)) for scope, budget in limits.items()]
+        limited_scopes = [(scope, *_limit_of(scope, budget)) for scope, budget in limits.items()]
 
         def transaction(rows: Rows, some: Sequence[tuple[Scope, Json, Json]]) -> int:
             changed = 0
@@ -233,8 +236,8 @@ class Owner:
             return changed
 
         changed = 0
-        for start in range(0, len(wanted), _TOGETHER):
-            some = wanted[start : start + _TOGETHER]
+        for start in range(0, len(limited_scopes), _TOGETHER):
+            some = limited_scopes[start : start + _TOGETHER]
             changed += self._write(partial(transaction, some=some))
         return changed
 
@@ -246,27 +249,23 @@ class Owner:
         self._tell(locked, "allocate", body | _listed(locked), reason)
 
     def restrict(self, dataset: str, *, closed: bool, reason: str = "") -> None:
-        """Decides whether only accounts that the owner has opened may spend, or any.
+        """Decides whether any account may spend, or only those that the owner has opened.
 
-        Existing accounts stay. The decision holds until it is changed.
+        Existing accounts stay open. The decision holds until it is changed.
         """
         self._decide(dataset, {CLOSED: closed}, reason)
 
     def is_closed(self, dataset: str) -> bool | None:
-        """Whether only opened accounts may spend; None if the owner has not decided."""
+        """Whether only accounts opened by the owner may spend; None if not decided."""
         closed: bool | None = decided(self._row(dataset)).get(CLOSED)
         return closed
 
     def share_answers(self, dataset: str, *, allowed: bool, reason: str = "") -> None:
-        """Decides whether an answer that one analyst paid for is given to others, who pay for it
-        too.
-        """
+        """Decides whether others may get, at its full cost, an answer that one analyst paid for."""
         self._decide(dataset, {SHARING: allowed}, reason)
 
     def go_without_heads(self, dataset: str, *, silence: str, reason: str) -> None:
-        """Records the owner's consent to charge although no signed head could be compared, and
-        why.
-        """
+        """Records the owner's consent to charge though no sink replied; ``silence`` says why not."""
         scope = Scope(dataset)
         require_reason(reason, needed=True)
 
@@ -290,8 +289,7 @@ class Owner:
         leaves the dataset's limit unchanged.
 
         Raises:
-            WrongUse: more is spent than the limit in force allows; raise it to what was spent
-                first.
+            WrongUse: more is spent than the present limit; raise the limit to that first.
         """
         scope = Scope(dataset, purpose, analyst)
         require_reason(reason, needed=True)
@@ -330,7 +328,7 @@ class Owner:
         analyst: str = "",
         reason: str = "frozen by the owner",
     ) -> None:
-        """Refuses every new charge on an account and below it.
+        """Freezes an account: every new charge on it or on an account below it is refused.
 
         A charge that is already executing is completed: it is paid and its answer stored.
         """
@@ -345,21 +343,19 @@ class Owner:
         self._write(transaction)
 
     def thaw(self, dataset: str, *, purpose: str = "", analyst: str = "", reason: str = "") -> int:
-        """Reverts ``freeze`` and acknowledges the failures on an account and below it; returns how
-        many.
-        """
+        """Unfreezes an account; acknowledges failures on it and below it, and returns their number."""
         scope = Scope(dataset, purpose, analyst)
         require_reason(reason)
 
         def transaction(rows: Rows) -> int:
             locked = LockedAccounts(rows, scope.id)
             require_not_moved(rows, self._store.place)
-            seen = [row for row in rows.failures(scope.root) if is_below(row, scope.id)]
-            for row in seen:
+            failures = [row for row in rows.failures(scope.root) if is_below(row, scope.id)]
+            for row in failures:
                 rows.put_charge(row._replace(acknowledged=int(row.state == FORFEITED), failures=0))
             locked.put(locked.own._replace(frozen=""))
-            self._tell(locked, "thaw", {"account": scope.id, "failures": len(seen)}, reason)
-            return len(seen)
+            self._tell(locked, "thaw", {"account": scope.id, "failures": len(failures)}, reason)
+            return len(failures)
 
         return self._write(transaction)
 
@@ -394,7 +390,10 @@ class Owner:
 
 
 def readable(work: Callable[[], T]) -> T:
-    """Runs ``work``, which parses stored rows; one that does not parse raises ``LedgerCorrupt``."""
+    """Runs ``work``, which parses stored rows, and returns its result.
+
+    A row that does not parse raises LedgerCorrupt.
+    """
     try:
         return work()
     except (ValueError, KeyError, TypeError) as error:
@@ -404,12 +403,12 @@ def readable(work: Callable[[], T]) -> T:
 
 
 def is_below(row: ChargeRow, account_id: str) -> bool:
-    """Whether a charge was on an account or below it."""
+    """Whether a charge was made on this account or on one below it."""
     return account_id in lineage_of(row.account)
 
 
 def _places(
-    rows: Rows, dataset: str, known: Sequence[str], sources: Collection[str], other_people: str
+    rows: Rows, dataset: str, recorded: Sequence[str], sources: Collection[str], other_people: str
 ) -> dict[str, Json]:
     """The members of an entry that adds places of a dataset's data; empty if none is new.
 
@@ -418,7 +417,7 @@ def _places(
     Raises:
         ContractMismatch: another dataset has a new place, and the owner gave no reason.
     """
-    new = sorted(set(sources) - set(known))
+    new = sorted(set(sources) - set(recorded))
     if not new:
         return {}
     # so that of two datasets with one source that are opened at once, the second sees the first
@@ -426,14 +425,14 @@ def _places(
     others = shared_sources(rows, dataset, new)
     if others and not other_people:
         raise same_people(dataset, others)
-    body: dict[str, Json] = {SOURCES: [*known, *new]}
+    body: dict[str, Json] = {SOURCES: [*recorded, *new]}
     if others:
         body |= {"other_people": list[Json](sorted(others)), "reason": other_people}
     return body
 
 
 def require_reason(reason: str, *, needed: bool = False) -> None:
-    """Refuses what is no reason, or one of more than 1,000 bytes."""
+    """Refuses a reason that is no string or has more than 1,000 bytes; an empty one if ``needed``."""
     if not isinstance(reason, str) or not reason.isprintable() or (needed and not reason):
         raise WrongUse(
             f"reason={reason!r}.", allowed="printable characters, for whoever reads the journal"
@@ -476,7 +475,7 @@ def _limited(row: AccountRow, limit: Json, gates: Json) -> AccountRow:
 
 
 def _at_orders(own: AccountRow, limit: Json, gates: Json) -> Json:
-    """The gates of a new limit, at an order at which what the account has spent is priced."""
+    """Returns the caps of a new limit, converted at an order at which earlier spending has a price."""
     orders = charge_from_text(own.spent).orders
     if orders is None or not isinstance(limit, dict):
         return gates

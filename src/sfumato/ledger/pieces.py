@@ -47,18 +47,18 @@ class Pieces:
 
     @classmethod
     def from_text(cls, text: str) -> "Pieces":
-        """Parses the stored form."""
+        """Parses the stored string of the progress."""
         return cls(**json.loads(text))
 
     def to_text(self) -> str:
-        """The stored form."""
+        """Returns the stored string of the progress."""
         return canonical_json(asdict(self))
 
     def with_begun(self, up_to: int) -> "Pieces":
-        """The progress with all places up to ``up_to`` begun.
+        """Returns the progress with all places up to ``up_to`` begun.
 
         Raises:
-            WrongUse: it was begun before, or was not paid for.
+            WrongUse: place ``up_to`` was begun before, or is beyond the places that were paid for.
         """
         if type(up_to) is not int or not self.begun < up_to <= self.places:
             raise WrongUse(
@@ -68,10 +68,10 @@ class Pieces:
         return replace(self, begun=up_to)
 
     def with_appended(self, place: int) -> "Pieces":
-        """The progress with the instalment of a place stored; skipped places below it are lost.
+        """Returns the progress with the instalment of a place stored; skipped places are lost.
 
         Raises:
-            WrongUse: the place was not begun by this worker, or was appended or left out before.
+            WrongUse: this worker has not begun the place, or it was appended or skipped before.
         """
         if type(place) is not int or not self.last < place <= self.begun:
             raise WrongUse(
@@ -82,20 +82,23 @@ class Pieces:
         return replace(self, last=place)
 
     def taken_over(self) -> "Pieces":
-        """The progress for the next worker: places that were begun and not stored are lost."""
+        """Returns the progress for the next worker: places begun and not stored are lost."""
         return replace(self, fence=self.fence + 1, last=self.begun)
 
 
 def opened_pieces(body: Mapping[str, Any]) -> str:
-    """The initial progress in the entry that marked a charge executing; "" for a single answer."""
+    """Returns the stored progress of a charge that an entry with this ``body`` marked executing.
+
+    "" for a charge with a single answer.
+    """
     return Pieces(body["places"], body["secret"]).to_text() if "places" in body else ""
 
 
 def gone_on(pieces: str, kind: str, body: Mapping[str, Any]) -> str:
-    """The progress of a charge after an entry that continues it.
+    """Returns the stored progress after an entry (``kind``, ``body``) that continues a charge.
 
     Raises:
-        ValueError: no ledger would have written it.
+        ValueError: no ledger would have written such an entry.
     """
     before = Pieces.from_text(pieces)
     try:
@@ -114,5 +117,5 @@ def gone_on(pieces: str, kind: str, body: Mapping[str, Any]) -> str:
 
 
 def fence_of(pieces: str) -> int:
-    """The fence in the stored progress of a charge; 0 for a single answer."""
+    """Returns the worker's number in the stored progress of a charge; 0 for a single answer."""
     return Pieces.from_text(pieces).fence if pieces else 0

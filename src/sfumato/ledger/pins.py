@@ -51,7 +51,7 @@ class Pin:
             )
 
     def differences(self, heads: Sequence[Head]) -> Iterator[str]:
-        """The heads that are of another ledger, or signed by another key."""
+        """Describes the heads that are of another ledger than the pin, or signed by another key."""
         for head in heads:
             if head.identity != self.ledger:
                 yield (
@@ -66,7 +66,7 @@ class Pin:
 
 
 class Known:
-    """The file of a user's pins, one for each place at which a ledger was verified.
+    """The file of a user's pins: one pin for each place at which a ledger was verified.
 
     Raises:
         WrongUse: the file cannot be read or written.
@@ -115,7 +115,7 @@ class Known:
 
 
 def default_path() -> Path:
-    """The file with a user's pins: in XDG_STATE_HOME, by default ~/.local/state."""
+    """Returns the path of a user's pins: in XDG_STATE_HOME, by default in ~/.local/state."""
     return state_folder() / "known_ledgers.json"
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The epsilon at a delta of charges that have no pure epsilon, to be shown beside their rho.
+"""The epsilon, at a delta, of Gaussian charges, which is shown beside their rho.
 
-A sum of Gaussian charges has no pure epsilon. Its rho converts to (epsilon, delta), if the
-questions were fixed in advance; of questions that were chosen after seeing answers, only the limit
-of the account holds (``accounting/budget_gates.proof.md``).
+A sum of Gaussian charges has no pure epsilon. Its rho converts to (epsilon, delta) if the questions
+were fixed in advance. If questions were chosen after seeing answers, only the limit of the account
+holds (``accounting/budget_gates.proof.md``).
 """
 
 from fractions import Fraction
@@ -20,7 +20,8 @@ _SHOWN = 10_000
 
 @lru_cache(maxsize=1024)
 def planned_epsilon(charge: Charge, delta: Fraction) -> Fraction | None:
-    """The epsilon with which questions of this cost, fixed in advance, are (epsilon, delta)-DP.
+    """Returns the epsilon with which questions of this cost are (epsilon, delta)-DP if fixed in
+    advance.
 
     As in an account, half of delta is for the conversion and half for the deltas of the questions.
     None if that half is too small, or if there is no delta.
@@ -43,7 +44,7 @@ def planned_epsilon(charge: Charge, delta: Fraction) -> Fraction | None:
 
 
 def planned_text(charge: Charge, delta: Fraction) -> str:
-    """``planned_epsilon`` in words; empty for a charge with a pure epsilon, or where there is none.
+    """Returns ``planned_epsilon`` in words; "" for a charge with a pure epsilon, or if it is None.
 
     >>> planned_text(Charge(None, INCREMENTS // 2, 0), Fraction("2e-6"))
     'epsilon 5.2216 at delta 0.000002 if fixed in advance'

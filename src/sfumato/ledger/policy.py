@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The owner's decisions about an account besides its limit.
 
-They cover sharing of answers, listed names and places of the data. They are canonical JSON in the
-column ``policy`` of the account. Journal entries change them key by key, so that they follow from
-the journal alone.
+They are whether answers are shared, whether accounts must be opened by the owner (listed names),
+and where the data is stored. They are canonical JSON in the column ``policy`` of the account.
+Journal entries change them key by key, so that they follow from the journal alone.
 """
 
 import json
@@ -32,18 +32,18 @@ DECISIONS = (SHARING, CLOSED, LISTED, PAST, SOURCES)
 
 
 def decided(row: AccountRow) -> dict[str, Any]:
-    """The owner's decisions about an account: sharing of answers, listed names, places of data."""
+    """Returns the owner's decisions about an account, by key."""
     decisions: dict[str, Any] = json.loads(row.policy) if row.policy else {}
     return decisions
 
 
 def with_policy(row: AccountRow, more: Mapping[str, Json]) -> AccountRow:
-    """An account with some decisions changed."""
+    """Returns the row of an account with some decisions changed."""
     return row._replace(policy=merged(row.policy, more))
 
 
 def merged(policy: str, more: Mapping[str, Json]) -> str:
-    """Stored decisions with some of them changed.
+    """Returns the stored string of decisions with some of them changed.
 
     >>> merged('{"sharing":true}', {"closed": False})
     '{"closed":false,"sharing":true}'
@@ -52,16 +52,16 @@ def merged(policy: str, more: Mapping[str, Json]) -> str:
 
 
 def to_list(path: Iterable[AccountRow]) -> list[str]:
-    """The accounts of a path below which no account had a limit yet."""
+    """Returns the ids of the accounts of a path below which no account ever had a limit."""
     return [row.id for row in path if not decided(row).get(LISTED)]
 
 
 def require_listed(lineage: Sequence[str], stored: Mapping[str, AccountRow]) -> None:
-    """Refuses a path with an unlisted name where names must be listed.
+    """Refuses a path to an account that must be opened by the owner, and was not.
 
-    If the owner has closed the dataset, only stored accounts are listed: those that the owner
-    opened, and those that existed before. Without a decision, the same holds beside every account
-    that was ever given a limit, so that no other name evades that limit.
+    If the owner has closed the dataset, only stored accounts may spend: those that the owner
+    opened, and those that existed before. If the owner has not decided, the same holds beside every
+    account that was ever given a limit, so that no other name evades that limit.
 
     Raises:
         NotListed: the path leads to an account that nobody has opened.
@@ -83,12 +83,12 @@ def require_listed(lineage: Sequence[str], stored: Mapping[str, AccountRow]) -> 
 
 
 def earlier_acts(rows: Rows, dataset: str) -> list[Entry]:
-    """The owner's entries about a dataset, those of format 1 first."""
+    """Returns the journal entries of the owner's commands on a dataset, those of format 1 first."""
     return [act for act in rows.acts(LEGACY) if _dataset(act) == dataset] + rows.acts(dataset)
 
 
 def past_limits(acts: Iterable[Entry]) -> list[list[str]]:
-    """Every limit that a dataset has had, without repeats, oldest first."""
+    """Returns every limit (epsilon, delta) that entries gave a dataset, oldest first, once each."""
     limits: list[list[str]] = []
     for act in acts:
         body = json.loads(act.body)
@@ -110,7 +110,7 @@ def _limit(kind: str, body: Mapping[str, Any]) -> list[str] | None:
 
 
 def limited_accounts(acts: Iterable[Entry]) -> list[str]:
-    """The accounts below the dataset that were ever given a limit."""
+    """Returns the ids of the accounts below the dataset that entries ever gave a limit."""
     given = (json.loads(act.body)["account"] for act in acts if act.kind in ("allocate", "refresh"))
     return sorted({account_id for account_id in given if Scope.of(account_id).parent})
 
@@ -122,7 +122,7 @@ def _dataset(act: Entry) -> str:
 
 
 def shared_sources(rows: Rows, dataset: str, sources: Collection[str]) -> list[str]:
-    """The other datasets that share one of the given sources."""
+    """Returns the other datasets of a ledger that have one of the given sources of data."""
     roots = [chain for chain in rows.chains() if chain not in (LEGACY, dataset)]
     datasets = ((root, rows.account(root)) for root in roots)
     return [
@@ -133,7 +133,7 @@ def shared_sources(rows: Rows, dataset: str, sources: Collection[str]) -> list[s
 
 
 def same_people(dataset: str, others: Sequence[str]) -> ContractMismatch:
-    """The error for a dataset whose data another dataset also has."""
+    """Returns the error for a dataset that has a source of data in common with ``others``."""
     return ContractMismatch(
         f"Data of {dataset!r} is data of {', '.join(map(repr, others))} too, in the same ledger: "
         "another name is no fresh budget for the same people.",

@@ -31,10 +31,10 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def wait_for(place: str | Path, wait: float) -> None:
-    """Waits until no other process has a ledger file open; holds nothing.
+    """Waits until no other process has a ledger file open; does not lock it.
 
     Raises:
-        LedgerBusy: after ``wait`` seconds it is still open.
+        LedgerBusy: the file is still open after ``wait`` seconds.
     """
     if isinstance(place, str) and place.startswith(SERVERS):
         return
@@ -45,14 +45,14 @@ def wait_for(place: str | Path, wait: float) -> None:
 
 
 def borrow(place: str | Path, key: Key = None, *, wait: float = 0) -> Ledger:
-    """The shared ledger at a place, created if there is none.
+    """Returns the ledger at a place that all sessions of this process share; creates it if needed.
 
     ``key`` signs its heads (``Ledger.open``); later borrowers may give the same key or none.
-    ``wait`` is how long it waits for another process to close it, in seconds.
+    ``wait`` is how many seconds to wait for another process to close the file.
 
     Raises:
-        LedgerError: it cannot be opened; another process holds it, or somebody here opened it
-            otherwise.
+        LedgerError: the ledger cannot be opened, for example because another process, or other code
+            of this one, has it open.
         WrongUse: another session of this process has opened it with another key.
     """
     if isinstance(place, str) and place.startswith(SERVERS):
@@ -65,13 +65,13 @@ def _borrow(place: str | Path, key: Key) -> Ledger:
     with _GUARD:
         name = _name(place)
         if name in _OPEN:
-            ledger, count, used = _OPEN[name]
-            if key is not None and _named(key) != _named(used):
+            ledger, count, open_key = _OPEN[name]
+            if key is not None and _named(key) != _named(open_key):
                 raise WrongUse(
                     f"ledger_key={shown(key)}: this process has the ledger open with another key.",
                     remedy="Name the same key in every session, or close the others first.",
                 )
-            _OPEN[name] = ledger, count + 1, used
+            _OPEN[name] = ledger, count + 1, open_key
             return ledger
         ledger = Ledger.open(place, key=key)
         name = _name(place)
@@ -81,7 +81,7 @@ def _borrow(place: str | Path, key: Key) -> Ledger:
 
 
 def give_back(ledger: Ledger) -> None:
-    """Ends one use of a shared ledger; the end of the last use closes it."""
+    """Ends one session's use of a shared ledger; the last such call closes the ledger."""
     with _GUARD:
         name = next((file for file, (other, _, _) in _OPEN.items() if other is ledger), None)
         count = 1 if name is None else _OPEN[name][1]
@@ -94,7 +94,7 @@ def give_back(ledger: Ledger) -> None:
 
 
 def _named(key: Key) -> object:
-    """A key in comparable form: every name of a file is the same."""
+    """Returns a key in comparable form: all names of one file give the same."""
     return Path(key).absolute() if isinstance(key, str | Path) else key
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recovery after the newest files were lost.
+"""Recovery of a ledger whose newest files were lost.
 
-What is left is opened, frozen until the owner has decided.
+The remaining ledger is opened, with every dataset frozen until the owner has decided.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from sfumato.ledger.verify import check
 
 
 def recover(place: str | Path, *, reason: str, sinks: Sequence[Sink] = (), key: Key = None) -> str:
-    """Opens a ledger file that may lack spending; returns why it may.
+    """Opens a ledger file that may lack spending; returns the reason why it may.
 
     Everything unknown counts as spent: an entry of the journal freezes every dataset until the
     owner unfreezes it. By doing so the owner accepts that more may have been spent than the ledger
@@ -33,8 +33,8 @@ def recover(place: str | Path, *, reason: str, sinks: Sequence[Sink] = (), key: 
 
     Raises:
         WrongUse: nothing is missing, or no reason is given.
-        LedgerCorrupt: what is left is damaged besides.
-        LedgerError: it cannot be opened.
+        LedgerCorrupt: the remaining files are damaged.
+        LedgerError: the ledger cannot be opened.
     """
     require_reason(reason, needed=True)
     store = SQLite(place, create=False, accept_loss=True)
@@ -71,7 +71,7 @@ def recover(place: str | Path, *, reason: str, sinks: Sequence[Sink] = (), key: 
 
 
 def _behind(beside: Beside, store: SQLite) -> str:
-    """What is missing according to the head beside the file."""
+    """Describes what the ledger lacks of the head beside its file."""
     try:
         beside.require_not_older(store)
     except LedgerError as error:

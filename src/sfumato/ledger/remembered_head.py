@@ -48,13 +48,13 @@ class LastEntry:
     hash: str
 
     def to_bytes(self) -> bytes:
-        """A slot, of constant length."""
+        """Returns the bytes of a slot of the file, of constant length."""
         line = f"{_TITLE} {self.order:0{_DIGITS}d} {self.seq:0{_DIGITS}d} {self.hash}"
         return f"{line} {_checksum(line)}\n".encode()
 
     @classmethod
     def from_bytes(cls, slot: bytes) -> Self | None:
-        """The entry in a slot; None if it is torn."""
+        """Returns the entry in a slot of the file; None if the slot was not written completely."""
         with suppress(ValueError):
             line, _, checksum = slot.decode().removesuffix("\n").rpartition(" ")
             if checksum == _checksum(line):
@@ -63,7 +63,7 @@ class LastEntry:
         return None
 
     def is_in(self, rows: Rows) -> bool:
-        """Whether a ledger has this entry."""
+        """Whether a ledger's rows have this entry."""
         entries = (rows.entry(chain, self.seq) for chain in rows.chains())
         return any(entry is not None and entry.hash == self.hash for entry in entries)
 
@@ -72,11 +72,12 @@ _LENGTH = len(LastEntry(0, 0, "0" * 64).to_bytes())
 
 
 class RememberedHead:
-    """What this machine and account remember of one ledger, by its identity.
+    """The last entries of one ledger that this user remembers on this machine, in a file.
 
-    ``shared``: several processes may charge it at once, as on a server. They write the same slots.
-    If two do so at the same moment, one of the entries may be lost, never made up. Both slots are
-    compared, since the entry that was written last need not be the one that was stored last.
+    The file is found by the ledger's identity. ``shared``: several processes may charge the ledger
+    at once, as on a server, and write the same slots. If two do so at the same moment, one of the
+    entries may be lost, never made up. Both slots are compared, since the entry that was written
+    last need not be the one that was stored last.
 
     Guarantees:
         a ledger that lacks the remembered entry is noticed
@@ -106,7 +107,7 @@ class RememberedHead:
         return sorted(entries, key=lambda entry: entry.order, reverse=True)
 
     def missing_from(self, rows: Rows) -> str:
-        """What a ledger lacks; "" if it has the remembered entries, or none is remembered."""
+        """Describes what a ledger's rows lack; "" if they have the remembered entries, or none is."""
         for entry in self.entries():
             if not entry.is_in(rows):
                 return (
@@ -116,7 +117,7 @@ class RememberedHead:
         return ""
 
     def note(self, seq: int, digest: str) -> None:
-        """Remembers an entry that is on disk, by its number and hash."""
+        """Remembers an entry that is on disk, by its number and its hash."""
         with self._turn:
             if not self._is_kept:
                 return
@@ -134,10 +135,10 @@ class RememberedHead:
                 _OWNER.info("The head %s is not remembered (%s).", self.path, error.strerror)
 
     def accept(self, rows: Rows) -> None:
-        """Remembers only the freeze with which the owner accepted a loss, once it is on disk.
+        """Forgets all entries but the freeze by which the owner accepted a loss, which is on disk.
 
-        Any other copy lacks it, and stays refused. The file stays: other processes may have it open
-        to write to it.
+        Any other copy of the ledger lacks this entry, and stays refused. The file is not deleted,
+        since other processes may have it open for writing.
         """
         ends = [end for chain in rows.chains() if (end := rows.last_entry(chain))]
         if not ends:
@@ -182,9 +183,10 @@ class RememberedHead:
 
 
 def state_folder() -> Path:
-    """The folder of a user's pins and remembered heads.
+    """Returns the folder of a user's pins and remembered heads.
 
-    In XDG_STATE_HOME, by default in ~/.local/state; of a user without a home, one that cannot be.
+    It is in XDG_STATE_HOME, by default in ~/.local/state. For a user without a home it is a path
+    that cannot exist.
     """
     state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     try:

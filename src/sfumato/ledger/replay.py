@@ -103,7 +103,10 @@ class Replay:
         self.heads[entry.chain] = (entry.seq, entry.hash)
 
     def go_on(self, unfinished: Iterable[Open]) -> None:
-        """Adds the charges that were not final when the earlier verification ended."""
+        """Adds the charges that were not final when the earlier verification ended.
+
+        They come first, in the order in which that verification stored them.
+        """
         for charge in unfinished:
             assert charge.place == len(self._ended), "they have the first places"
             self.older.append(charge)
@@ -114,8 +117,9 @@ class Replay:
                 self.open[charge.row.id] = charge
 
     def ended(self) -> Iterator[tuple[tuple[str, int], bytes, bytes]]:
-        """The digests of each charge and of its answer, by the chain and entry that opened it, in
-        this order.
+        """Yields the digests of each charge and its answer, with the chain and number of its entry.
+
+        They are in the order of chains and entries.
         """
         content, place = self._contents(), len(self.older) * PLACE
         for chain, entries in self._opened_by.items():
@@ -125,14 +129,14 @@ class Replay:
                 place = end
 
     def older_ended(self) -> Iterator[tuple[str, bytes, bytes]]:
-        """The same for the charges of ``older``, by id."""
+        """Yields the digests of the charges of ``older`` and of their answers, by the charge's id."""
         content = self._contents()
         for charge in self.older:
             middle, end = charge.place + DIGEST, charge.place + PLACE
             yield charge.row.id, content[charge.place : middle], content[middle:end]
 
     def rows(self) -> list[AccountRow]:
-        """The account rows that must be stored."""
+        """Returns the account rows that the store must have."""
         rows: list[AccountRow] = []
         for account_id, book in sorted(self.books.items(), key=itemgetter(0)):
             # only the account of a dataset has the end of a chain
@@ -143,7 +147,7 @@ class Replay:
         return rows
 
     def book(self, account_id: str) -> Book:
-        """An account; one below a dataset is created when it is first named."""
+        """Returns an account of the replay; one below a dataset is created when it is first named."""
         if account_id not in self.books:
             scope = Scope.of(account_id)
             if not scope.parent or scope.root not in self.books:
@@ -188,7 +192,7 @@ class Replay:
         self.open[charge.row.id] = charge
 
     def step(self, entry: Entry, body: dict[str, Any]) -> None:
-        """Moves a charge to its next state."""
+        """Moves a charge to its next state: executing, committed, voided or forfeited."""
         before, after = _STEPS[entry.kind]
         charge = self.open.get(body["charge"])
         if (
@@ -221,7 +225,7 @@ class Replay:
             self._sources[charge.row.id] = (charge.row.account, charge.row.cost, answer)
 
     def append(self, entry: Entry, body: dict[str, Any]) -> None:
-        """Begins, stores, suspends or resumes instalments of a charge."""
+        """Marks instalments of a charge as begun or stored, or suspends or resumes the charge."""
         charge = self.open.get(body["charge"])
         if (
             charge is None
@@ -239,7 +243,7 @@ class Replay:
             )
 
     def share(self, entry: Entry, body: dict[str, Any]) -> None:
-        """Gives an answer to an analyst, whose accounts pay unless they have paid before."""
+        """Opens a charge for another account's answer, paid by the accounts that have not paid."""
         charge = self._opened(entry, body)
         source, paid, answer = self._sources.get(body["source"]) or self.find_source(body["source"])
         if (paid, answer) != (charge.row.cost, body["answer"]):
@@ -302,14 +306,14 @@ class Replay:
                 self._end(charge, "", entry.seq, acknowledged=int(charge.state == FORFEITED))
 
     def arrive(self, entry: Entry, body: dict[str, Any]) -> None:
-        """Restores the accounts as they were before the ledger moved here."""
+        """Restores the accounts as they were before the ledger was moved to this place."""
         book = self.book(body["account"])
         if not book.frozen.startswith(moved_reason("")):
             self.problems.append(f"{named(entry)} lets arrive what was not moved")
         book.frozen = body["frozen"]
 
     def policy(self, entry: Entry, body: dict[str, Any]) -> None:
-        """Changes the owner's decisions besides limits."""
+        """Changes the owner's decisions about an account besides its limit."""
         limits = self.limits[body["account"]]
         if body.get(PAST, limits) != limits:
             self.problems.append(f"{named(entry)} does not tell the limits that there were")
@@ -323,9 +327,9 @@ class Replay:
             book = self.book(account_id)
             book.policy = merged(book.policy, {LISTED: True})
 
-    def _move(self, entry: Entry, moved: dict[str, list[Any]]) -> None:
+    def _move(self, entry: Entry, digests: dict[str, list[Any]]) -> None:
         """Checks the accounts that an entry names, each with the entry that changed it before."""
-        for account_id, (previous, digest) in moved.items():
+        for account_id, (previous, digest) in digests.items():
             book = self.book(account_id)
             if book.moved != previous:
                 self.problems.append(
@@ -338,17 +342,17 @@ class Replay:
         event, orders = body["event"], body["cost"].get("orders", [])
         # version 0 of marshal: equal values give equal bytes
         content = marshal.dumps((event, orders), 0)
-        known = self._costs.get(content)
-        if known is None:
+        priced = self._costs.get(content)
+        if priced is None:
             cost = price(event_from_json(event), frozenset(map(Fraction, orders)))
             form = charge_to_json(cost)
-            known = cost, form, canonical_json(form)
+            priced = cost, form, canonical_json(form)
             if len(self._costs) < _COSTS_KEPT:
-                self._costs[content] = known
-        if known[1] != body["cost"]:
+                self._costs[content] = priced
+        if priced[1] != body["cost"]:
             self.problems.append(f"charge {body['charge']} does not cost what its event costs")
             return charge_from_json(body["cost"]), body["cost"], canonical_json(body["cost"])
-        return known
+        return priced
 
     def _opened(self, entry: Entry, body: dict[str, Any]) -> Open:
         """The charge that an entry opens, with a slot for its digest."""

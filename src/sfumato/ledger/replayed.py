@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The accounts and charges of a replay, and how they are stored between two verifications."""
+"""The accounts and charges of a replay, and the form in which ``verified`` stores them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -42,12 +42,12 @@ class Sum:
 
     @classmethod
     def of(cls, parts: Iterable[int]) -> "Sum":
-        """The sum with these ``parts``."""
+        """Returns the sum with these four numbers: epsilon, rho, delta and unbounded."""
         epsilon, rho, delta, unbounded = parts
         return cls(epsilon, rho, delta, unbounded)
 
     def move(self, charge: Charge, sign: int) -> None:
-        """Adds or subtracts a charge."""
+        """Adds a charge if ``sign`` is 1, subtracts it if it is -1."""
         if charge.epsilon is None:
             self.unbounded += sign
         else:
@@ -58,7 +58,7 @@ class Sum:
 
     @property
     def parts(self) -> tuple[int, int, int, int]:
-        """Its numbers, in a fixed order."""
+        """Its four numbers: epsilon, rho, delta and unbounded."""
         return self.epsilon, self.rho, self.delta, self.unbounded
 
     @property
@@ -70,7 +70,7 @@ class Sum:
 
 @dataclass(slots=True)
 class Book:
-    """An account in the replay; ``taken`` is what is spent and reserved."""
+    """An account in the replay. ``taken`` is the sum of what is spent and what is reserved."""
 
     contract: str = ""
     limit: str = ""
@@ -85,10 +85,10 @@ class Book:
 
     @classmethod
     def from_json(cls, form: list[Any]) -> "Book":
-        """Parses a stored account.
+        """Parses a stored account of a replay.
 
         Raises:
-            TypeError, ValueError: something else was.
+            TypeError, ValueError: ``form`` is no stored account.
         """
         book = cls(*form[:10])
         book.spent, book.taken = Sum.of(map(int, form[3])), Sum.of(map(int, form[4]))
@@ -97,11 +97,11 @@ class Book:
         return book
 
     def to_json(self) -> list[Json]:
-        """Its fields in a fixed order, for ``from_json``."""
+        """Returns the fields in a fixed order, for ``from_json``."""
         orders = self.taken.orders
-        kept: list[Json] = []
+        order_list: list[Json] = []
         if orders is not None:
-            kept = [[str(order) for order in sorted(orders)]]
+            order_list = [[str(order) for order in sorted(orders)]]
         return [
             self.contract,
             self.limit,
@@ -113,21 +113,21 @@ class Book:
             self.earlier,
             self.moved,
             self.digest,
-            *kept,
+            *order_list,
         ]
 
     @property
     def held(self) -> Sum:
-        """What is reserved: taken and not spent."""
+        """What is reserved: what is taken less what is spent."""
         return Sum.of(map(sub, self.taken.parts, self.spent.parts))
 
     @property
     def settled(self) -> Charge:
-        """What is spent, at the orders of all that was ever taken."""
+        """What is spent, at the Renyi orders common to all charges that were ever reserved."""
         return replace(self.spent.charge, orders=self.taken.orders)
 
     def row(self, account_id: str, seq: int, head: str) -> AccountRow:
-        """The row that must be stored."""
+        """Returns the account row that the store must have."""
         parent, _, _ = account_id.rpartition("/")
         return AccountRow(
             account_id,
@@ -147,13 +147,16 @@ class Book:
         )
 
     def is_beyond(self) -> bool:
-        """Whether what is spent and reserved exceeds its gates."""
+        """Whether what is spent and reserved exceeds the account's caps."""
         return bool(self.gates) and not gates_from_text(self.gates).admits(self.taken.charge)
 
 
 @dataclass(slots=True)
 class Open:
-    """An open charge and its progress; ``answered`` is the digest of its answer, with its entry."""
+    """An open charge of the replay and its progress.
+
+    ``answered`` is the digest of its answer and of the answer's entry.
+    """
 
     place: int
     row: ChargeRow
@@ -194,13 +197,16 @@ class Open:
         ]
 
     def digest(self, acknowledged: int = 0) -> bytes:
-        """The digest of the row that must be stored."""
+        """Returns the digest of the charge row that the store must have."""
         return charge_digest(
             self.row, self.state, self.reason, acknowledged, self.pieces, self.failures
         )
 
     def go_on(self, kind: str, body: dict[str, Any]) -> bool:
-        """Continues a charge with instalments; returns whether a ledger would have done so."""
+        """Applies an entry that continues a charge with instalments.
+
+        Returns False, and changes nothing, if no ledger would have written the entry.
+        """
         before, after = GOING_ON[kind]
         if self.state != before or not self.pieces:
             return False

@@ -37,10 +37,10 @@ Words = Mapping[str, str]
 
 
 def page(history: Summary, language: str = "en") -> str:
-    """The report in a language.
+    """Returns the report of a dataset's history as an HTML page, in a language ("en" or "zh").
 
     Raises:
-        WrongUse: another language.
+        WrongUse: there is no report in this language.
     """
     words = LANGUAGES.get(language)
     if words is None:
@@ -71,7 +71,7 @@ def _promise(history: Summary, words: Words) -> str:
 
 
 def _amounts(history: Summary, words: Words) -> list[str]:
-    """What the dataset has spent and reserved, and in how many periods."""
+    """Returns what the dataset has spent and reserved, and in how many periods, in words."""
     root, delta, lines = history.standings[0], _delta(history), list[str]()
     assert root.limit is not None, "a dataset has a limit"
     if root.earlier:
@@ -141,7 +141,7 @@ def _column(unit: str) -> str:
 
 
 def _spent(standing: Standing) -> Charge:
-    """What an account has spent in all its periods."""
+    """Returns the sum of what an account has spent in all its periods."""
     return reduce(add, (period.spent for period in standing.earlier), standing.spent)
 
 

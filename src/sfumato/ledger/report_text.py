@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The texts of the report, in English and in Chinese, under the same keys."""
+"""The texts of the report page (``report``), in English and in Chinese, under the same keys."""
 
 from collections.abc import Mapping
 

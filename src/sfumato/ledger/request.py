@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests to charge, and what the ledger computes of them before it takes a lock."""
+"""Requests to charge an account, and what the ledger computes of them before it takes a lock."""
 
 import hashlib
 import re
@@ -27,7 +27,9 @@ LONGEST_LINE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The keys of a question in an earlier format of the ledger; as in ``Request``."""
+    """The keys of one question in an earlier format of the ledger; the fields are as in
+    ``Request``.
+    """
 
     question: str
     statement: str
@@ -85,13 +87,17 @@ class Request:
 
     @property
     def named(self) -> tuple[Keys, ...]:
-        """Its keys, the current ones first."""
+        """The keys of the question, those of the present format first."""
         return Keys(self.question, self.statement, self.shared), *self.earlier
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A request with its cost."""
+    """A request with its cost, ready to be charged.
+
+    ``account`` and ``dataset`` are account ids, ``relations`` the neighbour relations of the event,
+    ``form`` its JSON, ``hashes`` the hashes under which its idempotency key may be bound.
+    """
 
     request: Request
     account: str
@@ -103,12 +109,13 @@ class Ready:
 
     @classmethod
     def of(cls, request: Request, orders: Collection[Fraction] = ()) -> "Ready":
-        """Computes the cost of a request; ``orders`` are those of the accounts of its path.
+        """Computes the cost of a request; ``orders`` are the Renyi orders of the accounts of its
+        path.
 
-        An answer whose cost depends on them is not shared.
+        An answer whose cost depends on these orders is not shared.
 
         Raises:
-            InvalidNumber: an event that costs nothing, which no noise does.
+            InvalidNumber: the event costs nothing, which is true of no noise.
         """
         cost, relations, event = _priced(request.event, frozenset(orders))
         if cost == NOTHING:
@@ -135,8 +142,8 @@ class Ready:
         return self.hashes[0] if self.hashes else ""
 
     def row(self, charge_id: str, seq: int) -> ChargeRow:
-        """The charge, reserved by entry ``seq``; the ledger sets its lease."""
-        asked, root = self.request, self.dataset
+        """Returns the row of the charge, reserved by entry ``seq``; the ledger sets its lease."""
+        request, root = self.request, self.dataset
         return ChargeRow(
             *(
                 charge_id,
@@ -144,16 +151,16 @@ class Ready:
                 seq,
                 root,
                 self.account,
-                asked.analyst,
+                request.analyst,
                 RESERVED,
-                asked.question,
-                asked.statement,
+                request.question,
+                request.statement,
             ),
-            *(asked.shared, charge_text(self.cost), "", "", 0),
+            *(request.shared, charge_text(self.cost), "", "", 0),
         )
 
     def body(self, charge_id: str, **more: Json) -> dict[str, Json]:
-        """The body of the journal entry of the charge."""
+        """Returns the body of the journal entry of the charge; ``more`` are further fields."""
         bound: dict[str, Json] = (
             {"key": self.request.key, "request": self.hash} if self.request.key else {}
         )
@@ -161,9 +168,9 @@ class Ready:
 
 
 def _asked(account: str, keys: Keys) -> str:
-    """The hash of who asks for what. It leaves out the cost.
+    """Returns the hash of a question and its account, to which an idempotency key is bound.
 
-    When the same request is repeated, a part of it may have been paid for in the meantime.
+    The cost is left out of it.
     """
     form: dict[str, Json] = {
         "account": account,

@@ -21,8 +21,9 @@ from sfumato.privacy.event import Json
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """The statement, signed with the key ``old``, that ``new`` signs the heads of ledger
-    ``identity``.
+    """The signed statement that key ``new`` replaces key ``old`` for ledger ``identity``.
+
+    It is signed with the old key.
 
     Guarantees:
         a handover that was altered is refused
@@ -39,7 +40,7 @@ class Handover:
         """Parses a written handover.
 
         Raises:
-            LedgerCorrupt: it is none, or its signature does not fit.
+            LedgerCorrupt: the text is no handover, or its signature does not fit.
         """
         try:
             form = json.loads(text)
@@ -61,14 +62,15 @@ class Handover:
         return canonical_json({"sfumato-handover": self._body()}).encode()
 
     def to_text(self) -> str:
-        """The written form."""
+        """Returns the handover as text."""
         return json.dumps({"handover": self._body(), "signature": self.signature}, indent=2) + "\n"
 
     def applied(self, pin: Pin) -> Pin:
-        """The pin after the handover.
+        """Returns a pin with the new key in place of the old one.
 
         Raises:
-            LedgerCorrupt: it is of another ledger, or another key has signed it.
+            LedgerCorrupt: the handover is of another ledger, or signed by another key than the
+                pinned one.
         """
         if (self.identity, self.old) != (pin.ledger, pin.key.lower()):
             raise LedgerCorrupt(
@@ -82,10 +84,10 @@ class Handover:
 
 
 def rotate(path: str | Path, identity: str, output: str | Path) -> Handover:
-    """Replaces the key in a file, after the handover is on disk; the old key is deleted.
+    """Replaces the signing key in the file ``path``; writes the handover to ``output`` first.
 
-    If the process is killed in between, the old key is still in place and ``rotate`` can be
-    repeated.
+    The old key is deleted. If the process is killed in between, the old key is still in place and
+    ``rotate`` can be repeated.
 
     Raises:
         LedgerUnavailable: a file cannot be written. WrongUse: the file holds no key.

@@ -74,7 +74,7 @@ class Head:
         """Parses a written head.
 
         Raises:
-            LedgerCorrupt: it is none, or its signature does not fit.
+            LedgerCorrupt: the text is no head, or its signature does not fit.
         """
         try:
             form = json.loads(text)
@@ -95,19 +95,20 @@ class Head:
 
     @property
     def message(self) -> bytes:
-        """The signed bytes."""
+        """The bytes that are signed."""
         return canonical_json({"sfumato-head": self._body()}).encode()
 
     def to_text(self) -> str:
-        """The written form."""
+        """Returns the head as text."""
         form: dict[str, Json] = {
             "head": self._body(), "public_key": self.public_key, "signature": self.signature
         }  # fmt: skip
         return json.dumps(form, indent=2, ensure_ascii=False) + "\n"
 
     def differences(self, rows: Rows, *, since: Ends | None = None) -> Iterator[str]:
-        """Where the chains do not contain this head, or the accounts do not continue those of it.
+        """Describes where a ledger's rows do not continue the state that this head signed.
 
+        Its chains must contain the head's entries, and its accounts follow from those of the head.
         For a head older than ``since``, up to which the journal was replayed before, only the
         chains are compared.
         """
@@ -210,8 +211,9 @@ class Signer:
 
 
 class Beside:
-    """The key and the last head beside a ledger's file, which detect an older copy of the file
-    alone.
+    """The signing key and the last head in files beside a ledger's file.
+
+    They detect that the ledger's file alone was replaced by an older copy.
     """
 
     def __init__(self, place: str, key: Key = None) -> None:
@@ -220,10 +222,10 @@ class Beside:
         self._place = place
 
     def head(self) -> Head | None:
-        """The stored head, if there is one.
+        """Returns the stored head; None if there is none.
 
         Raises:
-            LedgerCorrupt: what lies there is none.
+            LedgerCorrupt: the file holds no head.
         """
         if not self._head.is_file():
             return None
@@ -233,7 +235,7 @@ class Beside:
         """Refuses a ledger that is behind the head stored beside it.
 
         Raises:
-            LedgerIncomplete: it is; says how the owner overrides.
+            LedgerIncomplete: the ledger is behind; the error says how the owner can override this.
         """
         head = self.head()
         missing = store.read(lambda rows: list(head.differences(rows))) if head else []
@@ -241,14 +243,14 @@ class Beside:
             raise forgetful(self._place, missing[0])
 
     def keep(self, store: Store) -> None:
-        """Signs and stores the present head."""
+        """Signs the present head of a ledger and stores it."""
         head = store.read(lambda rows: Signer(self.key).sign(store.identity, rows))
         if head.chains:
             write_durably(self._head, head.to_text().encode())
 
 
 def forgetful(place: str, missing: str, way_out: str = WAY_OUT) -> LedgerIncomplete:
-    """The error for a ledger that lacks what a head knows; says how the owner overrides."""
+    """Returns the error for a ledger that lacks what a head covers, with the owner's way out."""
     return LedgerIncomplete(
         f"The ledger {shown(place)} forgets what was spent: {missing}.",
         remedy=f"Restore the newest copy. If it is lost: {way_out}",

@@ -165,8 +165,11 @@ class Ledger(Instalments):
             self._store.close()
 
     def require_newest(self) -> None:
-        """Refuses a ledger that is behind the head beside its file, or the one that this user
-        remembers on this machine (LedgerIncomplete).
+        """Refuses a ledger that is older than the head beside its file, or than this user
+        remembers.
+
+        Raises:
+            LedgerIncomplete: it lacks an entry of the head, or one remembered on this machine.
         """
         if self._beside is not None:
             self._beside.require_not_older(self._store)
@@ -176,22 +179,26 @@ class Ledger(Instalments):
             raise forgetful(self._store.place, missing, way_out)
 
     def not_remembered(self) -> str:
-        """What a ledger lacks of what this user remembers on this machine; "" if nothing."""
+        """Describes what the ledger lacks of the entries remembered on this machine; "" if nothing."""
         return self._store.read(self.remembered.missing_from)
 
     def heads_beside(self) -> list[Head]:
-        """The head beside a file, if there is one (LedgerCorrupt: it cannot be parsed)."""
+        """Returns the head beside the ledger's file in a list; empty if there is none.
+
+        Raises:
+            LedgerCorrupt: the head cannot be parsed.
+        """
         head = self._beside.head() if self._beside is not None else None
         return [head] if head else []
 
     def require_contract(self, contract: Contract) -> None:
-        """Refuses if the dataset has another contract; writes nothing."""
+        """Refuses a dataset whose stored contract differs from this one; writes nothing."""
         row = self._store.peek(Scope(contract.dataset).id)
         if row is not None:
             contract.require_same(json.loads(row.contract))
 
     def budget_of(self, dataset: str) -> Budget | None:
-        """The budget of a dataset's account."""
+        """Returns the limit of a dataset's account; None if it has none."""
         row = self._store.peek(Scope(dataset).id)
         if row is None:
             return None
@@ -203,8 +210,9 @@ class Ledger(Instalments):
         return readable(lambda: balance_of(self._row(dataset)))
 
     def balances(self, dataset: str, purpose: str = "", analyst: str = "") -> list[Balance]:
-        """The balances of the accounts of a path that have a limit, the dataset first; all must
-        admit a charge.
+        """Returns the balances of the accounts of a path that have a limit, the dataset's first.
+
+        Each of them must admit a charge.
         """
         self._row(dataset)
         rows = (
@@ -213,16 +221,16 @@ class Ledger(Instalments):
         return readable(lambda: [balance_of(row) for row in rows if row is not None and row.gates])
 
     def orders(self, scope: Scope) -> frozenset[Fraction]:
-        """The orders at which the accounts of a path convert."""
-        found: set[Fraction] = set()
+        """Returns the Renyi orders at which the accounts of a path convert rho to (epsilon, delta)."""
+        orders: set[Fraction] = set()
         for row in filter(None, map(self._store.peek, scope.lineage)):
             order = gates_from_text(row.gates).order if row.gates else None
             if order is not None:
-                found.add(order)
-        return frozenset(found)
+                orders.add(order)
+        return frozenset(orders)
 
     def standing(self, dataset: str, purpose: str = "", analyst: str = "") -> Standing:
-        """The status of an account, and what the accounts above leave to it."""
+        """Returns the status of an account: its limit, what is spent, and what it can still spend."""
         lineage = Scope(dataset, purpose, analyst).lineage
         self._row(dataset)
         return readable(lambda: standing_of(lineage, self._store.peek))
@@ -240,10 +248,11 @@ class Ledger(Instalments):
         charge.
 
         Raises:
-            BudgetExceeded: an account does not admit it; names what is left.
-            AccountFrozen: frozen by the owner, or by three failures that nobody has looked at.
+            BudgetExceeded: an account does not admit the cost; the error names what is left.
+            AccountFrozen: an account is frozen by the owner, or the analyst has three failures that
+                the owner has not acknowledged.
             InProgress: the same question is being answered, or has just been; ask again.
-            KeyUsed: the idempotency key is bound to something else.
+            KeyUsed: the idempotency key is bound to another request.
         """
         ready, name = self._ready(request), charge_id or token()
         return self._taken(request, lambda rows: self._reserve(rows, ready, name))
@@ -252,11 +261,11 @@ class Ledger(Instalments):
         """Reserves the costs of several requests of one account, all or none; returns the ids of
         the charges.
 
-        A request whose answer the account could share is paid for as a share, and belongs to it
-        afterwards.
+        If another account has paid for an answer that this account may share, the request is paid
+        for as a share, and its answer belongs to the account afterwards.
 
         Raises:
-            As ``reserve``, and then nothing was taken; what a refusal names as the cost is the sum.
+            As ``reserve``; then nothing was reserved. The cost that a refusal names is the sum.
         """
         names = charge_ids or [token() for _ in requests]
         ready = [self._ready(request) for request in requests]
@@ -316,7 +325,7 @@ class Ledger(Instalments):
         return self._write(transaction)
 
     def execute(self, charge_id: str) -> None:
-        """The durable mark after which nothing is refunded; afterwards the data may be read.
+        """Marks a charge as executing, durably; then the data may be read and nothing is refunded.
 
         Raises:
             AccountFrozen: the account was frozen meanwhile; the charge is voided.
@@ -338,10 +347,10 @@ class Ledger(Instalments):
     ) -> None:
         """Stores the answer with its charge; only then may it be shown.
 
-        ``released``: the keys of the parts that can be reused (``Ledger.released``). ``fence``:
-        that of the worker, for a charge with instalments. ``size``: a public bound of the length in
-        bytes, stated before they are known (by default their length); above 64 MiB they are stored
-        outside the ledger's tables.
+        ``body`` is the answer. ``released`` are the keys of its parts that can be reused
+        (``Ledger.released``). ``fence`` is the number of the worker, for a charge with instalments.
+        ``size`` is a public bound of the length of ``body`` in bytes (by default its length); above
+        64 MiB it is stored outside the ledger's tables.
 
         Raises:
             LeaseExpired: the charge was closed when its lease had ended, or another worker has it.
@@ -385,7 +394,7 @@ class Ledger(Instalments):
         self._write(transaction)
 
     def abandon(self, charge_id: str, *, fence: int = 0) -> None:
-        """Ends the work on a charge, in whatever state it is.
+        """Ends the work on a charge in any state.
 
         A reserved charge is voided. An executing one is forfeited, or suspended if it has
         instalments and this is still its worker. Other states are left unchanged.
@@ -405,8 +414,9 @@ class Ledger(Instalments):
     def interrupt(self) -> None:
         """Closes the charges that this process works on, at the end of the process.
 
-        They are paid, and no failures: a signal that the process caught has ended it, say. A
-        process that was killed closes nothing, so at the next opening its charges are failures.
+        They are paid for, and do not count as failures of the analyst, since the process ends in
+        order (for example after a signal). A process that is killed closes nothing, so at the next
+        opening its charges count as failures.
         """
         if self._store.exclusive:
             self._close_all(lambda _: None, INTERRUPTED)

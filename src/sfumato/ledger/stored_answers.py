@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Returns stored answers: by idempotency key, to the account that paid, or to another one.
 
-Only open accounts get answers. A stored answer is already released, so the dataset pays nothing;
-each account of the asker's path that has not paid for it pays its full cost, so that what an
-account has learnt is bounded by its limit. This always applies between purposes of one analyst, and
-between analysts only if the owner's policy shares answers.
+``answers`` and ``spend`` run these steps within a transaction. Frozen accounts get no answer. A
+stored answer is already released, so the dataset pays nothing; each account of the asker's path
+that has not paid for it pays its full cost, so that what an account has learnt is bounded by its
+limit. Answers are always shared between purposes of one analyst, and between analysts only if the
+owner's policy allows it.
 """
 
 import hashlib
@@ -35,10 +36,10 @@ MANY_OPEN = 1024
 
 
 def bound_answer(rows: Rows, ready: Ready) -> AnswerRow | None:
-    """The answer to which the idempotency key of a request is bound, if any.
+    """Returns the answer to which the idempotency key of a request is bound; None if it is unbound.
 
     Raises:
-        KeyUsed: it is bound to another request, or to one that ended without an answer.
+        KeyUsed: the key is bound to another request, or to one that ended without an answer.
     """
     key = ready.request.key
     bound = rows.key(ready.account, key) if key else None
@@ -91,11 +92,10 @@ def bind_stored(rows: Rows, ready: Ready, charge_id: str) -> None:
 
 
 def own_answer(rows: Rows, request: Request) -> AnswerRow | None:
-    """The answer that the asking account has paid for, by its present keys or those of an earlier
-    format.
+    """Returns the answer that the asking account has paid for, by present or earlier keys; or None.
 
     Raises:
-        WrongUse: the key of today is another account's.
+        WrongUse: another account has an answer under the present key.
     """
     account = request.scope.id
     for keys in request.named:
@@ -112,8 +112,9 @@ def own_answer(rows: Rows, request: Request) -> AnswerRow | None:
 
 
 def require_unanswered(rows: Rows, ready: Ready) -> None:
-    """Refuses a question that the account has an answer to, or that is in progress for it or for an
-    account with which it shares.
+    """Refuses a question that the account has an answer to, or that is being answered.
+
+    It may be in progress for this account, or for an account with which it shares answers.
     """
     request = ready.request
     under_way = rows.under_way(request.question)
@@ -133,7 +134,7 @@ def require_unanswered(rows: Rows, ready: Ready) -> None:
 
 
 def in_progress() -> InProgress:
-    """The error for a question that another caller asks or has just asked."""
+    """Returns the error for a question that another caller asks now or has just asked."""
     return InProgress(
         "The same question is being answered, or has just been.",
         remedy="Ask again in a moment: once stored, its answer is free, or shared.",
@@ -141,8 +142,9 @@ def in_progress() -> InProgress:
 
 
 def shared_answer(rows: Rows, ready: Ready) -> AnswerRow | None:
-    """The answer of another account of the same analyst, or of any analyst if the owner shares
-    answers.
+    """Returns the answer to a request that another account has paid for and may share; or None.
+
+    That is an account of the same analyst, or of any analyst if the owner shares answers.
     """
     request = ready.request
     if not request.shared or rows.account(ready.dataset) is None:
@@ -162,13 +164,13 @@ def _is_shared_soon(rows: Rows, ready: Ready) -> bool:
 
 
 def _shares_with(rows: Rows, ready: Ready) -> str | None:
-    """The analyst whose answers an account may share, whatever the purpose; None: everybody's."""
+    """Returns the analyst whose answers an account may share; None if it may share everybody's."""
     root = rows.account(ready.dataset)
     return None if root is not None and decided(root).get(SHARING) else ready.request.analyst
 
 
 def sharers(account: str, source: str) -> tuple[str, ...]:
-    """The accounts of a path that have not paid for what another path paid for.
+    """Returns the accounts of a path that have not paid for what the path ``source`` paid for.
 
     >>> sharers("d/research/ann", "d/research/bob")
     ('d/research/ann',)
@@ -181,7 +183,7 @@ def give(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
     """Returns the stored answer to a request; None if there is none that the account may read.
 
     The request's idempotency key is bound to it. An answer of another account is paid for by a new
-    charge (``share``).
+    charge, ``charge_id`` (``share``).
     """
     locked = LockedAccounts(rows, ready.account)
     bound = bound_answer(rows, ready)
@@ -195,9 +197,9 @@ def give(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
 
 
 def share(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
-    """Shares the answer of another account: the accounts that have not paid for it do so now.
+    """Shares another account's answer: opens a charge to the accounts that have not paid for it.
 
-    Returns its bytes; None if there is none.
+    Returns the bytes of the answer; None if there is none to share.
     """
     locked = LockedAccounts(rows, ready.account)
     shared = shared_answer(rows, ready)
@@ -227,7 +229,7 @@ def share(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
 
 
 def require_few_failures(rows: Rows, root: str, analyst: str) -> None:
-    """Refuses an analyst with three failed charges since the owner last acknowledged them."""
+    """Refuses an analyst with three failed charges that the owner has not acknowledged."""
     failed = rows.failed(root, analyst)
     if (
         sum(row.failures + (row.state == FORFEITED and row.reason in COUNTED) for row in failed)

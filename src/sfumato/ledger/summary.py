@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The history of a dataset in a ledger, for the report."""
+"""Collects the history of a dataset in a ledger, for the report page (``report``)."""
 
 import json
 from collections import Counter, deque
@@ -49,7 +49,7 @@ class Released:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """A command of the owner."""
+    """A command of the owner, from its journal entry."""
 
     at: str
     kind: str
@@ -86,7 +86,7 @@ class Summary:
 
 
 def summary(ledger: Ledger, dataset: str) -> Summary:
-    """The history of a dataset, and whether the ledger verifies.
+    """Returns the history of a dataset, and the result of verifying the ledger.
 
     Raises:
         LedgerUnavailable: the ledger has no account of the dataset.
@@ -176,14 +176,14 @@ class _Latest:
             if row is not None and is_over and row.dataset == self._root:
                 self._see_charge(at, row)
             return
-        named = body.get("account")
-        if not named:
-            named = Scope(body.get("contract", body)["dataset"]).id
-        if lineage_of(named)[0] == self._root:
-            self.acts.append(Act(at, kind, named, body))
+        account_id = body.get("account")
+        if not account_id:
+            account_id = Scope(body.get("contract", body)["dataset"]).id
+        if lineage_of(account_id)[0] == self._root:
+            self.acts.append(Act(at, kind, account_id, body))
             self.at = at
         limit = body.get("limit") or body.get("contract")
-        if named == self._root and limit:
+        if account_id == self._root and limit:
             if kind == "refresh":
                 self._limits.append([])
             self._limits[-1].append(Budget(limit["epsilon"], limit["delta"]))

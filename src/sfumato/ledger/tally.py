@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts of re-read answers and of refusals, in memory, written to the journal together.
+"""Counts re-reads of answers and refusals in memory, and writes them to the journal together.
 
 A re-read needs no flush. The counts are written with the next charge of the dataset, when the
 ledger is closed, or after a thousand events and ten minutes. An entry names at most 256 accounts,
-answers and reasons and counts the rest together, so that nobody can fill the disk by reading or by
-being refused. A crash loses counts that were not written, and nothing that costs budget.
+answers and reasons and counts all others together, so that nobody can fill the disk by reading or
+by being refused. A crash loses counts that were not written, and nothing that costs budget.
 """
 
 import threading
@@ -26,7 +26,9 @@ Counts = Counter[tuple[str, str, str]]
 
 
 class Tally:
-    """The counts since they were last written, by dataset. Safe to share between threads.
+    """The counts of re-reads and refusals by dataset, since they were last written.
+
+    Safe to share between threads.
 
     Guarantees:
         an entry has a bounded size
@@ -39,11 +41,11 @@ class Tally:
         self._written: dict[str, float] = {}
 
     def read(self, dataset: str, account: str, charges: Iterable[str]) -> None:
-        """Counts answers that an account re-read, by the charges that paid for them."""
+        """Counts re-reads by an account of the answers that these charges paid for."""
         self._add(dataset, Counter({(account, READS, charge): 1 for charge in charges}))
 
     def refused(self, dataset: str, account: str, kind: str) -> None:
-        """Counts a refused question of an account."""
+        """Counts a refused question of an account, by the ``kind`` of refusal."""
         self._add(dataset, Counter({(account, REFUSALS, kind): 1}))
 
     def is_due(self, dataset: str) -> bool:
@@ -55,18 +57,18 @@ class Tally:
         return since_written >= _SECONDS and pending >= _ENOUGH
 
     def datasets(self) -> list[str]:
-        """The datasets with counts."""
+        """Returns the datasets that have counts."""
         with self._lock:
             return list(self._counts)
 
     def take(self, dataset: str) -> Counts:
-        """Removes and returns the counts; the caller writes them or gives them back."""
+        """Removes and returns the counts of a dataset; the caller writes them or gives them back."""
         with self._lock:
             self._written[dataset] = time.monotonic()
             return self._counts.pop(dataset, Counter())
 
     def give_back(self, dataset: str, counts: Counts) -> None:
-        """Adds counts back that could not be written."""
+        """Adds counts that could not be written back to those of a dataset."""
         self._add(dataset, counts)
 
     def _add(self, dataset: str, more: Counts) -> None:
@@ -82,7 +84,7 @@ class Tally:
 
 
 def entry_body(counts: Counts) -> dict[str, Json]:
-    """The body of the journal entry.
+    """Returns the body of the journal entry with these counts.
 
     >>> entry_body(Counter({("d/p/ann", "reads", "c1"): 2}))
     {'accounts': {'d/p/ann': {'reads': {'c1': 2}}}}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One lock per question: the same question is asked by one caller at a time, others
-concurrently.
+"""One lock per question: only one caller at a time computes the answer to a question.
+
+Callers with other questions do not wait.
 """
 
 import threading
@@ -12,7 +13,7 @@ _LOOK = 0.02
 
 
 class Turns:
-    """Locks by name. A name without holder and waiters uses no memory.
+    """Locks by name. A name that nobody holds or waits for uses no memory.
 
     Guarantees:
         one caller holds a name at a time
@@ -32,13 +33,13 @@ class Turns:
 
     @property
     def names(self) -> list[str]:
-        """The names with a holder or waiters."""
+        """The names that are held or waited for."""
         with self._guard:
             return sorted(self._locks)
 
     @contextmanager
     def of(self, name: str, waits: Callable[[], None] | None = None) -> Iterator[bool]:
-        """Holds the lock of a name; yields whether the caller had to wait for it.
+        """Holds the lock of a name within a block; yields whether the caller had to wait for it.
 
         ``waits`` is called repeatedly while the caller waits; an exception of it ends the wait.
         """

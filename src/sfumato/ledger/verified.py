@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The result of a verification, stored so that the next one reads only what was added.
 
-It has the end of each chain, and the accounts, the charges that were not final and the limits at
-that time. A file with it is accepted only with its digest, which is stored with the pins
-(``pins``). Entries before those ends are not read again.
+It has the end of each chain, and the accounts, the open charges and the limits at that time. A file
+with it is accepted only with its digest, which is stored with the pins (``pins``). Entries before
+those ends are not read again.
 """
 
 import hashlib
@@ -69,7 +69,7 @@ class Verified:
         """Reads the state from a file with this digest.
 
         Raises:
-            WrongUse: the file cannot be read, or is not the one that was kept.
+            WrongUse: the file cannot be read, or has another digest.
         """
         try:
             verified = cls(Path(path).read_bytes())
@@ -82,10 +82,10 @@ class Verified:
         return verified
 
     def resume(self, ledger: str) -> Replay:
-        """A replay that continues where this verification ended.
+        """Returns a replay that continues where this verification ended.
 
         Raises:
-            WrongUse: the state is of another ledger, or is none.
+            WrongUse: the state is of another ledger, or cannot be parsed.
         """
         try:
             form = json.loads(zlib.decompress(self.content))
@@ -105,25 +105,26 @@ class Verified:
 
 
 def source_before(rows: Rows, ends: Ends, charge_id: str) -> Source:
-    """The account, cost and digest of a shared answer that was committed before ``ends``, from its
-    entries; ``NO_SOURCE`` if there is none.
+    """Returns the account, cost and digest of an answer that was committed before ``ends``.
+
+    They are read from the entries of its charge. ``NO_SOURCE`` if there is no such answer.
     """
     proof = rows.proof(charge_id)
     if proof is None or not all(map(is_genuine, proof)):
         return NO_SOURCE
     opened, ended = proof
-    asked, given = read_json(opened.body), read_json(ended.body)
-    if (opened.kind, ended.kind, asked["charge"], given["charge"]) != (
+    opening_body, commit_body = read_json(opened.body), read_json(ended.body)
+    if (opened.kind, ended.kind, opening_body["charge"], commit_body["charge"]) != (
         "reserve",
         "commit",
         charge_id,
         charge_id,
     ):
         return NO_SOURCE
-    if not asked.get("shared") or ended.seq > ends.get(ended.chain, 0):
+    if not opening_body.get("shared") or ended.seq > ends.get(ended.chain, 0):
         return NO_SOURCE
-    row = opened_row(opened, asked, canonical_json(asked["cost"]))
-    return row.account, row.cost, str(given["answer"])
+    row = opened_row(opened, opening_body, canonical_json(opening_body["cost"]))
+    return row.account, row.cost, str(commit_body["answer"])
 
 
 def _accounts(replay: Replay) -> str:

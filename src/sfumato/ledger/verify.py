@@ -121,7 +121,7 @@ def verify(
 
 
 def _damage(ledger: Ledger, *, pages: bool) -> tuple[str, ...]:
-    """The problems that the store finds in its own file."""
+    """Describes the damage that the store finds in its own file."""
     try:
         problems = list(ledger.store.damage(pages=pages))
     except LedgerCorrupt as error:
@@ -144,7 +144,7 @@ def _beside(work: Callable[[], T]) -> "Future[T]":
 
 
 def check(rows: Rows, problems: list[str], heads: Sequence[Head] = ()) -> Report:
-    """The check of ``verify`` on the rows of one transaction."""
+    """Runs the checks of ``verify`` on the rows of one transaction; adds to ``problems``."""
     return _check(rows, Replay(problems), heads)
 
 
@@ -175,7 +175,7 @@ def _check(rows: Rows, replay: Replay, heads: Sequence[Head]) -> Report:
 
 
 def _head_digest(heads: dict[str, tuple[int, str]]) -> str:
-    """One hash for the heads of all chains; "" for an empty ledger."""
+    """Returns one hash for the heads of all chains; "" for an empty ledger."""
     if not heads:
         return ""
     form = canonical_json({chain: [seq, last] for chain, (seq, last) in heads.items()})
@@ -234,17 +234,21 @@ def _compare_accounts(rows: Rows, replay: Replay, ends: Ends | None) -> None:
                 )
 
 
-def _account_differences(stored: AccountRow, said: AccountRow) -> Iterator[str]:
+def _account_differences(stored: AccountRow, replayed: AccountRow) -> Iterator[str]:
     fixed = attrgetter("parent", "contract", "limit", "gates", "folded")
-    if fixed(stored) != fixed(said):
+    if fixed(stored) != fixed(replayed):
         yield "does not have the contract and the limit of the journal"
-    if (stored.spent, stored.held, stored.earlier) != (said.spent, said.held, said.earlier):
+    if (stored.spent, stored.held, stored.earlier) != (
+        replayed.spent,
+        replayed.held,
+        replayed.earlier,
+    ):
         yield "is not the sum of its charges"
-    if (stored.frozen, stored.policy) != (said.frozen, said.policy):
+    if (stored.frozen, stored.policy) != (replayed.frozen, replayed.policy):
         yield "does not have the state that the owner gave it"
-    if (stored.seq, stored.head) != (said.seq, said.head):
+    if (stored.seq, stored.head) != (replayed.seq, replayed.head):
         yield "does not end its chain where the journal does"
-    if stored.moved != said.moved:
+    if stored.moved != replayed.moved:
         yield "does not name the entry that last moved it"
 
 
@@ -252,8 +256,8 @@ def _compare_charges(rows: Rows, replay: Replay, ends: Ends | None) -> None:
     """Compares charges in the order of the entries that opened them, so that a gap is found at its
     place.
     """
-    said, stored = replay.ended(), rows.history(ends)
-    theirs, mine = next(said, None), next(stored, None)
+    replayed, stored = replay.ended(), rows.history(ends)
+    theirs, mine = next(replayed, None), next(stored, None)
     while theirs or mine:
         there, here = theirs[0] if theirs else _END, (mine[0].chain, mine[0].seq) if mine else _END
         if theirs and mine and there == here:
@@ -265,7 +269,7 @@ def _compare_charges(rows: Rows, replay: Replay, ends: Ends | None) -> None:
                 "table"
             )
         if here >= there:
-            theirs = next(said, None)
+            theirs = next(replayed, None)
         if here <= there:
             mine = next(stored, None)
 
@@ -304,19 +308,19 @@ def _compare_parts(rows: Rows, replay: Replay, ends: Ends | None) -> None:
 
 
 def _compare_instalments(rows: Rows, replay: Replay, ends: Ends | None) -> None:
-    place, said = 0, replay.instalments
+    place, digests = 0, replay.instalments
     for row in rows.all_instalments(ends):
         digest = hashlib.sha256(row.body).hexdigest()
         if (
             instalment_digest(row.charge, row.place, digest, (row.chain, row.seq))
-            != said[place : place + DIGEST]
+            != digests[place : place + DIGEST]
         ):
             replay.problems.append(
                 f"instalment {row.place} of charge {row.charge} is not the one that was appended"
             )
             return
         place += DIGEST
-    if place != len(said):
+    if place != len(digests):
         replay.problems.append("an instalment is missing")
 
 

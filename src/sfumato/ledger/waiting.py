@@ -40,7 +40,7 @@ def require_wait(wait: object) -> float:
     """Returns a time to wait, in seconds.
 
     Raises:
-        WrongUse: it is none.
+        WrongUse: the argument is no number of seconds.
     """
     if (
         not isinstance(wait, int | float)
@@ -52,12 +52,13 @@ def require_wait(wait: object) -> float:
 
 
 def open_when_free(place: str | Path, wait: float, open_it: Callable[[], T]) -> T:
-    """Calls ``open_it`` until no other process has the ledger file open, for ``wait`` seconds.
+    """Returns ``open_it()``, repeated for up to ``wait`` seconds while another process has the file
+    open.
 
-    Nothing is held between two calls. A file that this process has open is not waited for.
+    No lock is held between two calls. A file that this process itself has open is not waited for.
 
     Raises:
-        LedgerBusy: it is still open; names the process.
+        LedgerBusy: the file is still open; the error names the process.
     """
     ends = time.monotonic() + wait
     is_told = False
@@ -66,20 +67,20 @@ def open_when_free(place: str | Path, wait: float, open_it: Callable[[], T]) -> 
             return open_it()
         except LedgerBusy as busy:
             holder = find_holder(place)
-            left = ends - time.monotonic()
-            if left <= 0 or holder.process == os.getpid() or is_address(place):
+            remaining = ends - time.monotonic()
+            if remaining <= 0 or holder.process == os.getpid() or is_address(place):
                 raise _named(busy, place, holder) from None
         if not is_told:
-            _OWNER.warning("waiting up to %.0f s for a ledger that %s has open", left, holder)
+            _OWNER.warning("waiting up to %.0f s for a ledger that %s has open", remaining, holder)
             is_told = True
-        time.sleep(min(_PAUSE, left))
+        time.sleep(min(_PAUSE, remaining))
 
 
 def require_free(place: str | Path) -> None:
-    """Refuses a ledger file that another process has open; holds nothing.
+    """Refuses a ledger file that another process has open; does not lock it.
 
     Raises:
-        LedgerBusy: it is open there.
+        LedgerBusy: another process has the file open.
     """
     try:
         descriptor = os.open(place, os.O_RDONLY)
@@ -94,7 +95,7 @@ def require_free(place: str | Path) -> None:
 
 
 def find_holder(place: str | Path) -> Holder:
-    """The process that has a ledger file open, as far as the system tells."""
+    """Returns the process that has a ledger file open, as far as the operating system tells."""
     try:
         # without the device, which layered file systems state otherwise here and there
         inode = f":{Path(place).stat().st_ino}"

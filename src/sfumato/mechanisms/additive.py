@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact noise added to exact integers.
+"""Additive mechanisms: exact noise added to exact integers.
 
 Source: Dwork and Roth (2014), sections 3.3 and 3.5.3, on the integers: Ghosh, Roughgarden,
 Sundararajan (2009); Canonne, Kamath, Steinke (2020). Proof: additive.proof.md.
@@ -40,7 +40,8 @@ _NORM = {
 
 @dataclass(frozen=True, slots=True)
 class AdditiveMechanism:
-    """Adds independent draws of ``noise`` to integers.
+    """Adds independent draws of ``noise`` to integers; ``cells`` is their number, if it is
+    declared.
 
     Guarantees:
         the event names the very noise that is drawn
@@ -72,7 +73,7 @@ class AdditiveMechanism:
         return _NORM[type(self.noise)]
 
     def event(self, distance: Distance) -> AdditiveNoise:
-        """The event of a release whose sensitivity is ``distance``."""
+        """Returns the event of a release whose sensitivity is ``distance``."""
         _require(distance, _NORM[type(self.noise)], type(self.noise).__name__)
         return AdditiveNoise(self.noise, distance, self.cells)
 
@@ -82,11 +83,11 @@ class AdditiveMechanism:
         return tuple(drawn.tolist())
 
     def release(self, exact: Sequence[int], drawn: Sequence[int] | None = None) -> tuple[int, ...]:
-        """Exact integers plus noise; ``drawn`` is noise that was sampled before the data was read.
+        """Returns exact integers plus noise; ``drawn`` is noise sampled before the data was read.
 
         Raises:
-            InvalidDeclaration: a value that is not an integer (integer noise would not hide its
-                fraction), or a number of values that is not the declared one.
+            InvalidDeclaration: a value is not an integer (integer noise would not hide its
+                fraction), or the number of values is not the declared one.
         """
         if self.cells not in (None, len(exact)):
             raise InvalidDeclaration(
@@ -97,7 +98,8 @@ class AdditiveMechanism:
         return tuple(value + _integer(extra) for value, extra in zip(values, noise, strict=True))
 
     def release_many(self, exact: Integers, drawn: Integers | None = None) -> Integers:
-        """``release`` for an int64 array; returns Python integers if a sum may overflow 64 bits.
+        """Does ``release`` for an int64 array; returns Python integers if a sum may overflow 64
+        bits.
 
         Raises:
             InvalidDeclaration: as ``release``.
@@ -117,19 +119,19 @@ class AdditiveMechanism:
         return exact + noise
 
     def error(self, confidence: Number) -> int:
-        """The smallest h with P(|noise| <= h) >= confidence, for one integer."""
+        """Returns the smallest h with P(|noise| <= h) >= confidence, for one integer."""
         return self.noise.half_width(confidence)
 
 
 def laplace(distance: Distance, epsilon: Number) -> AdditiveMechanism:
     """The discrete Laplace mechanism: noise of scale sensitivity / epsilon, epsilon-DP (L1).
 
-    Source: Dwork, McSherry, Nissim, Smith (2006); on the integers Ghosh, Roughgarden,
-    Sundararajan (2009).
+    Source: Dwork, McSherry, Nissim, Smith (2006); on the integers Ghosh, Roughgarden, Sundararajan
+    (2009).
 
     Raises:
-        InvalidDeclaration: a distance that is not in L1, or below one lattice step.
-        InvalidNumber: an epsilon that is not above 0.
+        InvalidDeclaration: the distance is not in L1, or is below one lattice step.
+        InvalidNumber: epsilon is not above 0.
 
     >>> from fractions import Fraction
     >>> laplace(Distance(Norm.L1, Fraction(3)), epsilon="0.5").noise.scale
@@ -159,8 +161,8 @@ def gaussian(distance: Distance, rho: Number) -> AdditiveMechanism:
     Source: Canonne, Kamath, Steinke (2020), Theorem 14.
 
     Raises:
-        InvalidDeclaration: a distance that is not in L2, or below one lattice step.
-        InvalidNumber: a rho that is not above 0.
+        InvalidDeclaration: the distance is not in L2, or is below one lattice step.
+        InvalidNumber: rho is not above 0.
 
     >>> from fractions import Fraction
     >>> gaussian(Distance(Norm.L2, Fraction(4)), rho="0.5").noise.sigma_squared
@@ -172,14 +174,14 @@ def gaussian(distance: Distance, rho: Number) -> AdditiveMechanism:
 
 
 def rounded_gaussian(distance: Distance, multiplier: Number) -> AdditiveMechanism:
-    """Rounded Gaussian noise of standard deviation ``multiplier`` times the sensitivity (L2).
+    """The rounded Gaussian mechanism: sigma is ``multiplier`` times the sensitivity (L2).
 
-    Everything that is proved for the continuous Gaussian holds for it, also for vectors and on
-    samples: the exact curve and mu = 1 / multiplier. rho = 1 / (2 multiplier^2).
+    Every guarantee of continuous Gaussian noise holds for it, also for vectors and on samples: the
+    exact privacy curve, mu = 1 / multiplier and rho = 1 / (2 multiplier^2).
 
     Raises:
-        InvalidDeclaration: a distance that is not in L2, or below one lattice step.
-        InvalidNumber: noise narrower than one lattice step.
+        InvalidDeclaration: the distance is not in L2, or is below one lattice step.
+        InvalidNumber: sigma is below one lattice step.
 
     >>> from fractions import Fraction
     >>> rounded_gaussian(Distance(Norm.L2, Fraction(100)), multiplier=3).noise.sigma
@@ -245,18 +247,18 @@ def _integer(value: object) -> int:
     return int(value)
 
 
-def _require(distance: object, norm: Norm, what: str) -> None:
+def _require(distance: object, norm: Norm, noise_name: str) -> None:
     """Refuses a distance in another norm, and anything but a ``Distance`` (a local sensitivity)."""
     if not isinstance(distance, Distance):
         raise InvalidDeclaration(
-            f"{what} calibrated to a {type(distance).__name__}.",
+            f"{noise_name} calibrated to a {type(distance).__name__}.",
             allowed="a Distance: a bound over all neighbouring datasets (global sensitivity)",
             remedy="A local sensitivity depends on the data and reveals it "
             "(Nissim, Raskhodnikova, Smith 2007).",
         )
     if distance.norm is not norm:
         raise InvalidDeclaration(
-            f"{what} on a statistic bounded in {distance.norm.value}.",
+            f"{noise_name} on a statistic bounded in {distance.norm.value}.",
             allowed=f"a statistic bounded in {norm.value}",
         )
     if distance.value < 1:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums whose noisy values determine a mean or a variance: Bernstein polynomials of each row.
+"""Sums of Bernstein polynomials over rows, which determine a mean or a variance.
 
-A row at the share t of its range adds t and 1-t to the sums of a mean (RULES 15), and t^2,
-2t(1-t) and (1-t)^2 to those of a variance. These amounts are >= 0 and add up to 1, so that a row
-moves the sums by 1 in L1. They are the polynomials of Bernstein (1912). All arithmetic is exact.
-Proof: bernstein.proof.md.
+A row whose value is at the share t of its range adds t and 1-t to the sums of a mean (RULES 15),
+and t^2, 2t(1-t) and (1-t)^2 to those of a variance. These amounts are >= 0 and add up to 1, so that
+a row moves the sums by 1 in L1. ``moments`` adds noise to the sums. All arithmetic is exact.
+Source: Bernstein (1912). Proof: bernstein.proof.md.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ class Statistic(Enum):
 
     @property
     def most(self) -> Fraction:
-        """The largest possible mean, or variance (over n), of numbers in [0, 1]."""
+        """The largest possible mean, or variance (divided by n), of numbers in [0, 1]."""
         return Fraction(1) if self is Statistic.MEAN else Fraction(1, 4)
 
 
@@ -55,7 +55,7 @@ class Interval:
     upper: Fraction
 
     def scaled(self, start: int, scale: Fraction) -> "Interval":
-        """The estimate and the interval of start + scale x, for scale >= 0."""
+        """Returns the estimate and the interval of start + scale x, for scale >= 0."""
         value = start + scale * self.value
         lower = start + scale * self.lower
         upper = start + scale * self.upper
@@ -63,7 +63,7 @@ class Interval:
 
 
 def sums(parts: Integers, width: int, statistic: Statistic) -> tuple[int, ...]:
-    """The sums over rows at the shares parts / width, times width^degree.
+    """Returns the sums over rows whose shares are parts / width, times width^degree.
 
     0 <= parts <= width <= 2^53.
 
@@ -89,7 +89,7 @@ def sums(parts: Integers, width: int, statistic: Statistic) -> tuple[int, ...]:
 
 
 def share(noisy: Sequence[int], reach: int, statistic: Statistic) -> Interval:
-    """The mean or variance of the shares; every true sum is within ``reach`` of the noisy one.
+    """Returns the mean or variance of the shares, from noisy sums that are at most ``reach`` off.
 
     If all sums may be 0, the interval is the whole range; if all are estimated as 0, the estimate
     is its middle.
@@ -116,7 +116,7 @@ def share(noisy: Sequence[int], reach: int, statistic: Statistic) -> Interval:
 
 
 def share_error(whole: int, reach: int, statistic: Statistic) -> Fraction:
-    """An upper bound of the error of ``share``, if the true sums add up to ``whole``.
+    """Returns an upper bound of the error of ``share`` if the true sums add up to ``whole``.
 
     Guarantees:
         the error of a share is within its bound

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Private bounds of a column without declared bounds: a noisy histogram over powers of two.
+"""Private bounds of a column that has no declared ones: a noisy histogram over powers of two.
 
-Source: Wilson et al., "Differentially Private SQL with Bounded User Contribution" (PETS
-2020), section 5.1.1 (approximate bounds), on integers. Proof: bounds.proof.md.
+Source: Wilson et al., "Differentially Private SQL with Bounded User Contribution" (PETS 2020),
+section 5.1.1 (approximate bounds), on integers. Proof: bounds.proof.md.
 """
 
 from collections.abc import Sequence
@@ -34,12 +34,12 @@ _RAREST = Fraction(1, 10**290)
 
 @dataclass(frozen=True, slots=True)
 class ApproximateBounds:
-    """Private bounds: the first and the last bin with a noisy count above ``threshold``.
+    """Finds private bounds: the first and the last bin with a noisy count above ``threshold``.
 
-    The edges of the bins are ..., -4, -2, -1, 0, 1, 2, 4, ... within the widest bounds, which are
-    0 or powers of two. A release has the lower edge of the first bin above the threshold and the
-    upper edge of the last one, or the widest bounds if there is none. Rows beyond the widest
-    bounds count in the first or last bin.
+    The edges of the bins are ..., -4, -2, -1, 0, 1, 2, 4, ... within the widest bounds, which are 0
+    or powers of two. A release returns the lower edge of the first bin above the threshold and the
+    upper edge of the last one, or the widest bounds if there is none. Rows beyond the widest bounds
+    count in the first or last bin.
 
     Guarantees:
         every bin gets the noise of the event
@@ -76,12 +76,14 @@ class ApproximateBounds:
 
     @property
     def threshold(self) -> int:
-        """The smallest t such that the noise of some bin exceeds t with at most the ``failure``."""
+        """The smallest t such that the noise of any bin exceeds t with probability at most
+        ``failure``.
+        """
         bins = len(self.edges) - 1
         return _threshold(self.additive.noise, bins, self.failure)
 
     def event(self, distance: Distance) -> AdditiveNoise:
-        """The event of a release; neighbours differ in at most ``distance`` rows (L1)."""
+        """Returns the event of a release; neighbours differ in at most ``distance`` rows (L1)."""
         rows_apart(distance)
         return self.additive.event(distance)
 
@@ -93,7 +95,9 @@ class ApproximateBounds:
     def release(
         self, rows: Rows, drawn: Sequence[int] | None = None, entropy: Entropy = SYSTEM
     ) -> tuple[int, int]:
-        """Private bounds lower < upper; ``drawn`` is noise sampled before the data was read."""
+        """Returns private bounds lower < upper; ``drawn`` is noise sampled before the data was
+        read.
+        """
         edges = self.edges
         threshold = self.threshold
         codes = on_lattice(rows, self.within)
@@ -109,7 +113,9 @@ class ApproximateBounds:
         return least, most
 
     def error(self, confidence: Number) -> int:
-        """A number of rows: with probability >= confidence every bin with as many is included."""
+        """Returns a number of rows: every bin with so many is within the bounds with this
+        confidence.
+        """
         miss = 1 - open_unit("confidence", confidence)
         bins = len(self.edges) - 1
         return self.threshold + 1 + self.additive.error(1 - miss / bins)
@@ -123,14 +129,15 @@ def bounds(
     upper: int,
     failure: Number,
 ) -> ApproximateBounds:
-    """Private bounds of rows, epsilon-DP; ``distance`` in rows (L1).
+    """The mechanism of private bounds, epsilon-DP; ``distance`` is in rows (L1).
 
     ``lower`` and ``upper`` are the widest bounds (0 or powers of two). ``failure`` bounds the
     probability that a bin without rows exceeds the threshold and makes the bounds too wide.
 
     Raises:
-        InvalidNumber: an invalid epsilon, or a failure outside (0, 1).
-        InvalidDeclaration: widest bounds that are not on the grid, or a distance not in rows.
+        InvalidNumber: epsilon is invalid, or ``failure`` is outside (0, 1).
+        InvalidDeclaration: the widest bounds are not 0 or powers of two, or the distance is not in
+            rows.
 
     >>> from sfumato.privacy import Norm
     >>> row = Distance(Norm.L1, Fraction(1))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The buffered encoder: the square root of running totals for a stream of any length.
+"""The buffered encoder of running totals, for a stream of any length in constant memory.
 
-An input fades in a few buffers, each at a rate of its own, so that the memory does not grow with
-the stream. Source: McMahan, Xiao, Zhang (2024), "A hassle-free algorithm for private learning in
-practice" (buffered linear Toeplitz); here on integers, with the rounding counted.
-Proof: buffered.proof.md.
+It approximates the square root of the matrix of running totals. Each input is added to a few
+buffers, which decay geometrically, each at a rate of its own. Source: McMahan, Xiao, Zhang (2024),
+"A hassle-free algorithm for private learning in practice" (buffered linear Toeplitz); here on
+integers, with the rounding counted. Proof: buffered.proof.md.
 """
 
 from collections.abc import Iterator
@@ -31,10 +31,11 @@ _EXACT = 1024
 
 @dataclass(frozen=True, slots=True)
 class Buffered:
-    """Rows are weighted sums of buffers; a buffer is the sum of inputs, fading by its rate.
+    """Encodes a stream: rows are weighted sums of buffers, each a decaying sum of inputs.
 
-    An input k ticks old has the coefficient sum of weight * rate^k, up to rounding. ``rates`` and
-    ``weights`` are in steps of 2^-48; a rate is at most 1, and the weights add up to at most 1.
+    The coefficient of an input k ticks old is the sum of weight * rate^k over the buffers, up to
+    rounding. ``rates`` and ``weights`` are in steps of 2^-48; a rate is at most 1, and the weights
+    add up to at most 1.
 
     Guarantees:
         a coefficient is never above its height
@@ -66,12 +67,14 @@ class Buffered:
 
     @property
     def slack(self) -> int:
-        """Two steps in each row."""
+        """Four per row: rounding moves a row by less than two steps, which are squared and added
+        up.
+        """
         return 4 * self.steps
 
     @property
     def heights(self) -> Integers:
-        """Upper bounds of the coefficients by age, which never rise."""
+        """Upper bounds of the coefficients, by the age of an input in ticks; they never rise."""
         values, lengths = zip(*self._heights(), strict=True)
         return np.repeat(np.array(values, np.int64), lengths)
 
@@ -80,15 +83,15 @@ class Buffered:
         participations: int,
         separation: int,
     ) -> int:
-        """An upper bound of the squared L2 norm, without rounding."""
+        """Returns an upper bound of the squared L2 sensitivity, without rounding."""
         return _sensitivity(self, participations, separation)
 
     def numbers(self, tick: int) -> int:
-        """One."""
+        """Returns 1: a row has one integer for each cell."""
         return 1
 
     def begin(self, cells: int) -> Integers:
-        """Empty buffers; the first axis is the pieces of a buffer, the second the buffers."""
+        """Returns empty buffers; the first axis is the pieces of a buffer, the second the buffers."""
         return np.zeros((_PIECES, len(self.rates), cells), np.int64)
 
     def row(
@@ -97,7 +100,10 @@ class Buffered:
         memory: Integers,
         counts: Integers,
     ) -> tuple[Integers, list[int]]:
-        """Fades the buffers, adds the input, and takes the weighted sum, each rounded down."""
+        """Multiplies the buffers by their rates, adds the input, and returns their weighted sum.
+
+        All products are rounded down.
+        """
         buffers = np.zeros(memory.shape[1:], object)
         for piece in reversed(memory):
             buffers = (buffers << _PIECE) + piece.astype(object)
@@ -111,7 +117,7 @@ class Buffered:
         return np.stack(pieces).astype(np.int64), row.tolist()
 
     def _heights(self) -> Iterator[tuple[int, int]]:
-        """Bounds of coefficients, each with the number of ages from its own on that it covers."""
+        """Yields bounds of coefficients, each with the number of ages that it covers."""
         powers = [1 << _WORKING] * len(self.rates)
         factors = [rate << (_WORKING - _FINE) for rate in self.rates]
         shift = _WORKING + _FINE - _BITS

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encoders of a stream: lower triangular maps from the inputs of ticks to the integers released.
+"""Encoders of a stream: lower triangular maps from the inputs of ticks to integers to release.
 
-A tick adds its input to a memory, and releases a row: exact integers, to which noise is added
-elsewhere. The input of a tick is a vector of counts, one for each cell; each cell is encoded alike.
-Source: Dwork, Naor, Pitassi, Rothblum (2010) and Chan, Shi, Song (2011) for trees; Fichtenberger,
-Henzinger, Upadhyay (2023) for the square root. Proof: encoder.proof.md.
+A tick adds its input to a memory, and returns a row: exact integers, to which a stream mechanism
+adds noise. The input of a tick is a vector of counts, one for each cell; each cell is encoded
+alike. Source: Dwork, Naor, Pitassi, Rothblum (2010) and Chan, Shi, Song (2011) for trees;
+Fichtenberger, Henzinger, Upadhyay (2023) for the square root. Proof: encoder.proof.md.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ _WORKING = 128
 
 
 class Encoder(Protocol):
-    """A map from inputs to rows, each of which depends on the inputs so far.
+    """The interface of an encoder: each row depends on the inputs so far.
 
     ``memory`` is an int64 array whose last axis is the cells; it is all that later rows depend on.
     """
@@ -41,18 +41,19 @@ class Encoder(Protocol):
 
     @property
     def norm(self) -> Norm:
-        """The norm of ``sensitivity``: L1, or L2 (squared)."""
+        """The norm of ``sensitivity``: L1, or L2 (whose value is squared)."""
         ...
 
     @property
     def most_numbers(self) -> int:
-        """The most integers for each cell in any row."""
+        """The largest number of integers for each cell in any row."""
         ...
 
     @property
     def slack(self) -> int:
-        """The most by which rounding changes the rows of one cell: the squared L2 norm, doubled
-        up to an integer; 0 for a linear encoder.
+        """A bound of the change of one cell's rows by rounding, as a squared L2 norm.
+
+        An integer; 0 for a linear encoder.
         """
         ...
 
@@ -61,17 +62,19 @@ class Encoder(Protocol):
         participations: int,
         separation: int,
     ) -> int:
-        """The most by which inputs that differ by a vector of L1 norm 1 in each of some ticks
-        change all rows; at most ``participations`` ticks, ``separation`` apart.
+        """Returns the largest change of all rows, in ``norm``, that one unit can make.
+
+        The unit changes the inputs of at most ``participations`` ticks, ``separation`` apart, each
+        by a vector of L1 norm 1.
         """
         ...
 
     def numbers(self, tick: int) -> int:
-        """The number of integers for each cell in the row of a tick, counted from 1."""
+        """Returns the number of integers for each cell in the row of a tick; ticks count from 1."""
         ...
 
     def begin(self, cells: int) -> Integers:
-        """The memory before the first tick."""
+        """Returns the memory before the first tick."""
         ...
 
     def row(
@@ -80,16 +83,16 @@ class Encoder(Protocol):
         memory: Integers,
         counts: Integers,
     ) -> tuple[Integers, list[int]]:
-        """The memory after a tick, and the row of the tick: ``numbers(tick)`` times the cells."""
+        """Returns the memory after a tick, and the tick's row of ``numbers(tick)`` times the cells."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SquareRoot:
-    """The square root of the matrix of running totals, as integers; zero beyond some bands.
+    """Encodes by the square root of the matrix of running totals, in integers, with few bands.
 
-    The coefficient of an input k ticks old is C(2k, k) / 4^k, rounded down to steps of 2^-18, and
-    0 for k >= ``bands``. One band: each tick is released by itself.
+    The coefficient of an input k ticks old is C(2k, k) / 4^k, rounded down to steps of 2^-18, and 0
+    for k >= ``bands``. With one band each tick is released by itself.
 
     Guarantees:
         coefficients never rise
@@ -115,7 +118,7 @@ class SquareRoot:
 
     @property
     def coefficients(self) -> Integers:
-        """The integer that weighs an input, by its age in ticks."""
+        """The integer coefficient of an input, by its age in ticks."""
         return _central(self.bands)
 
     def sensitivity(
@@ -123,15 +126,17 @@ class SquareRoot:
         participations: int,
         separation: int,
     ) -> int:
-        """The squared L2 norm of the sum of the columns that are as early as possible."""
+        """Returns the squared L2 norm of the sum of the matrix columns of the earliest possible
+        ticks.
+        """
         return _sensitivity(self, participations, separation)
 
     def numbers(self, tick: int) -> int:
-        """One."""
+        """Returns 1: a row has one integer for each cell."""
         return 1
 
     def begin(self, cells: int) -> Integers:
-        """No input yet; a row of the memory is an input, the latest last."""
+        """Returns a memory of zeros; each of its rows is an earlier input, the latest last."""
         return np.zeros((0, cells), np.int64)
 
     def row(
@@ -140,7 +145,7 @@ class SquareRoot:
         memory: Integers,
         counts: Integers,
     ) -> tuple[Integers, list[int]]:
-        """The weighted sum of the inputs of the last ``bands`` ticks."""
+        """Returns the weighted sum of the inputs of the last ``bands`` ticks."""
         kept, high, low = self.weighed(memory, counts)
         sums = zip(high.tolist(), low.tolist(), strict=True)
         return kept, [(upper << LOW_BITS) + lower for upper, lower in sums]
@@ -150,7 +155,9 @@ class SquareRoot:
         memory: Integers,
         counts: Integers,
     ) -> tuple[Integers, Integers, Integers]:
-        """The memory after a tick, and h and l of a row h 2^31 + l; inputs below 2^62."""
+        """Returns the memory after a tick, and h and l of the row h 2^31 + l; inputs are below
+        2^62.
+        """
         inputs = np.concatenate([memory, counts[None]])[-self.bands :]
         weights = self.coefficients[: len(inputs)][::-1]
         # 2^12 products of 18 and 31 bits fit 64 bits
@@ -161,7 +168,7 @@ class SquareRoot:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The sums of all blocks of base^level ticks, each when it is complete, times a weight.
+    """Encodes by a tree: the sum of each block of base^level ticks, when complete, times a weight.
 
     ``weights`` has one positive integer for each level, from single ticks up.
 
@@ -195,19 +202,19 @@ class Tree:
         participations: int,
         separation: int,
     ) -> int:
-        """The sum of the weights, for each participation."""
+        """Returns the sum of the weights, times the possible number of participations."""
         return most_times(self.steps, participations, separation) * sum(self.weights)
 
     def complete(self, tick: int) -> list[int]:
-        """The levels of which a block ends with a tick."""
+        """Returns the levels of which a block ends with a tick."""
         return [level for level in range(len(self.weights)) if tick % self.base**level == 0]
 
     def numbers(self, tick: int) -> int:
-        """The number of blocks that end with the tick."""
+        """Returns the number of blocks that end with the tick."""
         return len(self.complete(tick))
 
     def begin(self, cells: int) -> Integers:
-        """For each level, the sum of the block that is not complete."""
+        """Returns zeros: for each level, the sum of the block that is not complete."""
         return np.zeros((len(self.weights), cells), np.int64)
 
     def row(
@@ -216,7 +223,7 @@ class Tree:
         memory: Integers,
         counts: Integers,
     ) -> tuple[Integers, list[int]]:
-        """The weighted sums of the blocks that end with this tick."""
+        """Returns the memory after a tick, and the weighted sums of the blocks that end with it."""
         sums = memory + counts
         released: list[int] = []
         for level in self.complete(tick):
@@ -236,7 +243,7 @@ def most_times(
     participations: int,
     separation: int,
 ) -> int:
-    """The number of participations for which there are ticks."""
+    """Returns how many participations fit into ``steps`` ticks if they are ``separation`` apart."""
     return min(participations, 1 + (steps - 1) // separation)
 
 
@@ -245,10 +252,10 @@ def squared(
     participations: int,
     separation: int,
 ) -> int:
-    """The squared L2 norm of the sum of the columns 0, s, 2s, ... of a Toeplitz matrix.
+    """Returns the squared L2 norm of the sum of the columns 0, s, 2s, ... of a Toeplitz matrix.
 
-    ``heights`` is its first column, which is not negative and never rises. No other columns as
-    many, at least s apart, have a larger sum.
+    ``heights`` is its first column, which is not negative and never rises; s is ``separation``. No
+    other ``participations`` columns, at least s apart, have a larger sum.
 
     >>> squared(np.array([4, 2, 1]), participations=2, separation=1)
     61
@@ -264,7 +271,7 @@ def squared(
 
 
 def root_up(number: int) -> int:
-    """The least integer whose square is at least the number."""
+    """Returns the least integer whose square is at least the number."""
     root = isqrt(number)
     return root + (root * root < number)
 

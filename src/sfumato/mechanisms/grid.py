@@ -35,14 +35,14 @@ class GridQuantiles:
     """Private quantiles of a group: for each level q one leaf, by the exponential mechanism.
 
     A leaf has probability proportional to exp(-rate x its rank error / max(q, 1 - q)). Its rank
-    error is the distance of q N from the interval of its ranks, where N is the weight of the
-    group: from the weight before the leaf to the weight up to its end. Without any weight all
-    leaves are equally likely. ``rate`` is the rate per weight that one unit may move. The levels
-    are selected one after the other, each at the same cost.
+    error is the distance of q N from the interval of its ranks, where N is the weight of the group:
+    from the weight before the leaf to the weight up to its end. Without any weight all leaves are
+    equally likely. ``rate`` is the rate of the exponential mechanism, per weight that one unit may
+    move. The levels are selected one after the other, each at the same cost.
 
     With ``ends``, each level has two more selections at the same rate, of leaves below and above
-    it: at the ranks q N - r and q N + r for the r of ``end_shift``. There the ends of the range
-    are candidates of their own, so that few rows never leave an interval without its quantile.
+    it: at the ranks q N - r and q N + r for the r of ``end_shift``. There the ends of the range are
+    candidates of their own, so that few rows never leave an interval without its quantile.
 
     Guarantees:
         a leaf follows the exponential mechanism
@@ -73,10 +73,11 @@ class GridQuantiles:
             )
 
     def event(self, distance: Distance, groups: int) -> Composed:
-        """The event of the quantiles of all groups, if a unit is in at most ``groups`` of them.
+        """Returns the event of the quantiles of all groups, if a unit is in at most ``groups`` of
+        them.
 
-        ``distance`` (Linf) bounds the weight of any set of leaves of a group that one unit moves.
-        A replaced unit leaves as many groups as it enters, or stays in them.
+        ``distance`` (Linf) bounds the weight of any set of leaves of a group that one unit moves. A
+        replaced unit leaves as many groups as it enters, or stays in them.
         """
         _require(distance)
         parts = []
@@ -95,9 +96,11 @@ class GridQuantiles:
         size: int,
         entropy: Entropy = SYSTEM,
     ) -> tuple[int, ...]:
-        """The selected leaf of one group for each level; with ``ends``, then those below, above.
+        """Returns the selected leaf of one group for each level; with ``ends``, then those below,
+        above.
 
-        ``leaves`` are those of ``size`` that have a weight, ascending, and ``weights`` theirs.
+        ``leaves`` are the leaves that have a weight, ascending, and ``weights`` their weights;
+        ``size`` is the number of all leaves.
         """
         exact = integers("weights", weights) if len(weights) else np.zeros(0, np.int64)
         _require_leaves(leaves, exact, size)
@@ -119,11 +122,15 @@ class GridQuantiles:
         return tuple(self.rate / _reach(level) for level in self.levels)
 
     def shifts(self, leaves: int) -> tuple[int, ...]:
-        """For each level how far its ends are selected from it, in weights; empty without ends."""
+        """Returns for each level how far its interval's ends are selected from it, in weights.
+
+        Empty without ``ends``.
+        """
         return tuple(end_shift(rate, leaves) for rate in self.rates) if self.ends else ()
 
     def error(self, confidence: Number, leaves: int) -> tuple[Fraction, ...]:
-        """For each level a rank error that its leaf exceeds with probability <= 1 - confidence.
+        """Returns for each level a rank error that its leaf exceeds with probability <= 1 -
+        confidence.
 
         For one group with this number of leaves. With ``ends``, the interval of the level contains
         its quantile in the same event, if the confidence is at most 99%.
@@ -169,7 +176,7 @@ def concentrated_grid_quantiles(
     *,
     ends: bool = False,
 ) -> GridQuantiles:
-    """Quantiles of every group, together rho-zCDP; arguments as in ``grid_quantiles``.
+    """Quantiles of every group, together rho-zCDP; the arguments are those of ``grid_quantiles``.
 
     An epsilon-DP selection costs rho = epsilon^2 / 8 (Cesar and Rogers 2021).
     """
@@ -185,10 +192,10 @@ def concentrated_grid_quantiles(
 
 
 def end_shift(rate: Fraction, leaves: int) -> int:
-    """How many weights below and above its level the ends of an interval are selected.
+    """Returns how many weights below and above its level the ends of an interval are selected.
 
-    ``rate`` is that of the level (``rates``). By less than this the selected end is off its rank,
-    except with a third of 1%.
+    ``rate`` is that of the level (``rates``). The rank error of a selected end is less than this,
+    except with a probability of a third of 1%.
     """
     return math.ceil(union(3 * leaves, _ENDS) / rate)
 
@@ -200,10 +207,10 @@ def end_runs(
     q: Fraction,
     shift: int,
 ) -> Runs:
-    """The runs of leaves for an end of an interval, with the end of the range as one more.
+    """Returns the runs of leaves for one end of an interval, with the end of the range as one more.
 
-    That one is before all weights where ``shift`` is negative, after all of them otherwise, and
-    stands for the first or the last leaf.
+    The further run is before all weights where ``shift`` is negative, after all of them otherwise,
+    and stands for the first or the last leaf.
 
     >>> runs = end_runs(np.array([5]), np.array([2]), (0, 9), Fraction(1, 2), -3)
     >>> [part.tolist() for part in runs]

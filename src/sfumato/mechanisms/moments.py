@@ -37,9 +37,9 @@ _SPAN = 1 << 42
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The private mean or variance (over n) of rows clipped to declared bounds.
+    """The private mean or variance (divided by n) of rows clipped to declared bounds.
 
-    A release has noisy sums. ``estimate`` computes the statistic and its interval from them, in
+    A release returns noisy sums. ``estimate`` computes the statistic and its interval from them, in
     lattice steps (squared for a variance).
 
     Guarantees:
@@ -64,7 +64,7 @@ class Moment:
         return self.within.upper_code - self.within.lower_code
 
     def event(self, distance: Distance) -> AdditiveNoise:
-        """The event of a release; neighbours differ in at most ``distance`` rows (L1)."""
+        """Returns the event of a release; neighbours differ in at most ``distance`` rows (L1)."""
         return self.additive.event(_moved(distance, self._width, self.statistic))
 
     def draw(self, entropy: Entropy = SYSTEM) -> tuple[int, ...]:
@@ -74,7 +74,7 @@ class Moment:
     def release(
         self, rows: Rows, drawn: Sequence[int] | None = None, entropy: Entropy = SYSTEM
     ) -> tuple[int, ...]:
-        """The noisy sums of the rows, without the missing ones.
+        """Returns the noisy sums of the rows; missing rows are dropped.
 
         ``drawn`` is noise that was sampled before the data was read.
         """
@@ -84,7 +84,7 @@ class Moment:
         return self.additive.release(exact, noise)
 
     def estimate(self, noisy: Sequence[int], confidence: Number) -> Interval:
-        """The estimate, with an interval that covers the statistic OF THE CLIPPED ROWS.
+        """Returns the estimate, with an interval that covers the statistic OF THE CLIPPED ROWS.
 
         The interval uses a joint region of all sums. It is the whole range if there may be no rows.
         """
@@ -93,7 +93,7 @@ class Moment:
         return _in_range(shares, self.within.lower_code, self._width, self.statistic)
 
     def error(self, confidence: Number, *, size: int) -> Fraction:
-        """An error bound of the estimate for ``size`` clipped rows, with this confidence."""
+        """Returns an error bound of the estimate for ``size`` clipped rows, with this confidence."""
         scale = self._width**self.statistic.value
         reach = _reach(self.additive, self.statistic, confidence)
         return scale * share_error(size * scale, reach, self.statistic)
@@ -114,7 +114,7 @@ class Clipped:
 
 @dataclass(frozen=True, slots=True)
 class ClippedMoment:
-    """The private mean or variance (over n) of rows clipped to private bounds.
+    """The private mean or variance (divided by n) of rows clipped to private bounds.
 
     ``clip`` computes the bounds, which are released too: ``ApproximateBounds``, or the first and
     the last of several ``Quantiles``. Rows are rounded to 2^20 steps between the bounds.
@@ -144,13 +144,13 @@ class ClippedMoment:
             )
 
     def event(self, distance: Distance) -> Composed:
-        """The event of the search for the bounds and of the sums; independent of the data."""
+        """Returns the event of the search for the bounds and of the sums; independent of the data."""
         moved = _moved(distance, _STEPS, self.statistic)
         clip = self.clip.event(distance)
         return Composed((clip, self.additive.event(moved)))
 
     def release(self, rows: Rows, entropy: Entropy = SYSTEM) -> Clipped:
-        """The private bounds and the noisy sums; missing rows are dropped."""
+        """Returns the private bounds and the noisy sums; missing rows are dropped."""
         codes = on_lattice(rows, self.clip.within)
         bounds = self.clip.release(codes, entropy=entropy)
         lower = bounds[0]
@@ -163,7 +163,7 @@ class ClippedMoment:
         return Clipped(lower, upper, noisy)
 
     def estimate(self, released: Clipped, confidence: Number) -> Interval:
-        """The estimate, with an interval that covers the statistic OF THE CLIPPED ROWS.
+        """Returns the estimate, with an interval that covers the statistic OF THE CLIPPED ROWS.
 
         The rows are clipped to the released bounds.
         """
@@ -176,7 +176,7 @@ class ClippedMoment:
         return _in_range(rounded, released.lower, width, self.statistic)
 
     def error(self, confidence: Number, *, size: int) -> Fraction:
-        """``Moment.error`` relative to the released range: to its width, or the squared width."""
+        """Returns ``Moment.error`` as a share of the released range (of its square for a variance)."""
         whole = size * _STEPS**self.statistic.value
         reach = _reach(self.additive, self.statistic, confidence)
         bound = share_error(whole, reach, self.statistic)
@@ -193,8 +193,8 @@ def mean(
     """The mean of integer rows between declared bounds, epsilon-DP; ``distance`` in rows (L1).
 
     Raises:
-        InvalidNumber: an invalid epsilon.
-        InvalidDeclaration: invalid bounds, or a distance that is not in rows.
+        InvalidNumber: epsilon is invalid.
+        InvalidDeclaration: the bounds are invalid, or the distance is not in rows (L1).
 
     >>> from sfumato.privacy import Norm
     >>> float(mean(Distance(Norm.L1, Fraction(1)), 1, lower=0, upper=100).error(0.95, size=1000))
@@ -229,7 +229,7 @@ def clipped_mean(distance: Distance, epsilon: Number, *, clip: Clip) -> ClippedM
 
     Raises:
         InvalidNumber: ``clip`` costs epsilon or more.
-        InvalidDeclaration: a distance that is not in rows.
+        InvalidDeclaration: the distance is not in rows (L1).
 
     >>> from sfumato.mechanisms.quantile import quantiles
     >>> from sfumato.privacy import Norm

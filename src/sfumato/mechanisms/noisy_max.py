@@ -29,7 +29,7 @@ from sfumato.privacy.event import NoisyMax
 
 @dataclass(frozen=True, slots=True)
 class Winner:
-    """The selected candidate, and by how much its noisy score exceeds the least one that wins.
+    """The selected candidate, and by how much its noisy score exceeds the least one that would win.
 
     The first index wins a tie, so a later candidate must exceed an earlier one by 1. So the
     difference of the two largest noisy scores is ``gap`` or ``gap`` + 1.
@@ -46,9 +46,9 @@ class Winner:
 class NoisyMaxMechanism:
     """Report noisy max: adds noise to every integer score and returns the index of the largest.
 
-    The first index wins a tie. ``gap`` also releases how clear the choice was, at no further cost.
-    ``monotone`` states that between neighbours all scores move in the same direction; the caller
-    must prove it.
+    The first index wins a tie. ``gap`` also releases the winner's lead (``Winner.gap``), at no
+    further cost. ``monotone`` states that between neighbours all scores move in the same direction;
+    the caller must prove it.
 
     Guarantees:
         the event names the very noise of the maximum
@@ -70,7 +70,7 @@ class NoisyMaxMechanism:
     gap: bool = False
 
     def event(self, distance: Distance) -> NoisyMax:
-        """The event of a release; each score changes by at most ``distance`` (Linf)."""
+        """Returns the event of a release; each score changes by at most ``distance`` (Linf)."""
         return NoisyMax(self.noise, distance, self.monotone, self.gap)
 
     def draw(self, candidates: int, entropy: Entropy = SYSTEM) -> Integers:
@@ -80,11 +80,13 @@ class NoisyMaxMechanism:
     def release(
         self, scores: Integers | Sequence[int], drawn: Integers | Sequence[int] | None = None
     ) -> Winner:
-        """The winner among integer scores; ``drawn`` is noise sampled before the data was read.
+        """Returns the winner among integer scores; ``drawn`` is noise sampled before the data was
+        read.
 
         Raises:
-            InvalidDeclaration: no candidates, a gap of one candidate, noise of another length.
-            InvalidNumber: scores that are not integers.
+            InvalidDeclaration: there are no candidates, a gap is asked of a single one, or the
+                noise has another length.
+            InvalidNumber: a score is not an integer.
         """
         exact = integers("scores", scores)
         if self.gap and len(exact) == 1:
@@ -130,8 +132,8 @@ def report_noisy_max(
     s is the sensitivity, rounded up to an integer. For monotone scores the scale is s / epsilon.
 
     Raises:
-        InvalidDeclaration: a distance that is not in Linf.
-        InvalidNumber: an epsilon that is not above 0.
+        InvalidDeclaration: the distance is not in Linf.
+        InvalidNumber: epsilon is not above 0.
 
     >>> from sfumato.privacy.distance import Norm
     >>> report_noisy_max(Distance(Norm.LINF, Fraction(1)), 1, monotone=True).noise.scale

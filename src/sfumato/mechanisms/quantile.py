@@ -63,18 +63,23 @@ class Quantile:
         _ordered([self.q])
 
     def event(self, distance: Distance) -> Selection:
-        """The event of a release; neighbours differ in at most ``distance`` rows (L1)."""
+        """Returns the event of a release; neighbours differ in at most ``distance`` rows (L1)."""
         reach = max(self.q, 1 - self.q)
         return _selection(self.rate, reach, distance)
 
     def release(self, rows: Rows, entropy: Entropy = SYSTEM) -> int:
-        """The selected point. Rows are rounded and clipped to the bounds; missing ones dropped."""
+        """Returns the selected point.
+
+        Rows are rounded and clipped to the bounds; missing ones dropped.
+        """
         codes = np.sort(on_lattice(rows, self.within))
         ends = (self.within.lower_code, self.within.upper_code)
         return _choose(codes, ends, self.q, self.rate, entropy)
 
     def error(self, confidence: Number) -> int:
-        """A rank error that the answer exceeds with probability <= 1 - confidence, for any rows."""
+        """Returns a rank error that the answer exceeds with probability <= 1 - confidence, for any
+        rows.
+        """
         others = self.within.upper_code - self.within.lower_code
         return math.ceil(union(others, confidence) / self.rate)
 
@@ -115,12 +120,15 @@ class Quantiles:
             )
 
     def event(self, distance: Distance) -> Composed:
-        """The event of a release: one selection per level, as a row is in one part of a level."""
+        """Returns the event of a release: one selection per level of the recursion.
+
+        A row is in only one part of the rows of a level.
+        """
         parts = [_selection(self.rate, reach, distance) for reach in _reaches(self.q)]
         return Composed(tuple(parts))
 
     def release(self, rows: Rows, entropy: Entropy = SYSTEM) -> tuple[int, ...]:
-        """The selected points, in order; rows are treated as in ``Quantile.release``."""
+        """Returns the selected points, in order; rows are treated as in ``Quantile.release``."""
         codes = on_lattice(rows, self.within) - self.within.lower_code
         label_words = words(len(codes), entropy) >> np.uint64(64 - _LABELS)
         labels = label_words.astype(np.int64)
@@ -131,7 +139,7 @@ class Quantiles:
         return tuple(self.within.lower_code + (point >> _LABELS) for point in points)
 
     def error(self, confidence: Number) -> int:
-        """A bound of the rank errors of all quantiles together, with probability >= confidence.
+        """Returns a bound of the rank errors of all quantiles, which holds with this confidence.
 
         For any rows, if no two equal rows get the same label. Every r rows with equal labels add at
         most r per level.
@@ -156,9 +164,9 @@ def quantile(
     ``distance`` is in rows (L1).
 
     Raises:
-        InvalidNumber: q outside (0, 1), q not a multiple of 1/d with d <= 10^6, or an invalid
-            epsilon.
-        InvalidDeclaration: invalid bounds, or a distance that is not in rows.
+        InvalidNumber: q is outside (0, 1) or not a multiple of 1/d with d <= 10^6, or epsilon is
+            invalid.
+        InvalidDeclaration: the bounds are invalid, or the distance is not in rows (L1).
 
     >>> quantile(Distance(Norm.L1, Fraction(1)), 1, q="0.9", lower=0, upper=120).error(0.95)
     15

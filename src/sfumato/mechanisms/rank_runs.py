@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The points of a range by their rank errors, as runs of equal ones. Proof: rank_runs.proof.md."""
+"""Groups the points of a range into runs of equal rank error, for the exponential mechanism.
+
+``quantile`` and ``grid`` draw from the runs. Proof: rank_runs.proof.md.
+"""
 
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -26,12 +29,12 @@ def rank_runs(
     q: Fraction,
     shift: int = 0,
 ) -> Runs:
-    """The runs of all points between ``ends``, ends included.
+    """Returns the runs of all points between ``ends``, ends included, as (starts, widths, errors).
 
-    ``values`` are the points that have a weight, ascending. With N the sum of the weights, the
-    rank error of a point is the distance of q N + ``shift`` from its ranks: from the weight before
-    it to the weight up to it. Each value is a run of one point, and so is each gap that is not
-    empty.
+    ``values`` are the points that have a weight, ascending. With N the sum of the weights, the rank
+    error of a point is the distance of q N + ``shift`` from its ranks: from the weight before it to
+    the weight up to it. Each value is a run of one point; the points of a gap before, between or
+    after values are one run.
 
     >>> starts, widths, errors = rank_runs(np.array([5]), np.array([2]), (0, 9), Fraction(1, 2))
     >>> [starts.tolist(), widths.tolist(), errors.tolist()]
@@ -55,7 +58,7 @@ def rank_runs(
 
 
 def draw_point(runs: Runs, rate: Fraction, entropy: Entropy) -> int:
-    """A point with probability proportional to exp(-rate x its error), as the runs state it.
+    """Draws a point of the runs with probability proportional to exp(-rate x its rank error).
 
     >>> from sfumato.noise import SYSTEM
     >>> draw_point((np.array([5, 0]), np.array([1, 5]), np.array([0, 10**6])), Fraction(1), SYSTEM)
@@ -67,7 +70,7 @@ def draw_point(runs: Runs, rate: Fraction, entropy: Entropy) -> int:
 
 
 def total_weight(weights: Whole) -> int:
-    """The sum of weights that are at least 0, whatever its size.
+    """Returns the sum of weights >= 0, without overflow.
 
     >>> total_weight(np.array([2**62, 2**62]))
     9223372036854775808

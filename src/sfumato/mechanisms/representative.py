@@ -28,11 +28,11 @@ Key = TypeVar("Key", bound=Hashable)
 class Representative(Generic[Candidate]):
     """Selects a candidate with a small total distance to the rows, by the exponential mechanism.
 
-    The score of candidate c is minus the sum over the rows of min(far(c, row), cap). ``candidates``
-    and ``far`` must be public, not derived from the rows. A distance below 0 counts as 0; one above
-    ``cap``, a value that is not an integer, and an exception count as ``cap``. Without rows all
-    candidates are equally likely. If the selection is monotone, neighbours must differ by added
-    rows only, never by replaced ones.
+    ``far(c, row)`` is the distance of a row from candidate c, whose score is minus the sum of
+    min(far(c, row), cap) over the rows. ``candidates`` and ``far`` must be public, not derived from
+    the rows. A distance below 0 counts as 0; one above ``cap``, a value that is not an integer, and
+    an exception count as ``cap``. Without rows all candidates are equally likely. If the selection
+    is monotone, neighbours must differ by added rows only, never by replaced ones.
 
     Guarantees:
         a representative follows the exponential mechanism
@@ -56,17 +56,18 @@ class Representative(Generic[Candidate]):
         _capped(self.cap)
 
     def event(self, distance: Distance) -> Selection:
-        """The event of a release; neighbours differ in at most ``distance`` rows (L1)."""
+        """Returns the event of a release; neighbours differ in at most ``distance`` rows (L1)."""
         return _event(self.selection, self.cap, distance)
 
     def release(self, rows: Iterable[object], entropy: Entropy = SYSTEM) -> Candidate:
-        """The selected candidate."""
+        """Returns the selected candidate."""
         present = list(rows)
         scores = [-self._total(candidate, present) for candidate in self.candidates]
         return self.candidates[self.selection.release(scores, entropy)]
 
     def error(self, confidence: Number) -> Fraction:
-        """A bound, with this confidence, of the selected total distance less the smallest one.
+        """Returns a bound of the selected total distance less the smallest one, with this
+        confidence.
 
         It holds for any rows.
         """
@@ -93,7 +94,8 @@ class Mode(Generic[Key]):
     """Selects a frequent candidate, by the exponential mechanism on its number of rows.
 
     Rows that equal no candidate are ignored. If each unit has one row per candidate of its own,
-    this is the candidate of most units. Monotone selections are as in ``Representative``.
+    this is the candidate of most units. If the selection is monotone, neighbours must differ by
+    added rows only, as in ``Representative``.
 
     Guarantees:
         a mode follows the exponential mechanism
@@ -114,11 +116,11 @@ class Mode(Generic[Key]):
             raise InvalidDeclaration("A candidate that is given twice.", allowed="each once")
 
     def event(self, distance: Distance) -> Selection:
-        """The event of a release; neighbours differ in at most ``distance`` rows (L1)."""
+        """Returns the event of a release; neighbours differ in at most ``distance`` rows (L1)."""
         return _event(self.selection, 1, distance)
 
     def release(self, rows: Iterable[Any], entropy: Entropy = SYSTEM) -> Key:
-        """The selected candidate."""
+        """Returns the selected candidate."""
         counts = dict.fromkeys(self.candidates, 0)
         for row in rows:
             if _is_among(row, counts):
@@ -127,7 +129,7 @@ class Mode(Generic[Key]):
         return self.candidates[chosen]
 
     def error(self, confidence: Number) -> Fraction:
-        """A bound, with this confidence, of the largest frequency less the selected one.
+        """Returns a bound of the largest frequency less the selected one, with this confidence.
 
         It holds for any rows.
         """
@@ -148,8 +150,9 @@ def representative(
     ``distance`` is in rows (L1); the other arguments are those of ``Representative``.
 
     Raises:
-        InvalidNumber: an invalid epsilon.
-        InvalidDeclaration: no candidates, a cap below 1, or monotone scores under replace-one.
+        InvalidNumber: epsilon is invalid.
+        InvalidDeclaration: there are no candidates, the cap is below 1, or scores are declared
+            monotone under replace-one.
 
     >>> from sfumato.privacy import Norm
     >>> row = Distance(Norm.L1, Fraction(1))
@@ -173,8 +176,9 @@ def mode(
     """Selection of the most frequent candidate, epsilon-DP; ``distance`` in rows (L1).
 
     Raises:
-        InvalidNumber: an invalid epsilon.
-        InvalidDeclaration: no candidates, a duplicate, or monotone scores under replace-one.
+        InvalidNumber: epsilon is invalid.
+        InvalidDeclaration: there are no candidates, one occurs twice, or scores are declared
+            monotone under replace-one.
 
     >>> from sfumato.privacy import Norm
     >>> float(mode(Distance(Norm.L1, Fraction(1)), "0.5", "abc").error(0.95))

@@ -38,8 +38,8 @@ class ResponseMechanism:
     """k-ary randomized response over the categories 0 to k-1.
 
     Reports the true category with probability e^epsilon / (e^epsilon + k - 1), otherwise a uniform
-    one of the others. A value outside the categories counts as the nearest one, and a value that
-    is not an integer as 0, so that no value can make a report fail.
+    one of the others. A value outside the categories counts as the nearest one, and a value that is
+    not an integer as 0, so that no value can make a report fail.
 
     Guarantees:
         a report has exactly the stated probabilities
@@ -50,8 +50,8 @@ class ResponseMechanism:
         the error of a count covers as often as stated
 
     Raises:
-        InvalidNumber: an epsilon below 1e-100.
-        InvalidDeclaration: fewer than 2 categories, or more than 2^31.
+        InvalidNumber: epsilon is below 1e-100.
+        InvalidDeclaration: there are fewer than 2 categories, or more than 2^31.
 
     >>> mechanism = randomized_response("1.5", categories=4)
     >>> mechanism.release(2) in range(4)
@@ -73,7 +73,8 @@ class ResponseMechanism:
             raise InvalidNumber("An epsilon below 1e-100.", allowed="1e-100 or more")
 
     def event(self, distance: Distance) -> RandomizedResponse | Repeated:
-        """The event of the reports; neighbours differ in ``distance`` / 2 replaced rows (L1).
+        """Returns the event of the reports; neighbours differ in ``distance`` / 2 replaced rows
+        (L1).
 
         The number of reports is public, so add-remove neighbours are refused.
         """
@@ -92,14 +93,14 @@ class ResponseMechanism:
         return one if pairs == 1 else Repeated(one, int(pairs))
 
     def release(self, value: object, entropy: Entropy = SYSTEM) -> int:
-        """The report of one value."""
+        """Returns the report of one value: a category, drawn at random."""
         truth = self._category(value)
         # always drawn, so that the time does not show whether the report is true
         other = 1 + below(self.categories - 1, entropy)
         return (truth + other * self._lie.sample_one(entropy)) % self.categories
 
     def release_many(self, values: ArrayLike, entropy: Entropy = SYSTEM) -> Integers:
-        """Independent reports of many values, as an int64 array of the same shape."""
+        """Returns independent reports of many values, as an int64 array of the same shape."""
         if isinstance(values, np.ndarray) and values.dtype.kind not in "iubO":
             raise _not_categories(str(values.dtype))
         given = values if isinstance(values, np.ndarray) else np.asarray(values, object)
@@ -110,12 +111,12 @@ class ResponseMechanism:
         reports[reports >= self.categories] -= self.categories
         return reports.reshape(given.shape)
 
-    def _categories(self, given: NDArray[Any]) -> Integers:
+    def _categories(self, values: NDArray[Any]) -> Integers:
         """The category of each value, in one dimension, as a new array."""
-        if given.dtype.kind == "O":
-            return np.array([self._category(value) for value in given.flat], np.int64)
-        widest = np.uint64 if given.dtype.kind == "u" else np.int64
-        clipped = np.clip(given.astype(widest), 0, self.categories - 1)
+        if values.dtype.kind == "O":
+            return np.array([self._category(value) for value in values.flat], np.int64)
+        widest = np.uint64 if values.dtype.kind == "u" else np.int64
+        clipped = np.clip(values.astype(widest), 0, self.categories - 1)
         return clipped.astype(np.int64).ravel()
 
     def _category(self, value: object) -> int:
@@ -125,7 +126,8 @@ class ResponseMechanism:
         return min(max(int(value), 0), self.categories - 1)
 
     def release_bits(self, values: Words, count: int, entropy: Entropy = SYSTEM) -> Words:
-        """The reports of ``count`` yes-or-no values, packed in 64-bit words, lowest bit first.
+        """Returns the reports of ``count`` yes-or-no values, packed in 64-bit words, lowest bit
+        first.
 
         The bits after the last report are zero.
         """
@@ -144,18 +146,18 @@ class ResponseMechanism:
         return reports
 
     def estimate(self, reports: ArrayLike) -> NDArray[np.float64]:
-        """Unbiased estimates of the true number of people in each category, from all reports."""
-        given = np.asarray(reports).ravel()
-        integral = given.dtype.kind in "iub"
-        if len(given) and not (integral and 0 <= given.min() <= given.max() < self.categories):
+        """Returns unbiased estimates of the number of people in each category, from all reports."""
+        flat = np.asarray(reports).ravel()
+        integral = flat.dtype.kind in "iub"
+        if len(flat) and not (integral and 0 <= flat.min() <= flat.max() < self.categories):
             raise InvalidDeclaration(
                 "These are not reports.", allowed=f"integers from 0 to {self.categories - 1}"
             )
-        counts = np.bincount(given.astype(np.int64), minlength=self.categories)
+        counts = np.bincount(flat.astype(np.int64), minlength=self.categories)
         return self.estimate_counts(counts)
 
     def estimate_counts(self, counts: Sequence[int] | Integers) -> NDArray[np.float64]:
-        """``estimate`` from the number of reports of each category."""
+        """Returns ``estimate``, given the number of reports of each category."""
         given = np.asarray(counts)
         if given.shape != (self.categories,) or given.dtype.kind not in "iu" or given.min() < 0:
             raise InvalidDeclaration(

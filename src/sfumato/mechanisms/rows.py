@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows in memory: rounds them to a declared lattice, and counts the rows of a distance.
+"""Rounds rows in memory to a declared lattice, and converts sensitivities into numbers of rows.
 
 Proof: rows.proof.md.
 """
@@ -26,19 +26,19 @@ _BEYOND = Fraction(10) ** _DIGITS
 
 
 def on_lattice(values: Rows, within: Integer | Real, *, imputed: Number | None = None) -> Integers:
-    """The integer codes of values, clipped to the declared bounds, rounded half to even (RULES 12).
+    """Returns the integer codes of values, clipped to the bounds, rounded half to even (RULES 12).
 
     None, NaN and everything that is not a number are missing; they are dropped, or replaced by the
-    declared ``imputed`` value. Infinities are clipped. So no value can cause an error, and each
-    row gives at most one code, which depends on this row alone.
+    declared ``imputed`` value. Infinities are clipped. So no value can cause an error, and each row
+    gives at most one code, which depends on this row alone.
 
     Guarantees:
         each row gives one code of its own
         codes are rounded half to even
 
     Raises:
-        InvalidNumber: an imputed value outside the declared bounds.
-        InvalidDeclaration: an array of more than one dimension.
+        InvalidNumber: the imputed value is outside the declared bounds.
+        InvalidDeclaration: the array has more than one dimension.
 
     >>> on_lattice([0.5, 1.5, None, float("inf"), -3], Integer(0, 10))
     array([ 0,  2, 10,  0])
@@ -68,7 +68,7 @@ def on_lattice(values: Rows, within: Integer | Real, *, imputed: Number | None =
 
 
 def rows_apart(distance: Distance) -> Fraction:
-    """The number of rows in the symmetric difference of neighbours: two for one replaced row.
+    """Returns the number of rows in which neighbours differ: two for one replaced row.
 
     >>> rows_apart(Distance(Norm.L1, Fraction(1)))
     Fraction(1, 1)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mechanism that runs on a secret random sample of the units, which lowers its privacy cost.
+"""Runs a mechanism on a secret random sample of the units, which lowers its privacy cost.
 
-Source: Balle, Barthe, Gaboardi, "Privacy Amplification by Subsampling" (NeurIPS 2018),
-Theorems 8 and 9. Proof: sampling.proof.md.
+Source: Balle, Barthe, Gaboardi, "Privacy Amplification by Subsampling" (NeurIPS 2018), Theorems 8
+and 9. Proof: sampling.proof.md.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,11 +32,11 @@ class Inner(Protocol[Statistic, Released]):
     """The interface of the mechanism that runs on the sample."""
 
     def event(self, distance: Distance) -> Event:
-        """The event of a release whose sensitivity is ``distance``."""
+        """Returns the event of a release whose sensitivity is ``distance``."""
         ...
 
     def release(self, exact: Statistic, /) -> Released:
-        """The private answer."""
+        """Returns the private answer to an exact statistic of the sample."""
         ...
 
 
@@ -50,8 +50,8 @@ def sample_units(design: Design, units: Sequence[One], entropy: Entropy = SYSTEM
         a fixed sample is uniform over subsets of its size
 
     Raises:
-        InvalidDeclaration: a fixed sample if the number of units is not its population, which is
-            public under replace-one; or another design.
+        InvalidDeclaration: the number of units is not the population of a fixed sample, which is
+            public under replace-one; or the design is another one.
 
     >>> sample_units(FixedSample(2, 2), ["ada", "blaise"])
     ['ada', 'blaise']
@@ -61,7 +61,7 @@ def sample_units(design: Design, units: Sequence[One], entropy: Entropy = SYSTEM
 
 
 def chosen_units(design: Design, units: int, entropy: Entropy = SYSTEM) -> Integers:
-    """Draws the indices of a random sample of ``units``, ascending; their number may be private.
+    """Draws a random sample of ``units`` units as ascending indices; the number may be private.
 
     A fixed sample is drawn from the indices of its declared population. Those at or above ``units``
     are drawn too, and dropped. Units beyond the population are never drawn. So no number of units
@@ -114,7 +114,9 @@ class SamplingMechanism(Generic[Statistic, Released]):
         _checked(self.design)
 
     def event(self, distance: Distance) -> Sampled:
-        """The event of a release; one unit changes the inner statistic by at most ``distance``."""
+        """Returns the event of a release; ``distance`` bounds one unit's change of the inner
+        statistic.
+        """
         if distance.relation is not self.design.relation:
             raise InvalidDeclaration(
                 f"{type(self.design).__name__} for neighbours under {distance.relation.value}.",
@@ -128,7 +130,7 @@ class SamplingMechanism(Generic[Statistic, Released]):
         statistic: Callable[[list[One]], Statistic],
         entropy: Entropy = SYSTEM,
     ) -> Released:
-        """The inner answer on the statistic of a new sample.
+        """Draws a new sample and returns the inner mechanism's answer for ``statistic`` of it.
 
         Divide a count or a sum by ``design.rate``.
         """

@@ -54,11 +54,14 @@ class SelectionMechanism:
         object.__setattr__(self, "rate", positive("rate", self.rate))
 
     def event(self, distance: Distance) -> Selection:
-        """The event of a release; each score changes by at most ``distance`` (Linf)."""
+        """Returns the event of a release; each score changes by at most ``distance`` (Linf)."""
         return Selection(self.rule, self.rate, distance, self.monotone)
 
     def release(self, scores: Scores, entropy: Entropy = SYSTEM) -> int:
-        """The index of the selected candidate; scores must be finite, floats are taken exactly."""
+        """Returns the index of the selected candidate.
+
+        Scores must be finite; floats are taken as their exact binary values.
+        """
         draw = _DRAW[self.rule]
         return draw(scores, self.rate, entropy)
 
@@ -67,13 +70,14 @@ class SelectionMechanism:
         groups: Sequence[Scores],
         entropy: Entropy = SYSTEM,
     ) -> tuple[int, ...]:
-        """An index in each group: the selection of one tuple, whose score is the sum of its own.
+        """Selects one candidate in each group and returns their indices.
 
-        ``event`` is then of the distance of these sums. Only the exponential mechanism selects a
-        tuple by selecting in each group.
+        It is the selection of one tuple, whose score is the sum of its members' scores; ``event``
+        is then of the sensitivity of these sums. Only the exponential mechanism selects a tuple by
+        selecting in each group.
 
         Raises:
-            InvalidDeclaration: another rule.
+            InvalidDeclaration: the rule is not the exponential mechanism.
         """
         if self.rule is not Rule.EXPONENTIAL:
             raise InvalidDeclaration(
@@ -95,8 +99,8 @@ def exponential(
     For monotone scores the rate is epsilon / sensitivity. Source: McSherry and Talwar (2007).
 
     Raises:
-        InvalidDeclaration: a distance that is not in Linf.
-        InvalidNumber: an epsilon that is not above 0.
+        InvalidDeclaration: the distance is not in Linf.
+        InvalidNumber: epsilon is not above 0.
 
     >>> from sfumato.privacy.distance import Norm
     >>> exponential(Distance(Norm.LINF, Fraction(1)), 1, monotone=True).rate
@@ -136,16 +140,17 @@ def _calibrated(
 
 
 def union(events: int, confidence: Number) -> Fraction:
-    """Returns x >= 0 with events e^-x <= 1 - confidence (union bound).
+    """Returns x >= 0 with events e^-x <= 1 - confidence.
 
-    If each of the events has probability at most e^-x, then none happens with the confidence.
+    If each of so many events has probability at most e^-x, then none of them happens with the
+    confidence (union bound).
     """
     miss = 1 - open_unit("confidence", confidence)
     return log_up(events / miss) if events else Fraction(0)
 
 
 def count(name: str, value: int) -> int:
-    """``value`` if it is an integer >= 1, else ``InvalidNumber``; ``name`` is used in the error."""
+    """Returns ``value`` if it is an integer >= 1; else raises InvalidNumber that states ``name``."""
     if type(value) is not int or value < 1:
         raise InvalidNumber(f"{name} = {shown(value)}.", allowed="an integer >= 1")
     return value

@@ -82,7 +82,9 @@ class SparseVectorMechanism:
         count("positives", self.positives)
 
     def event(self, distance: Distance) -> SparseVector:
-        """The event of the whole stream; each answer changes by at most ``distance`` (Linf)."""
+        """Returns the event of the whole stream; each answer changes by at most ``distance``
+        (Linf).
+        """
         return SparseVector(
             self.threshold_noise,
             self.query_noise,
@@ -100,7 +102,7 @@ class SparseVectorMechanism:
         return SparseSession(self, entropy)
 
     def release(self, answers: Iterable[int], entropy: Entropy = SYSTEM) -> tuple[Verdict, ...]:
-        """The verdicts on a stream of answers, up to the last positive one."""
+        """Returns the verdicts on a stream of answers, up to the last allowed positive one."""
         session = self.open(entropy)
         verdicts = []
         for answer in answers:
@@ -155,12 +157,12 @@ class SparseSession:
         return 0 if self._noise is None else self._left
 
     def ask(self, answer: int) -> Verdict:
-        """Whether the answer, an exact integer, plus noise is above the noisy threshold.
+        """Returns whether an exact integer answer, plus noise, is above the noisy threshold.
 
         Raises:
             BudgetExceeded: the stream has stopped.
             WrongUse: the stream was opened in another process.
-            InvalidDeclaration: an answer that is not an integer.
+            InvalidDeclaration: the answer is not an integer.
         """
         if isinstance(answer, bool | np.bool_) or not isinstance(answer, int | np.integer):
             raise InvalidDeclaration(
@@ -210,8 +212,8 @@ def sparse_vector(
     2017, section 4.2).
 
     Raises:
-        InvalidDeclaration: a distance that is not in Linf.
-        InvalidNumber: an invalid epsilon, threshold or number of positives.
+        InvalidDeclaration: the distance is not in Linf.
+        InvalidNumber: epsilon, the threshold or the number of positives is invalid.
 
     >>> from sfumato.accounting import account
     >>> change = Distance(Norm.LINF, Fraction(1))

@@ -54,7 +54,7 @@ class ThresholdMechanism:
         a key is shown as often as stated
 
     Raises:
-        InvalidNumber: a threshold or a number of keys that is not an integer >= 1.
+        InvalidNumber: the threshold or the number of keys is not an integer >= 1.
 
     >>> mechanism = threshold_laplace(1, epsilon=1, delta="1e-6", relation=Relation.ADD_REMOVE)
     >>> mechanism.threshold
@@ -73,7 +73,7 @@ class ThresholdMechanism:
         count("keys", self.keys)
 
     def event(self, distance: Distance) -> Thresholded:
-        """The event of a release; ``distance`` must be 1 in Linf, the change of each count."""
+        """Returns the event of a release; ``distance`` must be 1 in Linf, the change of each count."""
         if distance.norm is not Norm.LINF or distance.value != 1:
             raise InvalidDeclaration(
                 f"Counts of units that move by {distance.value} in {distance.norm.value}.",
@@ -83,14 +83,14 @@ class ThresholdMechanism:
         return Thresholded(AdditiveNoise(self.noise, distance, cells), self.threshold, self.keys)
 
     def release(self, counts: Mapping[K, int], entropy: Entropy = SYSTEM) -> dict[K, int]:
-        """The released keys with their noisy counts, sorted by key.
+        """Returns the released keys with their noisy counts, sorted by key.
 
         Keys with a count below 1 are ignored, and no noise is drawn for them. So are keys that are
         not None, an integer, a string, bytes or a tuple of these (up to 16 deep): only for these a
         total order is certain. So no key can make a release fail.
 
         Raises:
-            InvalidDeclaration: counts that are not integers.
+            InvalidDeclaration: a count is not an integer.
         """
         if not isinstance(counts, Mapping):
             raise InvalidDeclaration(
@@ -112,13 +112,14 @@ class ThresholdMechanism:
         keys_at: Callable[[Integers], Sequence[K]],
         entropy: Entropy = SYSTEM,
     ) -> dict[K, int]:
-        """``release`` for an array of counts; ``keys_at`` returns the keys at some indices of it.
+        """Does ``release`` for an array of counts; ``keys_at`` returns the keys at some indices of
+        it.
 
-        It is called for released keys only. They must be different, and None, integers, strings,
-        bytes or tuples of these.
+        ``keys_at`` is called for released keys only. Keys must be different, and None, integers,
+        strings, bytes or tuples of these.
 
         Raises:
-            InvalidDeclaration: counts that are not integers.
+            InvalidDeclaration: a count is not an integer.
         """
         if counts.dtype.kind not in "iO":
             raise InvalidDeclaration(f"Counts of type {counts.dtype}.", allowed="integers")
@@ -131,13 +132,13 @@ class ThresholdMechanism:
         return dict(sorted(released, key=lambda item: _rank(item[0])))
 
     def shown(self, units: int) -> Bracket:
-        """The probability that a key with this number of units is released."""
+        """Returns bounds of the probability that a key with this number of units is released."""
         if units < 1:
             return Bracket(0.0, 0.0)
         return self.noise.above(self.threshold - units - 1)
 
     def smallest_shown(self, confidence: Number) -> int:
-        """The smallest number of units with which a key is released with this confidence."""
+        """Returns the smallest number of units with which a key is released with this confidence."""
         wanted = open_unit("confidence", confidence)
 
         def suffices(units: int) -> bool:
@@ -159,13 +160,15 @@ def threshold_laplace(
     delta: Number,
     relation: Relation,
 ) -> ThresholdMechanism:
-    """Discrete Laplace noise of scale keys / epsilon, and the smallest threshold for delta.
+    """Private partition selection with discrete Laplace noise and the smallest threshold for delta.
 
-    (epsilon, delta)-DP. Under replace-one the scale is 2 keys / epsilon. Source: Korolova et al.
-    (2009), with the exact law of the noise.
+    (epsilon, delta)-DP. ``keys`` is the most keys of a unit. The scale of the noise is keys /
+    epsilon, under replace-one 2 keys / epsilon. Source: Korolova et al. (2009), with the exact law
+    of the noise.
 
     Raises:
-        InvalidNumber: an invalid epsilon or number of keys; a delta outside (0, 1/2], or too small.
+        InvalidNumber: epsilon or the number of keys is invalid, or delta is outside (0, 1/2] or too
+            small.
 
     >>> threshold_laplace(1, "0.5", "1e-6", Relation.ADD_REMOVE).noise.scale
     Fraction(2, 1)
@@ -188,12 +191,15 @@ def threshold_gaussian(
     delta: Number,
     relation: Relation,
 ) -> ThresholdMechanism:
-    """Discrete Gaussian noise of sigma^2 = keys / (2 rho), and the smallest threshold for delta.
+    """Private partition selection with discrete Gaussian noise and the smallest threshold for
+    delta.
 
-    rho-zCDP but for delta. Under replace-one sigma^2 is 2 keys / (2 rho).
+    rho-zCDP, except with probability delta. ``keys`` is the most keys of a unit. sigma^2 is keys /
+    (2 rho), under replace-one 2 keys / (2 rho).
 
     Raises:
-        InvalidNumber: an invalid rho or number of keys; a delta outside (0, 1/2], or too small.
+        InvalidNumber: rho or the number of keys is invalid, or delta is outside (0, 1/2] or too
+            small.
 
     >>> threshold_gaussian(1, "0.125", "1e-6", Relation.ADD_REMOVE).noise.sigma_squared
     Fraction(4, 1)
@@ -215,11 +221,12 @@ def threshold_geometric(
     delta: Number,
     relation: Relation,
 ) -> ThresholdMechanism:
-    """Discrete Laplace noise truncated at the threshold, and the smallest threshold for delta.
+    """Private partition selection with discrete Laplace noise truncated at the threshold.
 
-    (epsilon, delta)-DP: one delta covers the truncation and keys of a single unit. With one key
-    per unit, no (epsilon, delta)-DP selection releases any key more often for the delta that this
-    spends (Desfontaines et al. 2022). Keys of 2 threshold - 1 or more units are always released.
+    (epsilon, delta)-DP, with the smallest threshold for delta, which covers the truncation and keys
+    of a single unit. With one key per unit, no (epsilon, delta)-DP selection releases any key more
+    often for the delta that this spends (Desfontaines et al. 2022). Keys of 2 threshold - 1 or more
+    units are always released.
 
     >>> threshold_laplace(1, "0.1", "1e-6", Relation.ADD_REMOVE).threshold
     133

@@ -62,12 +62,12 @@ class PeelingMechanism(_TopK):
     """
 
     def event(self, distance: Distance) -> Repeated:
-        """The event of a release; each score changes by at most ``distance`` (Linf)."""
+        """Returns the event of a release; each score changes by at most ``distance`` (Linf)."""
         one = Selection(Rule.EXPONENTIAL, self.rate, distance, self.monotone)
         return Repeated(one, self.k)
 
     def release(self, scores: Scores, entropy: Entropy = SYSTEM) -> tuple[int, ...]:
-        """The indices of the selected candidates, in the order of selection."""
+        """Returns the indices of the selected candidates, in the order of selection."""
         left = vector("scores", scores)
         _enough(self.k, len(left))
         places = np.arange(len(left))
@@ -108,7 +108,7 @@ class JointMechanism(_TopK):
     """
 
     def event(self, distance: Distance) -> Selection:
-        """The event of a release; each score changes by at most ``distance`` (Linf).
+        """Returns the event of a release; each score changes by at most ``distance`` (Linf).
 
         The loss of a sequence changes by at most ``distance`` if monotone, else by twice as much.
         """
@@ -119,7 +119,7 @@ class JointMechanism(_TopK):
     def release(
         self, scores: Integers | Sequence[int], entropy: Entropy = SYSTEM
     ) -> tuple[int, ...]:
-        """The indices of the selected candidates, the best first."""
+        """Returns the indices of the selected candidates, the best first."""
         exact = integers("scores", scores)
         _enough(self.k, len(exact))
         order = np.argsort(exact, kind="stable")[::-1]

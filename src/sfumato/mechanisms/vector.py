@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vectors of exact integers plus noise, as int64 arrays that saturate instead of overflowing.
+"""Adds noise to vectors of exact integers, as int64 arrays that saturate instead of overflowing.
 
 Proof: vector.proof.md.
 """
@@ -49,7 +49,7 @@ class VectorMechanism:
         _counted(self.cells)
 
     def event(self, distance: Distance) -> AdditiveNoise:
-        """The event of a release whose sensitivity is ``distance``."""
+        """Returns the event of a release whose sensitivity is ``distance``."""
         norm = Norm.L2 if isinstance(self.additive.noise, DiscreteGaussian) else Norm.L1
         return self.additive.event(_summed(distance, self.cells, norm))
 
@@ -60,7 +60,7 @@ class VectorMechanism:
     def release(
         self, exact: Vector, drawn: Vector | None = None, entropy: Entropy = SYSTEM
     ) -> Integers:
-        """Exact integers plus noise, by ``add_saturating``.
+        """Returns exact integers plus noise, by ``add_saturating``.
 
         ``drawn`` is noise that was sampled before the data was read.
         """
@@ -89,9 +89,9 @@ def vector(
     An Linf sensitivity, which bounds each cell, is converted to L1 or L2 over all cells.
 
     Raises:
-        InvalidDeclaration: not exactly one of epsilon and rho, one that does not fit the norm, or
-            no cells.
-        InvalidNumber: a cost that is not above 0.
+        InvalidDeclaration: not exactly one of epsilon and rho is given, it does not fit the norm,
+            or there are no cells.
+        InvalidNumber: epsilon or rho is not above 0.
 
     >>> from fractions import Fraction
     >>> vector(Distance(Norm.L1, Fraction(2)), 100, epsilon=1).additive.noise
@@ -109,12 +109,12 @@ def vector(
 
 
 def add_saturating(exact: Vector, noise: Vector) -> Integers:
-    """exact + noise as int64, clamped to +-2^61 as if the sum had been computed without overflow.
+    """Returns exact + noise as int64, clamped to +-2^61 as if computed without overflow.
 
     ``exact`` is clamped to +-2^61 first, which does not increase the distance of neighbours.
 
     Raises:
-        InvalidDeclaration: different shapes, or numbers that are not integers.
+        InvalidDeclaration: the shapes differ, or a number is not an integer.
 
     >>> add_saturating([2**61, -5, 0], [1, 2, -(2**80)]).tolist()
     [2305843009213693952, -3, -2305843009213693952]

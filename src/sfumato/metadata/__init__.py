@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Declarations of the owner about the data. They are never read off the data.
+"""The owner's declarations about the data: tables, columns, units. They are never read off the
+data.
 
-May import: ``privacy``, ``noise``, ``exact``, ``errors``. Begin with ``column``: a type says
-which values a column can have, and gives each an integer code; everything that the engine
-computes is on those codes.
+May import: ``privacy``, ``noise``, ``exact``, ``errors``. Begin with ``column``: a type says which
+values a column can have, and gives each an integer code; everything that the engine computes is on
+those codes.
 """
 
 from sfumato.metadata.column import (
@@ -21,6 +22,7 @@ from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
 from sfumato.metadata.timestamp import Timestamp
+from sfumato.metadata.tokens import Tokens
 
 __all__ = [
     "Array",
@@ -36,4 +38,5 @@ __all__ = [
     "Table",
     "Text",
     "Timestamp",
+    "Tokens",
 ]

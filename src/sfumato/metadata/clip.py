@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clips: the values to which aggregates of numbers may clip a column, apart from its bounds."""
+"""Clips: the interval to which sums, means and variances may clip the values of a column.
+
+A clip is declared apart from the bounds of the column, and lies within them.
+"""
 
 from collections.abc import Callable
 from enum import Enum
@@ -18,10 +21,10 @@ Clip: TypeAlias = tuple[int, int] | Auto | None
 
 
 class Values(Enum):
-    """Whether SUM, AVG and VARIANCE are answered for the values of the table or the clipped ones.
+    """Whether SUM, AVG and VARIANCE are computed of the table's values or of the clipped ones.
 
-    With ``TABLE``, both are shown side by side; the interval of the first includes what the clip
-    takes away.
+    With ``TABLE``, both are shown side by side; the interval of the first includes the error that
+    the clip makes.
     """
 
     TABLE = "table"
@@ -36,7 +39,7 @@ Clipped = Values.CLIPPED
 
 
 def require_values(values: object) -> Values:
-    """The argument, if it names values that a question may read (else WrongUse)."""
+    """Returns the argument if it names a choice of ``Values``; else raises WrongUse."""
     if not isinstance(values, Values):
         raise WrongUse(
             f"values={shown(values)}.", allowed="sf.Clipped, or nothing for the table's own values"
@@ -45,10 +48,10 @@ def require_values(values: object) -> Values:
 
 
 def clip_ends(clip: DeclaredClip, lower: Fraction, upper: Fraction) -> Ends | Auto | None:
-    """The ends of a declared clip, in the units of the column.
+    """Returns the two ends of a declared clip, in the units of the column.
 
     Args:
-        clip: the largest value that is kept, or a pair of the smallest and the largest one.
+        clip: the largest value that is not clipped, or a pair of the smallest and the largest one.
         lower: the smallest possible value.
         upper: the largest possible value.
 
@@ -70,7 +73,7 @@ def clip_ends(clip: DeclaredClip, lower: Fraction, upper: Fraction) -> Ends | Au
 
 
 def _declared(clip: object, lower: Fraction) -> Ends:
-    """Both ends, as numbers."""
+    """Returns both ends of a declared clip as numbers."""
     if isinstance(clip, tuple | list):
         low, high = clip
         return to_fraction("clip", low), to_fraction("clip", high)
@@ -88,10 +91,10 @@ def _refused(clip: object) -> InvalidDeclaration:
 
 
 def clip_codes(ends: Ends | Auto | None, code: Callable[[Fraction], int]) -> Clip:
-    """The ends of a clip as codes; ``code`` rounds a value to its code.
+    """Returns the ends of a clip as codes; ``code`` rounds a value to its code.
 
     Raises:
-        InvalidDeclaration: both ends have the same code.
+        InvalidDeclaration: both ends round to the same code.
     """
     if not isinstance(ends, tuple):
         return ends

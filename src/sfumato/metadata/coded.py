@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the column types share: a range of integer codes, and strings that mean "missing"."""
+"""The base of column types with integer codes, and the strings that mean "missing"."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ Markers: TypeAlias = tuple[str, ...] | None
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """Base of the column types whose values are declared, all but ``Text`` and ``Array``.
+    """Base of the column types with declared values: all but ``Text`` and ``Array``.
 
     Each value has an integer code from ``lower_code`` to ``upper_code``; plans and engines compute
-    with codes alone.
+    with codes alone. ``step`` is the value of one code.
     """
 
     lower_code: int
@@ -29,17 +29,17 @@ class Coded:
 
     @property
     def size(self) -> int:
-        """The number of declared values, without missing."""
+        """The number of declared values, not counting missing ones."""
         return self.upper_code - self.lower_code + 1
 
 
 def set_codes(
     target: Coded, lower: int, upper: int, step: Fraction, missing: str | Sequence[str] | None
 ) -> None:
-    """Sets the fields of a type while it is constructed.
+    """Sets the range of codes, the step and the missing markers of a type under construction.
 
     Raises:
-        InvalidDeclaration: codes beyond 2^52, or markers that are no strings.
+        InvalidDeclaration: a code is beyond 2^52, or a marker is no string.
     """
     if max(abs(lower), abs(upper)) > MAX_CODE:
         raise InvalidDeclaration(
@@ -56,10 +56,10 @@ def set_codes(
 
 
 def markers(declared: object, name: str = "missing") -> Markers:
-    """Returns declared strings as a tuple; None if none are declared.
+    """Returns a declared string, or several, as a tuple; None if none is declared.
 
     Raises:
-        InvalidDeclaration: something else than strings.
+        InvalidDeclaration: the argument is neither a string nor a sequence of strings.
 
     >>> markers("N"), markers(["N", ""]), markers(None)
     (('N',), ('N', ''), None)

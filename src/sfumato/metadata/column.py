@@ -22,6 +22,7 @@ from sfumato.metadata.clip import Clip, DeclaredClip, Ends, clip_codes, clip_end
 from sfumato.metadata.coded import Coded, Markers, markers, set_codes, shown_missing
 from sfumato.metadata.date_format import require_format
 from sfumato.metadata.timestamp import Timestamp
+from sfumato.metadata.tokens import Tokens
 from sfumato.privacy.unit import Auto
 
 EPOCH = datetime.date(1970, 1, 1)
@@ -35,9 +36,9 @@ NARROWEST_CLIP = 2**10
 class Integer(Coded):
     """Integers from ``lower`` to ``upper``, on the lattice of step 1.
 
-    ``lower`` and ``upper`` are the possible values. ``clip`` is what SUM, AVG and VARIANCE keep of
-    them: the largest value, or the smallest and the largest one, or ``sf.AUTO``. Tests and groups
-    read the value itself.
+    ``lower`` and ``upper`` bound the possible values. SUM, AVG and VARIANCE clip them to ``clip``:
+    its largest value, or its smallest and its largest one, or ``sf.AUTO`` (learnt privately). Tests
+    and groups read the value itself.
 
     >>> Integer(17, 90, missing="N")
     Integer(17, 90, missing='N')
@@ -179,7 +180,7 @@ class Date(Coded):
 class Category(Coded):
     """One of the declared values, compared as strings.
 
-    A mapping assigns labels to values of the data.
+    A mapping declares values of the data with a label for each, which answers show.
 
     >>> Category({"1": "Male", "2": "Female"}).labels
     ('Male', 'Female')
@@ -217,7 +218,7 @@ class Category(Coded):
         return self.labels[code]
 
     def texts(self) -> tuple[tuple[str, int], ...]:
-        """Each string of the data with its code."""
+        """Returns each string of the data that is a declared value, with its code."""
         return tuple((value, code) for code, value in enumerate(self.values))
 
 
@@ -229,7 +230,7 @@ _FALSE = ("false", "False", "FALSE", "0")
 class Boolean(Coded):
     """True or false; ``true`` and ``false`` list the strings of the data that mean it.
 
-    AVG is a share.
+    AVG of such a column is the share of true values.
 
     >>> Boolean(true="1", false="2", missing="N").texts()
     (('2', 0), ('1', 1))
@@ -257,7 +258,7 @@ class Boolean(Coded):
 
     @property
     def has_spellings(self) -> bool:
-        """Whether other strings are declared than those that are read without a declaration."""
+        """Whether declared strings differ from those that are read without a declaration."""
         return (self.true, self.false) != (_TRUE, _FALSE)
 
     def __repr__(self) -> str:
@@ -271,7 +272,7 @@ class Boolean(Coded):
         return bool(code)
 
     def texts(self) -> tuple[tuple[str, int], ...]:
-        """Each string of the data with its code."""
+        """Returns each string of the data that means false or true, with its code."""
         return tuple((text, 0) for text in self.false) + tuple((text, 1) for text in self.true)
 
 
@@ -279,19 +280,29 @@ class Boolean(Coded):
 class Text:
     """Any string.
 
-    It can be counted and compared, but is no group key, since its values are not public.
+    A text column can be counted and compared, but is no group key, since its values are not public.
+    ``tokens`` says how mining and models split a text into words; without it a text is one string.
 
     >>> Text(missing="N")
     Text(missing='N')
+    >>> Text(tokens=Tokens(stop=["the"]))
+    Text(tokens=Tokens(stop=['the']))
     """
 
     missing: Markers
+    tokens: Tokens | None
 
-    def __init__(self, *, missing: str | Sequence[str] | None = None) -> None:
+    def __init__(
+        self, *, missing: str | Sequence[str] | None = None, tokens: Tokens | None = None
+    ) -> None:
+        if tokens is not None and type(tokens) is not Tokens:
+            raise InvalidDeclaration(f"tokens={shown(tokens)}.", allowed="sf.Tokens(...), or None")
         object.__setattr__(self, "missing", markers(missing))
+        object.__setattr__(self, "tokens", tokens)
 
     def __repr__(self) -> str:
-        return f"Text({shown_missing(self.missing).removeprefix(', ')})"
+        split = "" if self.tokens is None else f", tokens={self.tokens}"
+        return f"Text({(shown_missing(self.missing) + split).removeprefix(', ')})"
 
 
 # Rows of longer arrays would not fit beside each other in memory.
@@ -332,22 +343,22 @@ class Array:
 
     @property
     def length(self) -> int:
-        """How many numbers a value has."""
+        """How many numbers a value has: the product of ``shape``."""
         return math.prod(self.shape)
 
     @property
     def missing(self) -> Markers:
-        """None: no text means missing, since no text is a list."""
+        """None: no string can mean a missing array."""
         return None
 
     @property
     def lower_code(self) -> int:
-        """The smallest code of a number."""
+        """The smallest code of a number of the array."""
         return self.element.lower_code
 
     @property
     def upper_code(self) -> int:
-        """The largest code of a number."""
+        """The largest code of a number of the array."""
         return self.element.upper_code
 
     @property
@@ -357,7 +368,7 @@ class Array:
 
     @property
     def size(self) -> int:
-        """The number of declared values of a number."""
+        """The number of declared values of one number of the array."""
         return self.element.size
 
     def decode(self, code: int) -> int | float:
@@ -390,7 +401,7 @@ class Column:
 
 
 def date_code(value: object) -> int | None:
-    """The code of an ISO date: days since 1970-01-01; None if it does not parse."""
+    """Returns the code of an ISO date (days since 1970-01-01); None if it is no date."""
     if isinstance(value, str):
         try:
             value = datetime.date.fromisoformat(value)
@@ -440,13 +451,17 @@ def _bounds(lower: Number, upper: Number) -> tuple[Fraction, Fraction]:
 
 
 def _derived_step(range_: Fraction, ends: Ends | Auto | None) -> Fraction:
-    """The step of a Real without ``step``: a power of two, at most a millionth of what is kept."""
-    kept = range_
+    """Returns the step of a Real without ``step``: a power of two, at most a millionth of its
+    range.
+
+    With a clip, it is a millionth of the clip.
+    """
+    width = range_
     if isinstance(ends, tuple):
-        kept = ends[1] - ends[0]
+        width = ends[1] - ends[0]
     elif ends is not None:
-        kept = range_ / NARROWEST_CLIP
-    return power_of_two_at_most(kept / LATTICE_STEPS)
+        width = range_ / NARROWEST_CLIP
+    return power_of_two_at_most(width / LATTICE_STEPS)
 
 
 def _shown_clip(kind: Integer | Real) -> str:

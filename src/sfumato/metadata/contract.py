@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contract that binds a ledger account to its dataset (RULES 2)."""
+"""The contract: the declarations of a dataset that its ledger account is bound to (RULES 2)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,9 +15,10 @@ from sfumato.privacy.event import Json
 class Contract:
     """The declarations that are stored when an account is created, and compared at every later use.
 
-    Paths and bounds are not part of it: the same data at another path has the same account.
-    ``reading`` says how each table's texts are read, where this is declared. It is neither stored
-    nor compared, since the owner may correct it, but every answer depends on it.
+    Paths and bounds of columns are not part of it: the same data at another path has the same
+    account. ``reading`` says how the texts of each table's file are read, where this is declared.
+    It is neither stored nor compared, since the owner may correct it, but keys of answers depend on
+    it.
 
     Guarantees:
         another contract is refused
@@ -39,7 +40,7 @@ class Contract:
 
     @classmethod
     def of(cls, dataset: Dataset, budget: Budget) -> "Contract":
-        """The contract of a dataset under a budget."""
+        """Returns the contract of a dataset under a budget."""
         units = {name: _unit(table) for name, table in dataset.tables.items()}
         readings = {name: table.reading for name, table in dataset.tables.items() if table.reading}
         return cls(
@@ -56,7 +57,9 @@ class Contract:
         return self._about() | {"epsilon": self.epsilon, "delta": self.delta}
 
     def about_data(self) -> dict[str, Json]:
-        """What identifies answers: all but the limits, and how texts are read (RULES 21)."""
+        """Returns the fields that answers depend on: all but the limits, and how texts are read
+        (RULES 21).
+        """
         if not self.reading:
             return self._about()
         readings: dict[str, Json] = {name: dict(each) for name, each in self.reading.items()}
@@ -66,7 +69,7 @@ class Contract:
         return {"dataset": self.dataset, "relation": self.relation, "units": dict(self.units)}
 
     def require_same(self, stored: Mapping[str, object]) -> None:
-        """Refuses if the ledger has stored another contract for this dataset."""
+        """Refuses a contract that differs from the one ``stored`` in the ledger."""
         mine = self.to_json()
         different = [name for name in mine if mine[name] != stored.get(name)]
         if different:

@@ -12,9 +12,9 @@ from sfumato.privacy.unit import AddRemove, Node, Relation, Unit
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """The owner's name and version of the data, and its tables.
+    """The declarations of a dataset: its name and version, its tables and its neighbour relation.
 
-    Nothing of it is read off the content.
+    Nothing of it is read off the data.
 
     >>> Dataset("acs-2019", {"people": Table("people.csv")}).version
     '1'
@@ -65,18 +65,18 @@ class Dataset:
 
     @property
     def places(self) -> tuple[str, ...]:
-        """Where the rows of private tables are stored, each place once."""
+        """The places where the rows of private tables are stored, each listed once."""
         places = {table.place for table in self.tables.values() if not table.public}
         return tuple(sorted(places - {""}))
 
     @property
     def described(self) -> "Dataset":
-        """The declarations alone, without the sources of the tables."""
+        """The same declarations, without the sources of the tables."""
         return replace(self, tables={name: table.described for name, table in self.tables.items()})
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What the owner should know of how values are read, from the declarations alone.
+        """Hints for the owner on how values will be read, from the declarations alone.
 
         >>> from sfumato.metadata.column import Boolean
         >>> people = Table("people.csv", columns={"smoker": Boolean()})
@@ -156,7 +156,7 @@ class Dataset:
 
     def _require_owner(self, name: str) -> None:
         """Refuses a chain of ``via`` that does not end at a unit whose columns hold its id."""
-        seen = [name]
+        path = [name]
         unit = self.tables[name].unit
         while isinstance(unit, Unit) and unit.target is not None:
             target, column = unit.target
@@ -169,18 +169,18 @@ class Dataset:
                     if isinstance(table.unit, Unit)
                 ]
                 raise InvalidDeclaration(
-                    f"The unit of table {seen[-1]!r} goes via {unit.via!r}, "
+                    f"The unit of table {path[-1]!r} goes via {unit.via!r}, "
                     "which is no unit of a declared table.",
                     allowed=", ".join(named),
                     remedy="Declare that table with sf.Unit on the column that via= names.",
                 )
-            if target in seen:
+            if target in path:
                 raise InvalidDeclaration(
-                    f"The unit of table {name!r} goes in a circle: {' -> '.join([*seen, target])}.",
+                    f"The unit of table {name!r} goes in a circle: {' -> '.join([*path, target])}.",
                     remedy="One of these tables must hold the unit itself: "
                     "declare it without via=.",
                 )
-            seen.append(target)
+            path.append(target)
             unit = above
 
     def _require_no_other(self, name: str) -> None:
@@ -191,11 +191,11 @@ class Dataset:
         if not isinstance(table.unit, Unit):
             return
         root = self._at_the_end(table.unit)
-        known = [root.name] if len(root.columns) == 1 else list(root.columns)
+        id_columns = [root.name] if len(root.columns) == 1 else list(root.columns)
         own = []
         if table.unit.target is None:
             own = [column.lower() for column in table.unit.columns]
-        for reserved in known:
+        for reserved in id_columns:
             if reserved is None or reserved.lower() in own:
                 continue
             column = table.column(reserved)
@@ -208,7 +208,7 @@ class Dataset:
 
 
 def _spelled(kind: Boolean) -> str:
-    """How the values of a Boolean are written, and what is missing."""
+    """Describes how the values of a Boolean are written in the data, and which values are missing."""
     *trues, true = kind.true
     *falses, false = kind.false
     return (

@@ -18,10 +18,10 @@ YEAR_PATTERN = "([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])"
 
 
 def require_format(declared: object) -> None:
-    """Refuses a format that is none of the declared ones.
+    """Refuses a date format that is not supported.
 
     Raises:
-        InvalidDeclaration: it is another one.
+        InvalidDeclaration: the format is not one of the supported ones.
     """
     if declared not in FORMATS:
         raise InvalidDeclaration(
@@ -32,7 +32,7 @@ def require_format(declared: object) -> None:
 
 
 def date_pattern(form: str) -> str:
-    """Returns the pattern of a date, for a match of the whole string; each part is a group.
+    """Returns a regular expression that matches a date in a format, with a group for each part.
 
     >>> date_pattern("%Y%m%d") == YEAR_PATTERN + "([0-9]{2})([0-9]{2})"
     True
@@ -45,7 +45,8 @@ def date_pattern(form: str) -> str:
 
 
 def places(form: str) -> tuple[int, int, int]:
-    """Returns which groups of the pattern are the year, the month and the day.
+    """Returns the numbers of the groups of ``date_pattern`` that are the year, the month and the
+    day.
 
     >>> places("%d/%m/%Y")
     (3, 2, 1)
@@ -55,7 +56,7 @@ def places(form: str) -> tuple[int, int, int]:
 
 
 def in_format(day: datetime.date, form: str) -> str:
-    """Returns a day as it is written in a format, with two digits for day and month.
+    """Returns a date written in a format, with two digits for day and month.
 
     >>> in_format(datetime.date(2024, 2, 1), "%d/%m/%Y")
     '01/02/2024'
@@ -65,7 +66,7 @@ def in_format(day: datetime.date, form: str) -> str:
 
 
 def iso_order(form: str) -> str:
-    r"""Returns the parts of a date in the order of ISO 8601, as a replacement of the pattern.
+    r"""Returns the replacement for ``date_pattern`` that writes the parts in the order of ISO 8601.
 
     >>> print(iso_order("%d/%m/%Y"))
     \3-\2-\1

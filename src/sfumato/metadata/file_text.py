@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the text of a CSV file, or the sheet of an Excel file, is declared."""
+"""Declarations of how the text of a CSV file, or the sheet of an Excel file, is read."""
 
 from dataclasses import dataclass
 
@@ -21,10 +21,10 @@ _ALLOWED = {
 
 @dataclass(frozen=True, slots=True)
 class Numerals:
-    """The signs in numbers that are written as text: of the fraction, and between thousands.
+    """The decimal sign and the thousands separator of numbers that are written as text.
 
-    ``thousands`` is empty if there is none. Where it is written it stands between all groups of
-    three digits.
+    ``thousands`` is empty if there is no separator. Where a number has it, it is between all groups
+    of three digits.
 
     >>> Numerals(",", ".").is_plain, Numerals().is_plain
     (False, True)
@@ -43,12 +43,13 @@ PLAIN = Numerals()
 
 
 def require_csv_text(**declared: str | None) -> None:
-    """Refuses a declaration of ``delimiter``, ``encoding``, ``decimal`` or ``thousands``.
+    """Refuses an unsupported ``delimiter``, ``encoding``, ``decimal`` or ``thousands``.
 
-    None stands for one that is not declared.
+    None means that it is not declared.
 
     Raises:
-        InvalidDeclaration: one of them is not allowed, or both signs of numbers are the same.
+        InvalidDeclaration: one of them is not supported, or ``decimal`` and ``thousands`` are the
+            same.
     """
     for name, value in declared.items():
         allowed = _ALLOWED[name]
@@ -66,15 +67,15 @@ def require_csv_text(**declared: str | None) -> None:
 
 
 def numerals_of(decimal: str | None, thousands: str | None) -> Numerals:
-    """Returns the signs of numbers, given what is declared of them."""
+    """Returns the decimal sign and the thousands separator, with defaults for undeclared ones."""
     return Numerals(decimal or ".", thousands or "")
 
 
 def require_sheet(sheet: str | None, header_row: int | None) -> None:
-    """Refuses a declaration of a sheet of an Excel file, or of the row that names its columns.
+    """Refuses an invalid name of an Excel sheet, or an invalid number of its header row.
 
     Raises:
-        InvalidDeclaration: the sheet has no name, or the row is none that Excel has.
+        InvalidDeclaration: the name is empty, or the number is not that of a row in Excel.
     """
     if sheet is not None and (not isinstance(sheet, str) or not sheet):
         raise InvalidDeclaration(f"sheet={shown(sheet)}.", allowed="the name of a sheet")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The declared formats of times in strings: those of a date, a blank or T, and those of a clock.
+"""The declared formats of dates with times in strings: a date format, a blank or T, and a time.
 
-A clock is %H:%M or %H:%M:%S. Hours, minutes and seconds have two digits. There is no offset from
+The time is %H:%M or %H:%M:%S. Hours, minutes and seconds have two digits. There is no offset from
 UTC: such a time is local.
 """
 
@@ -18,10 +18,10 @@ _CLOCKS = {
 
 
 def require_moment_format(declared: object) -> None:
-    """Refuses a format that is none of the declared ones.
+    """Refuses a format of dates with times that is not supported.
 
     Raises:
-        InvalidDeclaration: it is another one.
+        InvalidDeclaration: the format is not one of the supported ones.
     """
     if declared not in FORMATS:
         raise InvalidDeclaration(
@@ -32,7 +32,7 @@ def require_moment_format(declared: object) -> None:
 
 
 def moment_pattern(form: str) -> str:
-    """Returns the pattern of a time, for a match of the whole string; the date has three groups.
+    """Returns a regular expression that matches a date with time; the date's parts are its groups.
 
     >>> bool(re.fullmatch(moment_pattern("%d/%m/%Y %H:%M"), "1/12/2024 09:30"))
     True
@@ -42,7 +42,7 @@ def moment_pattern(form: str) -> str:
 
 
 def moment_order(form: str) -> str:
-    r"""Returns the date of a time in the order of ISO 8601, as a replacement of the pattern.
+    r"""Returns the replacement for ``moment_pattern`` that writes the date in the order of ISO 8601.
 
     >>> print(moment_order("%d/%m/%Y %H:%M"))
     \3-\2-\1
@@ -51,12 +51,12 @@ def moment_order(form: str) -> str:
 
 
 def has_seconds(form: str) -> bool:
-    """Whether times of a format have seconds."""
+    """Whether a format has seconds."""
     return form.endswith("%S")
 
 
 def iso_moment(form: str, text: str) -> str | None:
-    """Returns a time of a format as YYYY-MM-DD HH:MM:SS; None if it is written otherwise.
+    """Returns a date with time as YYYY-MM-DD HH:MM[:SS]; None if it is not in the format.
 
     >>> iso_moment("%m/%d/%Y %H:%M", "3/31/2024 09:30")
     '2024-03-31 09:30'

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a column of some physical type can hold declared words: decided by types, never by rows.
+"""Whether a stored column can hold declared values: decided by its physical type, never by rows.
 
-A column of truth values declared as ``Category("no", "yes")`` has no declared value, whatever its
-rows are. A column of texts, or of floats, may: what it holds is private.
+A stored boolean column that is declared as ``Category("no", "yes")`` can hold no declared value,
+whatever its rows are. A column of strings, or of floats, may: which values it holds is private.
 """
 
 import re
@@ -15,9 +15,9 @@ _TEXTS = {"boolean": "true|false", "whole": "0|-?[1-9][0-9]*"}
 
 
 def can_hold(kind: ColumnType, family: str) -> bool:
-    """Whether a value of a family of physical types may be a declared one.
+    """Whether a column of a family of physical types may hold a value of a declared type.
 
-    Only truth values and whole numbers (``boolean``, ``whole``) under declared words are decided.
+    Only the families ``boolean`` and ``whole`` (integers), declared as strings, are ever refused.
 
     >>> can_hold(Category("no", "yes"), "whole"), can_hold(Category("no", "1"), "whole")
     (False, True)
@@ -30,7 +30,7 @@ def can_hold(kind: ColumnType, family: str) -> bool:
 
 
 def can_hold_word(words: Iterable[str], family: str) -> bool:
-    """Whether a value of a family of physical types may be written as one of some words.
+    """Whether a value of a family of physical types may be written as one of some strings.
 
     >>> can_hold_word(["male", "2"], "whole"), can_hold_word(["02", "2.0"], "whole")
     (True, False)

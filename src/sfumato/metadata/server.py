@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Addresses of databases. They may contain a password, which is never shown."""
+"""Addresses of databases and of objects in S3 stores, shown without their passwords."""
 
 import os
 import re
@@ -49,7 +49,7 @@ def is_address(place: object) -> bool:
 
 
 def scheme_of(place: object) -> str:
-    """The scheme of an address, in small letters; empty if the place is no address with a scheme.
+    """Returns the scheme of an address in lower case; empty if it has none.
 
     >>> scheme_of("S3://bucket/people.parquet"), scheme_of("C:/data/people.csv")
     ('s3', '')
@@ -85,7 +85,7 @@ def is_server(place: object) -> bool:
 
 
 def path_of(place: object) -> str | None:
-    """The path in the address of an SQLite file, as SQLAlchemy writes it; None for other places.
+    """Returns the path in the address of an SQLite file, as SQLAlchemy writes it; else None.
 
     >>> path_of("sqlite:///people.db"), path_of("sqlite:////srv/people.db"), path_of("people.db")
     ('people.db', '/srv/people.db', None)
@@ -99,22 +99,22 @@ def path_of(place: object) -> str | None:
 
 
 def is_object(place: object) -> bool:
-    """Whether a string is the address of an object of an S3 store, without a key or a password.
+    """Whether a string is the address of an object in an S3 store, without credentials in it.
 
     >>> is_object("s3://clinic/2024/people.parquet?region=eu-west-1"), is_object("s3://clinic")
     (True, False)
     """
     if not isinstance(place, str) or not place.startswith("s3://") or set("@#") & set(place):
         return False
-    known = StoredObject(place)
+    stored = StoredObject(place)
     try:
-        _origin(known.options.get("endpoint", "https://store.example"))
+        _origin(stored.options.get("endpoint", "https://store.example"))
     except ValueError:
         return False
-    bucket, *key = known.name.split("/")
+    bucket, *key = stored.name.split("/")
     # some stores take a//b and a/./b for a/b
     is_plain = bool(bucket and key) and not {"", ".", ".."} & set(key)
-    return is_plain and set(known.options) <= set(_S3_OPTIONS)
+    return is_plain and set(stored.options) <= set(_S3_OPTIONS)
 
 
 def _origin(endpoint: str) -> str:
@@ -144,7 +144,7 @@ def _origin(endpoint: str) -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StoredObject:
-    """The address of an object of an S3 store; shown without options.
+    """The address of an object in an S3 store; its ``repr`` leaves out the options.
 
     >>> StoredObject("s3://clinic/2024/people.parquet?region=eu-west-1")
     s3://clinic/2024/people.parquet
@@ -159,15 +159,15 @@ class StoredObject:
 
     @property
     def options(self) -> dict[str, str]:
-        """The options of the address."""
+        """The options of the address, by name."""
         return dict(parse_qsl(self.url.partition("?")[2], keep_blank_values=True))
 
     @property
     def endpoint(self) -> str | None:
-        """The address of the store, from the option or the environment; None: Amazon's.
+        """The address of the store, from the option or the environment; None means Amazon's.
 
         Raises:
-            ValueError: it is no plain address of a host.
+            ValueError: the endpoint is not the plain address of a host.
         """
         named = [self.options.get("endpoint"), *map(os.environ.get, _ENDPOINTS)]
         for given in filter(None, named):
@@ -176,7 +176,7 @@ class StoredObject:
 
     @property
     def place(self) -> str:
-        """The bucket and the key, and the store if it is not Amazon's, however it is spelled.
+        """A canonical name of the object: bucket and key, and the store if it is not Amazon's.
 
         >>> StoredObject("s3://clinic/a.csv?endpoint=https://Store.example:443&region=x").place
         's3://clinic/a.csv at https://store.example'
@@ -216,7 +216,7 @@ def _mysql(parts: SplitResult, options: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Server:
-    """The address of a server; shown without user, password and options.
+    """The address of a server; its ``repr`` leaves out user, password and options.
 
     >>> Server("postgresql://ada:secret@db.example:5432/clinic?sslmode=require")
     postgresql://db.example/clinic
@@ -232,10 +232,11 @@ class Server:
 
     @property
     def place(self) -> str:
-        """The host, port and database to which the address connects, however it is spelled.
+        """A canonical name of the database: host, port and database, however the address is
+        written.
 
-        Options that the driver prefers to what stands before them count, as do the variables of the
-        environment that it reads. So one database has one place, but for other names of its host.
+        Options that the driver prefers to the main part of the address count, as do the environment
+        variables that it reads. So one database has one place, except for other names of its host.
 
         >>> Server("postgresql://ada:secret@db.example/clinic?sslmode=require").place
         'postgresql://db.example:5432/clinic'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text of files that people write beside the data: declarations, codebooks, public counts."""
+"""Reads text files that people write beside the data: declarations, codebooks, public counts."""
 
 import codecs
 import re
@@ -15,8 +15,9 @@ def side_text(path: str | Path) -> str:
     """Returns the text of a file in UTF-8 (with a byte order mark or without), GB18030 or UTF-16.
 
     Raises:
-        OSError: it cannot be read.
-        InvalidConfig: it is in none of these encodings; the line of the first wrong byte is named.
+        OSError: the file cannot be read.
+        InvalidConfig: the file is in none of these encodings; the error names the line of the first
+            wrong byte.
     """
     data = Path(path).read_bytes()
     encoding = "utf-16" if data.startswith(_UTF16) else "utf-8-sig"

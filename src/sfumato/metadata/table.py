@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables: where the data is stored, whom each row is about, and what its columns hold."""
+"""Tables: where the data is stored, which unit each row belongs to, and what its columns hold."""
 
 import os
 from collections.abc import Mapping
@@ -54,13 +54,13 @@ class Table:
 
     Args:
         source: the path of a Parquet, CSV or Excel file, of a folder of Parquet files, or a glob
-            pattern ("events/2024-*.parquet"); or anything that Arrow can read (a pyarrow, pandas
-            or polars table, a DuckDB relation); or a Parquet or CSV file in an S3 store
+            pattern ("events/2024-*.parquet"); or anything that Arrow can read (a pyarrow, pandas or
+            polars table, a DuckDB relation); or a Parquet or CSV file in an S3 store
             ("s3://clinic/people.parquet"); or, with ``table``, a DuckDB or SQLite file ("shop.db",
             "sqlite:///shop.db"), or the address of a PostgreSQL, MySQL or MariaDB server
-            ("postgresql://host/clinic", "mysql://host/clinic"), whose password is never shown.
-            CSV values and Hive-style folder names ("year=2024") are strings that are converted as
-            the columns declare.
+            ("postgresql://host/clinic", "mysql://host/clinic"), whose password is never shown. CSV
+            values and Hive-style folder names ("year=2024") are strings that are converted as the
+            columns declare.
         unit: the privacy unit; None: each row is one unit.
         columns: the declared columns. Other columns do not exist for questions.
         size: the number of rows, if it is public; a reference for relative errors.
@@ -75,7 +75,7 @@ class Table:
         thousands: the sign between groups of three digits there: ".", ",", " " or "'".
         sheet: the sheet of an Excel file; its first one if None.
         header_row: the number of the row that names the columns there, or of the line in a CSV
-            file; what is above is not read; 1 if None.
+            file; rows above it are not read; 1 if None.
 
     Guarantees:
         a table shows nothing of its source that is not declared
@@ -190,9 +190,7 @@ class Table:
 
     @property
     def reading(self) -> dict[str, str]:
-        """What is declared of how the texts or the sheet of a file are read.
-
-        Answers depend on it.
+        """The declarations of how the text or the sheet of a file is read, on which answers depend.
 
         >>> Table("people.csv", decimal=",", delimiter=";").reading
         {'decimal': ','}
@@ -202,12 +200,12 @@ class Table:
 
     @property
     def numerals(self) -> Numerals:
-        """The signs in numbers that are written as text."""
+        """The decimal sign and the thousands separator of numbers that are written as text."""
         return numerals_of(self.decimal, self.thousands)
 
     @property
     def described(self) -> "Table":
-        """The table without its source; only the type of the source is kept."""
+        """The same declarations without the source; only its type is kept."""
         if isinstance(self.source, _Undisclosed):
             return self
         kind = type(self.source).__name__
@@ -219,7 +217,7 @@ class Table:
 
     @property
     def about(self) -> str:
-        """The privacy unit of a row, as a string."""
+        """The privacy unit of the table, as a canonical string."""
         if self.public:
             return "nobody: the table is public"
         return repr(self.unit) if self.unit else "each row is one unit"
@@ -246,7 +244,7 @@ class Table:
         return f"file {text} {self.table}" if self.table else f"file {text}"
 
     def column(self, name: str) -> Column | None:
-        """The declared column of this name, ignoring case."""
+        """Returns the declared column of this name, ignoring case; None if there is none."""
         for declared, kind in self.columns.items():
             if declared.lower() == name.lower():
                 return Column(declared, kind)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Timestamps: moments of a time zone on a lattice of whole seconds. Proof: zones.proof.md."""
+"""Timestamps: dates with times in a time zone, on a lattice of whole seconds.
+
+Proof: zones.proof.md.
+"""
 
 import datetime
 import re
@@ -32,7 +35,7 @@ _ALLOWED = "two times, '2019-01-01 00:00:00', the lower one before the upper one
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Timestamp(Coded):
-    """Moments from ``lower`` to ``upper``, rounded down to a lattice of ``step`` seconds.
+    """Dates with times from ``lower`` to ``upper``, rounded down to a lattice of ``step`` seconds.
 
     A bound is an ISO string or a ``datetime``; without an offset from UTC it is local time of
     ``zone``, a name of the IANA list. A date alone is its first second as the lower bound, and its
@@ -41,7 +44,7 @@ class Timestamp(Coded):
     since 1970-01-01T00:00:00Z.
 
     ``changes`` are the offsets of the zone, taken from ``zoneinfo`` when the column is declared.
-    The zone "" is none: times as a clock on the wall shows them, computed by ``DATE_TRUNC``.
+    Only results of ``DATE_TRUNC`` have the zone "": they are local times without an offset.
 
     Guarantees:
         a value without an offset is local time of the zone
@@ -104,19 +107,19 @@ class Timestamp(Coded):
         zone: str,
         like: "Timestamp | None" = None,
     ) -> Self:
-        """Returns the type with these codes; the zone may be "".
+        """Returns the type with this range of codes; the zone may be "".
 
-        With ``like``, strings of the data are read, and missing, as under that type.
+        ``like``: the format and the missing markers of strings are those of this type.
 
         >>> Timestamp.of_codes(0, 23, step=3600, zone="")
         Timestamp('1970-01-01 00:00:00', '1970-01-01 23:00:00', zone='', step=3600)
         """
-        made = cls.__new__(cls)
+        timestamp = cls.__new__(cls)
         missing = None if like is None else like.missing
-        _set(made, (lower_code, upper_code), step, zone, missing)
+        _set(timestamp, (lower_code, upper_code), step, zone, missing)
         if like is not None:
-            object.__setattr__(made, "format", like.format)
-        return made
+            object.__setattr__(timestamp, "format", like.format)
+        return timestamp
 
     def __repr__(self) -> str:
         low, high = (self._written(code) for code in (self.lower_code, self.upper_code))
@@ -134,7 +137,7 @@ class Timestamp(Coded):
         return f"{_EPOCH + datetime.timedelta(seconds=second)}Z"
 
     def decode(self, code: int) -> datetime.datetime:
-        """The moment of a code, with its offset from UTC; without one if there is no zone."""
+        """Returns the date and time of a code, with its offset from UTC (none if the zone is "")."""
         second = code * int(self.step)
         offset = offset_at(self.changes, second)
         local = _EPOCH + datetime.timedelta(seconds=second + offset)
@@ -143,7 +146,7 @@ class Timestamp(Coded):
         return local.replace(tzinfo=datetime.timezone(datetime.timedelta(seconds=offset)))
 
     def code_of_local(self, local: int, offset: int | None) -> int | None:
-        """Returns the code of a local time with its offset, if known; None if it never happens.
+        """Returns the code of a local time with its offset, if known; None if no such time exists.
 
         >>> Timestamp("1970-01-01", "1970-01-31", step=60).code_of_local(7_230, 3600)
         60
@@ -154,17 +157,18 @@ class Timestamp(Coded):
         return min(max(second // int(self.step), self.lower_code), self.upper_code)
 
     def code_of_text(self, text: str) -> int | None:
-        """Returns the code of a string; None if it is no time, or never happens."""
+        """Returns the code of a string; None if it is no time, or one that the zone skips."""
         written = text if self.format is None else iso_moment(self.format, text)
         parsed = None if written is None else parsed_moment(written)
         return None if parsed is None else self.code_of_local(*parsed)
 
 
 def parsed_moment(text: str) -> tuple[int, int | None] | None:
-    """The local time of an ISO 8601 date and time in seconds since 1970, and its offset from UTC.
+    """Parses an ISO 8601 date and time: local seconds since 1970, and the offset from UTC in
+    seconds.
 
-    The offset is None where none is written. Fractions of a second are dropped. None for a string
-    that is no date and time.
+    The offset is None if the string has none. Fractions of a second are dropped. Returns None for a
+    string that is no date and time.
 
     >>> parsed_moment("1970-01-02T00:00:01.9+01:00"), parsed_moment("1970-01-01 00:01")
     ((86401, 3600), (60, None))
@@ -192,7 +196,7 @@ def _seconds(offset: str) -> int | None:
 
 
 def local_time(moment: datetime.datetime) -> tuple[int, int | None]:
-    """Returns the local time of a ``datetime`` in seconds since 1970, and its offset from UTC.
+    """Returns a ``datetime`` as local seconds since 1970, and its offset from UTC (or None).
 
     >>> local_time(datetime.datetime(1970, 1, 1, 1, tzinfo=datetime.UTC))
     (3600, 0)
@@ -204,7 +208,7 @@ def local_time(moment: datetime.datetime) -> tuple[int, int | None]:
 
 
 def moment_of(moment: object, zone: str, *, is_upper: bool) -> int | None:
-    """Returns a time in seconds since 1970-01-01T00:00:00Z; None if it is none.
+    """Returns a date or time in seconds since 1970-01-01T00:00:00Z; None if it is neither.
 
     A date alone is its first second, or its last one as an upper bound.
 

@@ -24,9 +24,10 @@ _START = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 @lru_cache(maxsize=256)
 def changes(zone: str, low: int, high: int) -> Changes:
-    """Returns the offsets of a zone from the second ``low`` to the second ``high``.
+    """Returns the offsets of a zone from UTC between the seconds ``low`` and ``high``.
 
-    The first entry starts at ``low``. An offset that lasts for less than a day may be left out.
+    Each entry has the second from which an offset holds; the first one is at ``low``. An offset
+    that lasts for less than a day may be left out.
 
     Raises:
         InvalidDeclaration: there is no such zone.
@@ -85,7 +86,7 @@ def _zone(name: object) -> zoneinfo.ZoneInfo:
 
 
 def offset_at(table: Changes, second: int) -> int:
-    """Returns the offset at a second; before the first entry, that of the first entry.
+    """Returns the offset from UTC at a second; before the first entry, that of the first entry.
 
     >>> offset_at(((0, 0), (10, 3600)), 9), offset_at(((0, 0), (10, 3600)), 10)
     (0, 3600)
@@ -100,10 +101,10 @@ def _start_of(entry: tuple[int, int | None]) -> int:
 
 @lru_cache(maxsize=256)
 def local_periods(table: Changes) -> Periods:
-    """Returns the offset of each local time, and of a local time that happens twice the first one.
+    """Returns the offset of each local time, as a table of periods; None where no such time exists.
 
-    Where clocks are set back, a local time happens twice; where they are put forward, the local
-    times that are left out never happen.
+    Where clocks are set back, a local time happens twice, and has the offset of the first; where
+    they are put forward, the skipped local times do not exist.
 
     Guarantees:
         a local time is the first moment at which clocks show it
@@ -122,7 +123,7 @@ def local_periods(table: Changes) -> Periods:
 
 
 def second_of(table: Changes, local: int) -> int | None:
-    """Returns the second at which clocks first show a local time; None if they never do.
+    """Returns the second at which clocks first show a local time; None if they skip it.
 
     >>> second_of(((0, 0), (10_000, 3600)), 9_999), second_of(((0, 0), (10_000, 3600)), 10_001)
     (9999, None)
@@ -138,7 +139,7 @@ def second_in(
     local: int,
     offset: int | None,
 ) -> int | None:
-    """Returns the second of a local time with its offset; without one, as ``second_of``.
+    """Returns the second of a local time of a zone with its offset; without one, as ``second_of``.
 
     Raises:
         InvalidDeclaration: there is no such zone.
@@ -151,7 +152,7 @@ def second_in(
 
 
 def first_second(zone: str, local: int) -> int:
-    """Returns the first second at which clocks of a zone show a local time, or a later one.
+    """Returns the first second at which clocks of a zone show a local time, or have passed it.
 
     >>> first_second("America/Sao_Paulo", 1_541_289_600) - 1_541_289_600
     10800

@@ -9,7 +9,7 @@ from sfumato.noise.entropy import Entropy, below
 
 
 def bernoulli(numerator: int, denominator: int, entropy: Entropy) -> bool:
-    """True with probability numerator/denominator, exactly.
+    """Draws True with probability numerator/denominator, exactly.
 
     >>> from sfumato.noise.entropy import SYSTEM
     >>> bernoulli(1, 1, SYSTEM), bernoulli(0, 1, SYSTEM)
@@ -19,7 +19,7 @@ def bernoulli(numerator: int, denominator: int, entropy: Entropy) -> bool:
 
 
 def bernoulli_exp(numerator: int, denominator: int, entropy: Entropy) -> bool:
-    """True with probability exp(-numerator/denominator), exactly; the ratio is >= 0.
+    """Draws True with probability exp(-numerator/denominator), exactly; the ratio is >= 0.
 
     >>> from sfumato.noise.entropy import SYSTEM
     >>> bernoulli_exp(0, 1, SYSTEM)

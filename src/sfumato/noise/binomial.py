@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The binomial distribution.
+"""The binomial distribution, for noise that several parties add together.
 
 Proof: ratio.proof.md.
 """
@@ -20,16 +20,16 @@ from sfumato.noise.ratio import LARGEST_VARIANCE, BinomialRatio, Pieces, pieces_
 class Binomial:
     """The binomial distribution: successes in ``trials`` independent trials of one ``probability``.
 
-    The noise of distributed mechanisms (Dwork et al. 2006; Agarwal et al. 2018): a sum of
-    binomials with the same probability is binomial.
+    The noise of distributed mechanisms (Dwork et al. 2006; Agarwal et al. 2018): a sum of binomials
+    with the same probability is binomial.
 
     Guarantees:
         binomial draws follow the stated law
         binomial statements are outward bounds
 
     Raises:
-        InvalidNumber: trials below 1, a probability outside (0, 1), a variance above 2^26, or a
-            mean above 2^62.
+        InvalidNumber: trials are below 1, the probability is outside (0, 1), the variance is above
+            2^26, or the mean is above 2^62.
 
     >>> Binomial(10, "0.5").quantile("0.5")
     5

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packed independent bits with one bias, 64 per word, by comparing binary digits.
+"""Draws packed independent bits with one bias, 64 per word, by comparing binary digits.
 
-A bit is true if a uniform number in [0, 1) is below the bias. The 64 bits (lanes) of a word
-compare their numbers with the bias in parallel, digit by digit. Proof: bits.proof.md.
+A bit is true if a uniform number in [0, 1) is below the bias. The 64 bits (lanes) of a word compare
+their numbers with the bias in parallel, digit by digit. Proof: bits.proof.md.
 """
 
 from collections.abc import Callable

@@ -41,7 +41,7 @@ class Coin(ABC):
 
     @abstractmethod
     def bounds(self, precision: int) -> tuple[int, int]:
-        """Integers lower <= 2^precision P(True) <= upper, tighter with higher precision."""
+        """Returns integers lower <= 2^precision P(True) <= upper, tighter with higher precision."""
 
     def sample_one(self, entropy: Entropy = SYSTEM) -> bool:
         """One exact draw."""
@@ -58,7 +58,7 @@ class Coin(ABC):
         return drawn.view(np.bool_).reshape(shape)
 
     def bits(self, count: int, entropy: Entropy = SYSTEM) -> Words:
-        """``count`` independent exact draws, packed into 64-bit words, lowest bit first.
+        """Returns ``count`` independent exact draws, packed into 64-bit words, lowest bit first.
 
         The bits after the last draw are zero.
         """
@@ -119,7 +119,7 @@ class Bernoulli(Coin):
     """True with a rational probability.
 
     Raises:
-        InvalidNumber: a probability outside [0, 1].
+        InvalidNumber: the probability is outside [0, 1].
 
     >>> Bernoulli("1/3").pmf(1)
     Bracket(lower=0.3333333333333333, upper=0.33333333333333337)
@@ -168,7 +168,8 @@ class BernoulliLogistic(Coin):
     With odds 1 and gamma epsilon, this is the flip of randomized response to a yes-or-no question.
 
     Raises:
-        InvalidNumber: gamma below 0 (negate the coin of -gamma instead), or odds not above 0.
+        InvalidNumber: gamma is below 0 (negate the coin of -gamma instead), or the odds are not
+            above 0.
 
     >>> BernoulliLogistic(0).pmf(1)
     Bracket(lower=0.5, upper=0.5)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exponential and the Gaussian curve, e^-(x/scale) and e^-(x^2 / 2 sigma^2), for the sampler.
+"""The exponential curve e^-(x/scale) and the Gaussian curve e^-(x^2 / 2 sigma^2).
 
-``rejection_sampler`` draws under them. Proof: curves.proof.md.
+``rejection_sampler`` draws integers under them, for the Laplace and Gaussian distributions. Proof:
+curves.proof.md.
 """
 
 from abc import ABC, abstractmethod
@@ -24,7 +25,7 @@ _INFINITE = 64 << FRACTION
 class Even(ABC):
     """Base class of curves f(x) = e^-energy(|x|), on all integers or on those from 0.
 
-    The columns of the sampler cover ``reach`` widths to either side.
+    The sampler's table covers ``reach`` widths to either side.
     """
 
     __slots__ = ()
@@ -34,27 +35,29 @@ class Even(ABC):
 
     @abstractmethod
     def energy(self, x: int) -> tuple[int, int]:
-        """energy(x) for x >= 0, as numerator and denominator."""
+        """Returns energy(x) for x >= 0, as numerator and denominator."""
 
     @abstractmethod
     def energies(self, step: int, count: int) -> list[int]:
-        """floor(2^42 energy(j step)) for j < count."""
+        """Returns floor(2^42 energy(j step)) for j < count."""
 
     def shift(self, fineness: int) -> int:
-        """The largest shift with at least ``fineness`` blocks of 2^shift per width, or 0."""
+        """Returns the largest shift with at least ``fineness`` blocks of 2^shift per width, or 0."""
         return max(int(self.width / fineness).bit_length() - 1, 0)
 
     def blocks(self, shift: int) -> int:
-        """The number of blocks of 2^shift integers that cover ``reach`` widths."""
+        """Returns the number of blocks of 2^shift integers that cover ``reach`` widths."""
         return ceil(self.reach * self.width / (1 << shift))
 
     def ends(self, shift: int, blocks: int) -> tuple[Integers, Integers]:
-        """2^31 f at the near and at the far end of each block, within the error of ``decay``."""
+        """Returns 2^31 f at the near and at the far end of each block, within the error of
+        ``decay``.
+        """
         heights = decay(np.array(self.energies(1 << shift, blocks + 1)))
         return _ends(heights, shift, two_sided=self.two_sided)
 
     def bounds(self, x: int, precision: int) -> tuple[int, int]:
-        """Bounds of 2^precision f(x)."""
+        """Returns bounds of 2^precision f(x)."""
         return exp_scaled(*self.energy(abs(x)), precision)
 
 
@@ -78,19 +81,19 @@ class Exponential(Even):
         return [min(j * over // under, _INFINITE) for j in range(count)]
 
     def rise(self, shift: int, farthest: int) -> "LinearRise":
-        """The rise of the energy within a block, which is the same in every block."""
+        """Returns the rise of the energy within a block, which is the same in every block."""
         dropped = max(shift - 31, 0)
         scaled = self.width.denominator << 62 + dropped
         return LinearRise(dropped, scaled // self.width.numerator)
 
     def halving(self, x: int) -> int:
-        """The width: f falls by a factor of e over each width."""
+        """Returns the width: f falls by a factor of e over each width."""
         return ceil(self.width)
 
 
 @dataclass(frozen=True, slots=True)
 class LinearRise:
-    """Computes 2^31 d / width, never too high and at most 3 too low."""
+    """Computes 2^31 d / width for a distance d, never too high and at most 3 too low."""
 
     dropped: int
     factor: int
@@ -123,7 +126,9 @@ class Parabola(Even):
         return [min(j * j * over // under, _INFINITE) for j in range(count)]
 
     def rise(self, shift: int, farthest: int) -> "QuadraticRise":
-        """The rise d (2x + d) / (2 sigma^2); its factors and their product are cut to 31 bits."""
+        """Returns the rise d (2x + d) / (2 sigma^2); its factors and their product are cut to 31
+        bits.
+        """
         longest = (2 * farthest + (1 << shift)).bit_length()
         first = max(shift - 31, 0)
         second = max(longest - 31, 0)
@@ -132,13 +137,13 @@ class Parabola(Even):
         return QuadraticRise(first, second, third, over // (2 * self.sigma_squared.numerator))
 
     def halving(self, x: int) -> int:
-        """sigma^2 / x: beyond x the energy grows by at least 1 over each such distance."""
+        """Returns sigma^2 / x: beyond x the energy grows by at least 1 over each such distance."""
         return ceil(self.sigma_squared / x)
 
 
 @dataclass(frozen=True, slots=True)
 class QuadraticRise:
-    """Computes 2^31 d (2x + d) / (2 sigma^2), never too high and at most 16 too low."""
+    """Computes 2^31 d (2x + d) / (2 sigma^2) for a distance d, never too high, at most 16 too low."""
 
     first: int
     second: int

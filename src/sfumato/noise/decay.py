@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vectorised e^-t in integers with a proved error, and exact coins with that bias.
+"""Computes e^-t for arrays in integers with a proved error, and draws exact coins of that bias.
 
 ``t`` is a fixed-point number with 42 fractional bits. No result depends on a float or on a math
 library. Proof: decay.proof.md.

@@ -36,7 +36,7 @@ class Entropy(Protocol):
     """
 
     def bits(self, count: int) -> int:
-        """``count`` independent fair bits as an integer in [0, 2^count)."""
+        """Returns ``count`` independent fair bits as an integer in [0, 2^count)."""
         ...
 
     def fill(self, buffer: Bytes) -> None:
@@ -67,7 +67,7 @@ class _Stream(threading.local):
 
 
 class SystemEntropy:
-    """The operating system's CSPRNG; long requests are stretched with AES-256-CTR.
+    """The operating system's random generator; long requests are stretched with AES-256-CTR.
 
     Guarantees:
         long draws are the key stream of aes under keys of the system
@@ -134,5 +134,5 @@ def below(bound: int, entropy: Entropy) -> int:
 
 
 def token(entropy: Entropy = SYSTEM) -> str:
-    """128 random bits in hexadecimal, for identifiers and sampling keys, never for noise."""
+    """Returns 128 random bits in hexadecimal, for identifiers and sampling keys, never for noise."""
     return f"{entropy.bits(128):032x}"

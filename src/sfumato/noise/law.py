@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of a distribution on the integers, and helpers that all of them use."""
+"""The interface of a distribution on the integers, and helpers of its implementations."""
 
 import math
 from collections.abc import Callable
@@ -73,7 +73,7 @@ class Law(Protocol):
 
 
 def size_of(shape: Shape) -> int:
-    """The number of entries of a shape; raises ``InvalidNumber`` for an invalid shape.
+    """Returns the number of entries of a shape; raises ``InvalidNumber`` for an invalid shape.
 
     >>> size_of((3, 4)), size_of(0)
     (12, 0)
@@ -101,20 +101,20 @@ def _is_length(side: object) -> bool:
 
 
 def open_unit(name: str, value: Number) -> Fraction:
-    """``value`` as an exact probability in (0, 1 - 1e-15], else ``InvalidNumber``."""
+    """Returns a probability in (0, 1 - 1e-15] as an exact number; else raises InvalidNumber."""
     exact = to_fraction(name, value)
     return positive(name, exact, at_most=1 - Fraction(1, 10**15))
 
 
 def bracket(lower: Fraction, upper: Fraction) -> Bracket:
-    """Bounds of a probability as floats in [0, 1], rounded outward."""
+    """Returns bounds of a probability as floats in [0, 1], rounded outward."""
     least = max(float_down(lower), 0.0)
     most = min(float_up(upper), 1.0)
     return Bracket(least, most)
 
 
 def quantile_of(cdf: Callable[[int], Bracket], probability: Number, *, guess: int = 0) -> int:
-    """The smallest x with a proved P(X <= x) >= ``probability``; ``guess`` only saves time."""
+    """Returns the smallest x with a proved P(X <= x) >= ``probability``; ``guess`` only saves time."""
     target = open_unit("probability", probability)
 
     def reaches(x: int) -> bool:
@@ -124,7 +124,9 @@ def quantile_of(cdf: Callable[[int], Bracket], probability: Number, *, guess: in
 
 
 def half_width_of(tail: Callable[[int], Bracket], confidence: Number, *, guess: int = 0) -> int:
-    """The smallest h with a proved P(|X| <= h) >= ``confidence``; ``guess`` only saves time."""
+    """Returns the smallest h with a proved P(|X| <= h) >= ``confidence``; ``guess`` only saves
+    time.
+    """
     miss = 1 - open_unit("confidence", confidence)
 
     def suffices(half_width: int) -> bool:

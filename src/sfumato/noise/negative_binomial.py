@@ -27,15 +27,15 @@ class NegativeBinomial:
     """P(K = k) proportional to (1 - stop)^k times the product of (l + shape) / (l + 1), 0 < l < k.
 
     k = 1, 2, ...; the shape is a rational above -1 and at most 1, and 0 or at least 1e-12 from it;
-    ``stop`` is one above 0 and at most 1 - 1e-12. A shape of 1 is the geometric distribution, 0 the
-    logarithmic one.
+    ``stop`` is a rational above 0 and at most 1 - 1e-12. A shape of 1 is the geometric
+    distribution, 0 the logarithmic one.
 
     Guarantees:
         negative binomial draws follow the stated law
         negative binomial statements are outward bounds
 
     Raises:
-        InvalidNumber: a number beyond these.
+        InvalidNumber: ``shape`` or ``stop`` is outside these ranges.
 
     >>> NegativeBinomial(1, "0.1").mean.upper, NegativeBinomial(0, "0.1").pmf(1).upper
     (Fraction(10, 1), 0.390865033712926...)
@@ -84,7 +84,7 @@ class NegativeBinomial:
 
     @property
     def mean(self) -> "Mean":
-        """The mean, between two fractions."""
+        """Bounds of the mean."""
         lower, upper = self._normal()
         least, most = _power(1 / self.stop, self.shape)
         odds = (1 - self.stop) / self.stop
@@ -101,7 +101,7 @@ class NegativeBinomial:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """Two fractions between which a mean lies."""
+    """Lower and upper bounds of a mean, as fractions."""
 
     lower: Fraction
     upper: Fraction

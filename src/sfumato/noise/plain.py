@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plain samplers: short, slow, and exact at any scale.
+"""Samplers that are short, slow and exact at any scale.
 
 Tests compare the fast samplers with them, and the fast samplers use them for the largest scales.
 Source: Canonne, Kamath, Steinke (2020), Algorithms 2 and 3. Proof: plain.proof.md.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distributions given by the ratios of neighbouring probabilities: binomial and Poisson.
+"""Binomial and Poisson distributions, given by the ratios of neighbouring probabilities.
 
 Both rise to a mode and fall from it, and the ratios P(x + 1) / P(x) are rational. So a walk from
 the mode bounds any probability to any precision, and ``rejection_sampler`` can draw from them.
-Proof: ratio.proof.md.
+``binomial`` and ``skellam`` use it. Proof: ratio.proof.md.
 """
 
 import math
@@ -39,7 +39,7 @@ LARGEST_VARIANCE = 1 << 26
 
 
 class Ratio(Protocol):
-    """A distribution whose probabilities rise up to ``mode`` and fall after it."""
+    """The interface of a distribution whose probabilities rise up to ``mode`` and fall after it."""
 
     def __hash__(self) -> int:
         """Equal distributions have equal hashes, so that they share their tables."""
@@ -47,7 +47,7 @@ class Ratio(Protocol):
 
     @property
     def mode(self) -> int:
-        """An integer of the largest probability."""
+        """An integer that has the largest probability."""
         ...
 
     @property
@@ -56,11 +56,13 @@ class Ratio(Protocol):
         ...
 
     def up(self, x: int) -> tuple[int, int]:
-        """P(x + 1) / P(x) for x >= mode, as numerator and denominator."""
+        """Returns P(x + 1) / P(x) for x >= mode, as numerator and denominator."""
         ...
 
     def down(self, x: int) -> tuple[int, int]:
-        """P(x - 1) / P(x) for x <= mode, as numerator and denominator; 0 at the support's end."""
+        """Returns P(x - 1) / P(x) for x <= mode, as numerator and denominator; 0 at the support's
+        end.
+        """
         ...
 
 
@@ -121,7 +123,7 @@ class PoissonRatio:
 
 @dataclass(frozen=True, slots=True)
 class RatioCurve:
-    """The curve f(x) = P(mode + x) / P(mode)."""
+    """The curve f(x) = P(mode + x) / P(mode), under which ``rejection_sampler`` draws."""
 
     ratio: Ratio
     two_sided: bool = True
@@ -133,15 +135,15 @@ class RatioCurve:
         return sqrt_up(self.ratio.variance)
 
     def shift(self, fineness: int) -> int:
-        """0: blocks are single integers."""
+        """Returns 0: blocks are single integers."""
         return 0
 
     def blocks(self, shift: int) -> int:
-        """The number of integers in seven standard deviations, and two more."""
+        """Returns the number of integers in seven standard deviations, and two more."""
         return math.ceil(_REACH * self.width) + 2
 
     def ends(self, shift: int, blocks: int) -> tuple[Integers, Integers]:
-        """2^31 f at each integer, at most 1 too low."""
+        """Returns 2^31 f at each integer, at most 1 too low."""
         drop = _FALL - 31
         right = [value >> drop for value in islice(self._walk(1, _FALL), blocks)]
         left = [value >> drop for value in islice(self._walk(-1, _FALL), blocks + 1)]
@@ -149,11 +151,11 @@ class RatioCurve:
         return heights, heights
 
     def rise(self, shift: int, farthest: int) -> "_Flat":
-        """No rise, as a block is one integer."""
+        """Returns a rise of 0, as a block is one integer."""
         return _Flat()
 
     def bounds(self, x: int, precision: int) -> tuple[int, int]:
-        """Bounds of 2^precision f(x), by a walk to x whose steps each lose less than 1."""
+        """Returns bounds of 2^precision f(x), by a walk to x whose steps each lose less than 1."""
         steps = abs(x)
         extra = steps.bit_length() + 8
         walk = self._walk(1 if x > 0 else -1, precision + extra)
@@ -161,7 +163,7 @@ class RatioCurve:
         return lower >> extra, (lower + steps >> extra) + 1
 
     def halving(self, x: int) -> int:
-        """1 / (1 - r), where r is the larger of the ratios at both ends."""
+        """Returns 1 / (1 - r), where r is the larger of the ratios at both ends."""
         mode = self.ratio.mode
         over_right, under_right = self.ratio.up(mode + x)
         over_left, under_left = self.ratio.down(max(mode - x, 0))
@@ -191,7 +193,10 @@ class _Flat:
 
 
 class Pieces:
-    """Samples a sum of independent pieces; each piece is given with its number of copies."""
+    """Samples a sum of independent variables ("pieces"), given with their numbers of copies.
+
+    A distribution of large variance is split into pieces, whose tables are small.
+    """
 
     __slots__ = ("_pieces",)
 
@@ -220,7 +225,7 @@ class Pieces:
 
 
 def pieces_for(variance: Fraction) -> int:
-    """The number of pieces of a distribution with this variance."""
+    """Returns into how many pieces a distribution of this variance is split."""
     return max(math.ceil(variance / _PIECE), 1)
 
 
@@ -228,7 +233,8 @@ def pieces_for(variance: Fraction) -> int:
 class Stated:
     """Tables of outward bounds of P(X = x) and of P(X >= x) for x = first, first + 1, ...
 
-    ``pmf`` and ``upper_tail`` have lower and upper bounds. ``rest`` bounds the probability outside.
+    ``pmf`` and ``upper_tail`` each have the lower and the upper bounds. ``rest`` bounds the
+    probability of all other x.
     """
 
     first: int
@@ -237,14 +243,14 @@ class Stated:
     rest: float
 
     def probability(self, x: int) -> Bracket:
-        """P(X = x)."""
+        """Returns bounds of P(X = x)."""
         place = x - self.first
         if not 0 <= place < len(self.pmf[0]):
             return Bracket(0.0, self.rest)
         return Bracket(float(self.pmf[0][place]), float(self.pmf[1][place]))
 
     def at_least(self, x: int) -> Bracket:
-        """P(X >= x)."""
+        """Returns bounds of P(X >= x)."""
         place = x - self.first
         if place < 0:
             return Bracket(math.nextafter(1.0 - self.rest, 0.0), 1.0)
@@ -257,7 +263,9 @@ class Stated:
 
 @lru_cache(maxsize=16)
 def stated(ratio: Ratio) -> Stated:
-    """The tables of a distribution, over the x whose probability exceeds 2^-140 of the largest."""
+    """Returns the tables of a distribution, for all x with more than 2^-140 of the largest
+    probability.
+    """
     curve = RatioCurve(ratio)
     left, below = _side(curve, -1)
     right, beyond = _side(curve, 1)

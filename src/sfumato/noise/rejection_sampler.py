@@ -47,26 +47,29 @@ Ints = TypeVar("Ints", int, Integers)
 
 
 class Rise(Protocol):
-    """The rise of the energy -ln f over a distance within a block."""
+    """The rise of the energy -ln f(x) over a distance d within a block of integers."""
 
     def __call__(self, distance: Ints, nearest: Ints) -> Ints:
-        """2^31 (energy(x + d) - energy(x)), never too high, at most 16 too low, below 2^31."""
+        """Returns 2^31 (energy(x + d) - energy(x)), never too high, at most 16 too low, below 2^31.
+
+        ``distance`` has the d, ``nearest`` the x.
+        """
         ...
 
 
 class Curve(Protocol):
-    """An unnormalised distribution f with f(0) = 1 that falls from 0 outward.
+    """The interface of an unnormalised distribution f with f(0) = 1 that falls from 0 outward.
 
     It is on both sides of 0 if ``two_sided``, and on 0, 1, 2, ... otherwise.
     """
 
     def __hash__(self) -> int:
-        """Equal curves have equal hashes, so that they share their cells."""
+        """Returns equal hashes for equal curves, so that they share their table of cells."""
         ...
 
     @property
     def two_sided(self) -> bool:
-        """Whether x < 0 is possible."""
+        """Whether negative x are drawn too."""
         ...
 
     @property
@@ -76,36 +79,40 @@ class Curve(Protocol):
 
     @property
     def fineness(self) -> int:
-        """The number of blocks per width that is fastest for many draws; the law stays."""
+        """The number of blocks per width that is fastest for many draws; it does not change the
+        law.
+        """
         ...
 
     def shift(self, fineness: int) -> int:
-        """The shift for which blocks of 2^shift are at most width / ``fineness``, or 0."""
+        """Returns the shift for which blocks of 2^shift are at most width / ``fineness``, or 0."""
         ...
 
     def blocks(self, shift: int) -> int:
-        """The number of blocks on each side that the table covers; beyond them is the tail."""
+        """Returns the number of blocks on each side that the table covers; beyond them is the tail."""
         ...
 
     def ends(self, shift: int, blocks: int) -> tuple[Integers, Integers]:
-        """2^31 f at the near and at the far end of each block, within ``ERROR``."""
+        """Returns 2^31 f at the near and at the far end of each block, within ``ERROR``."""
         ...
 
     def rise(self, shift: int, farthest: int) -> Rise:
-        """The rise of -ln f from x to x + d, for 0 <= d <= 2^shift and x <= farthest."""
+        """Returns the rise of -ln f from x to x + d, for 0 <= d <= 2^shift and x <= farthest."""
         ...
 
     def bounds(self, x: int, precision: int) -> tuple[int, int]:
-        """Integers lower <= 2^precision f(x) <= upper, tighter with higher precision."""
+        """Returns integers lower <= 2^precision f(x) <= upper, tighter with higher precision."""
         ...
 
     def halving(self, x: int) -> int:
-        """A distance s such that beyond x and beyond -x f at least halves over each s."""
+        """Returns a distance s such that beyond x and beyond -x f at least halves over each s."""
         ...
 
 
 class Cells:
-    """The table of 2^bits cells of one curve, with ``fineness`` to 2 ``fineness`` blocks per width.
+    """The table of 2^bits cells from which one curve is sampled.
+
+    It has ``fineness`` to 2 ``fineness`` blocks per width.
 
     Guarantees:
         draws from cells follow the law exactly

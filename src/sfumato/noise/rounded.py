@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rounded Gaussian: a real normal number rounded to the nearest integer, drawn exactly.
 
-Integers plus a rounded normal are the rounding of integers plus a normal: a function of the
-continuous Gaussian mechanism, so whatever is proved for that one holds. Proof: rounded.proof.md.
+Integers plus rounded normal noise equal the rounded result of the continuous Gaussian mechanism, so
+every guarantee of that mechanism holds. Proof: rounded.proof.md.
 """
 
 import math
@@ -47,7 +47,7 @@ class RoundedGaussian:
         rounded gaussian statements are outward bounds
 
     Raises:
-        InvalidNumber: a sigma below 1 or above 2^28.
+        InvalidNumber: sigma is below 1 or above 2^28.
 
     >>> RoundedGaussian(3).half_width(0.95)
     6

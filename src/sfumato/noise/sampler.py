@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chooses how to sample: a small table for few draws, a large one for many, none beyond 2^52."""
+"""Chooses how a distribution is sampled, by the number of draws and the width of its curve.
+
+A few draws use a small table, many a large one; beyond a width of 2^52 there is no table.
+"""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -72,10 +75,7 @@ def _small(curve: Curve) -> Cells:
 
 @lru_cache(maxsize=4)
 def _large(curve: Curve) -> Cells:
-    """A table that is quick to draw from: so many cells that few are hard, in up to 2 MB.
-
-    2^16 cells need only 16 random bits per draw.
-    """
+    """Returns a table for many draws: so many cells that few are hard, in up to 2 MB."""
     columns = _columns(curve, curve.fineness)
     one_integer_blocks = curve.shift(curve.fineness) == 0
     if columns <= 64:

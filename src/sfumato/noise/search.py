@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search for the smallest integer with a monotone property."""
+"""Finds the smallest integer with a monotone property."""
 
 from collections.abc import Callable
 
 
 def smallest(holds: Callable[[int], bool], below: int = 0) -> int:
-    """The smallest integer x with ``holds(x)``, by doubling steps and bisection.
+    """Returns the smallest integer x with ``holds(x)``, by doubling steps and bisection.
 
     ``holds`` must be true for all integers above one for which it is true. ``below`` is where the
     search starts; it has no effect on the result.

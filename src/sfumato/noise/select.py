@@ -62,8 +62,8 @@ def exponential(
         candidates are drawn in proportion to their exponential weights
 
     Raises:
-        InvalidDeclaration: no candidates, more than 2^40, or a wrong number of weights.
-        InvalidNumber: a score that is not finite, a weight below 1, or a rate not above 0.
+        InvalidDeclaration: there are no candidates, more than 2^40, or a wrong number of weights.
+        InvalidNumber: a score is not finite, a weight is below 1, or the rate is not above 0.
 
     >>> exponential([0, 10**6, 3], Fraction(1))
     1
@@ -116,7 +116,10 @@ def permute_and_flip(scores: Scores, rate: Fraction, entropy: Entropy = SYSTEM) 
 
 
 def vector(name: str, values: Scores | Weights) -> NDArray[Any] | Sequence[Any]:
-    """``values`` as an int64 or float64 array if that is exact, else as a list of exact numbers.
+    """Returns ``values`` as an int64 or float64 array if that is exact, else as a list of exact
+    numbers.
+
+    ``name`` is used in errors.
 
     >>> vector("scores", [1, 2]).dtype, vector("scores", [1, Fraction(1, 2)])
     (dtype('int64'), [1, Fraction(1, 2)])
@@ -145,9 +148,9 @@ def vector(name: str, values: Scores | Weights) -> NDArray[Any] | Sequence[Any]:
 
 
 def integers(name: str, values: Integers | Sequence[int]) -> NDArray[Any]:
-    """``values`` as an array of integers whose sums and differences do not overflow.
+    """Returns ``values`` as an array of integers whose sums and differences do not overflow.
 
-    The dtype is int64 for small entries, else object (Python integers).
+    The dtype is int64 for small entries, else object (Python integers). ``name`` is used in errors.
 
     >>> integers("scores", [1, 2]).dtype, integers("scores", [2**62]).dtype
     (dtype('int64'), dtype('O'))
@@ -335,7 +338,7 @@ def _listed(scores: Sequence[int | float | Fraction], rate: Fraction) -> _Listed
 
 
 def _whole(weights: Weights, count: int) -> Weights:
-    """The weights, after a check that they are integers >= 1, one per candidate."""
+    """Returns the weights after a check that they are integers >= 1, one per candidate."""
     values = vector("weights", weights)
     if len(values) != count:
         raise _unfit(f"{len(values)} weights for {count} candidates")
@@ -347,9 +350,9 @@ def _whole(weights: Weights, count: int) -> Weights:
     raise InvalidNumber("A weight that is not an integer >= 1.", allowed="integers >= 1")
 
 
-def _unfit(given: str) -> InvalidDeclaration:
+def _unfit(problem: str) -> InvalidDeclaration:
     return InvalidDeclaration(
-        f"{given}.",
+        f"{problem}.",
         allowed="an array of integers or floats of one dimension, or a sequence of int, float or "
         "Fraction, with one entry for each of 1 to 2^40 candidates",
     )

@@ -31,7 +31,7 @@ class Skellam:
         skellam statements are outward bounds
 
     Raises:
-        InvalidNumber: a rate of 0 or less, or above 2^25.
+        InvalidNumber: the rate is 0 or less, or above 2^25.
 
     >>> Skellam(2).variance
     Bracket(lower=4.0, upper=4.0)

@@ -43,8 +43,8 @@ class DiscreteStaircase:
         the chosen step has the least expected magnitude
 
     Raises:
-        InvalidNumber: epsilon not positive; sensitivity or step not an integer, or not
-            1 <= step <= sensitivity.
+        InvalidNumber: epsilon is not positive, sensitivity or step is not an integer, or not 1 <=
+            step <= sensitivity.
 
     >>> DiscreteStaircase("2", 10)
     DiscreteStaircase(epsilon=Fraction(2, 1), sensitivity=10, step=3)

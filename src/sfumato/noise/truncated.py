@@ -49,8 +49,8 @@ class Truncated:
 
     Raises:
         InvalidDeclaration: ``whole`` is not a discrete Laplace, discrete Gaussian or geometric.
-        InvalidNumber: bounds that are not integers with lower <= 0 <= upper, or a geometric
-            distribution with lower below 0.
+        InvalidNumber: the bounds are not integers with lower <= 0 <= upper, or ``lower`` is below 0
+            for a geometric distribution.
 
     >>> Truncated(DiscreteLaplace(2), -3, 3).half_width("0.95")
     3

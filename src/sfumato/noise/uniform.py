@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exactly uniform integers, permutations and subsets. Proof: uniform.proof.md."""
+"""Draws exactly uniform integers, permutations and subsets. Proof: uniform.proof.md."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ _DENSE = 32
 
 
 def accepted(size: int, propose: Callable[[int], Integers]) -> Integers:
-    """Rejection sampling: the first ``size`` accepted proposals, as int64.
+    """Returns the first ``size`` accepted proposals of rejection sampling, as int64.
 
     ``propose(count)`` makes ``count`` independent proposals and returns the accepted ones in order.
 
@@ -41,7 +41,7 @@ def below_many(bound: int, shape: Shape, entropy: Entropy = SYSTEM) -> Integers:
         many integers below a bound are uniform
 
     Raises:
-        InvalidNumber: a bound outside 1 to 2^63, or an invalid shape.
+        InvalidNumber: the bound is outside 1 to 2^63, or the shape is invalid.
 
     >>> below_many(1, (2, 2)).tolist()
     [[0, 0], [0, 0]]
@@ -62,13 +62,13 @@ def below_many(bound: int, shape: Shape, entropy: Entropy = SYSTEM) -> Integers:
 
 
 def permutation(n: int, entropy: Entropy = SYSTEM) -> Integers:
-    """A uniformly random permutation of the integers 0 to n-1.
+    """Draws a uniformly random permutation of the integers 0 to n-1.
 
     Guarantees:
         every permutation is equally likely
 
     Raises:
-        InvalidNumber: n that is not an integer >= 0.
+        InvalidNumber: n is not an integer >= 0.
 
     >>> sorted(permutation(5).tolist())
     [0, 1, 2, 3, 4]
@@ -78,13 +78,13 @@ def permutation(n: int, entropy: Entropy = SYSTEM) -> Integers:
 
 
 def subset(n: int, k: int, entropy: Entropy = SYSTEM) -> Integers:
-    """A uniformly random k-subset of the integers 0 to n-1, in ascending order.
+    """Draws a uniformly random k-subset of the integers 0 to n-1, in ascending order.
 
     Guarantees:
         every subset is equally likely
 
     Raises:
-        InvalidNumber: n or k that is not an integer, or not 0 <= k <= n <= 2^63.
+        InvalidNumber: n or k is not an integer, or not 0 <= k <= n <= 2^63.
 
     >>> subset(3, 3).tolist(), subset(3, 0).tolist()
     ([0, 1, 2], [])

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Outward bounds of the total weight of a window of integers, with a small relative error.
+"""Outward bounds of sums of weights over a window of integers, with a small relative error.
 
-A weight is w(x) = e^-energy(x) on x >= 0, where the energy is 0 at 0, increasing and convex.
-All terms of the sums are positive, so nothing cancels. Proof: window.proof.md.
+The statements of distributions (probabilities, tails) are computed from them. A weight is w(x) =
+e^-energy(x) on x >= 0, where the energy is 0 at 0, increasing and convex. All terms of the sums are
+positive, so nothing cancels. Proof: window.proof.md.
 """
 
 import math
@@ -29,27 +30,27 @@ _ONE = 1 << 1300
 
 
 class Weight(Protocol):
-    """A decreasing weight on the integers x >= 0."""
+    """The interface of a decreasing weight on the integers x >= 0."""
 
     def energy(self, x: int) -> Fraction:
-        """-ln w(x)."""
+        """Returns -ln w(x)."""
         ...
 
     def exceeds(self, reach: int) -> bool:
-        """Whether one scale (one sigma) exceeds ``reach``."""
+        """Whether the scale (or sigma) exceeds ``reach``."""
         ...
 
     def rate(self, bits: int) -> int:
-        """floor(2^bits / scale), where the scale of a Gaussian weight is sigma."""
+        """Returns floor(2^bits / scale), where the scale of a Gaussian weight is sigma."""
         ...
 
     def mass(self, first: int, last: int) -> Bounds:
-        """The sum of w(x) over first <= x <= last, 0 <= first."""
+        """Returns bounds of the sum of w(x) over first <= x <= last, 0 <= first."""
         ...
 
     @property
     def panel(self) -> int:
-        """A length over which the weight changes little near its scale."""
+        """A number of integers over which the weight changes little, at x near its scale."""
         ...
 
 
@@ -123,7 +124,7 @@ class GaussianWeight:
         return head[0] + low_middle + rest[0], head[1] + high_middle + rest[1]
 
     def stretch(self, first: int, length: int) -> Bounds:
-        """Bounds of the sum of w(first + j) over 0 <= j < length.
+        """Returns bounds of the sum of w(first + j) over 0 <= j < length.
 
         w(first + j) = w(first) e^(-first j / sigma^2) e^(-j^2 / (2 sigma^2)), and the last factor
         is between its value at length - 1 and 1.
@@ -155,7 +156,7 @@ def _steps(weight: GaussianWeight, step: int, count: int) -> tuple[list[int], li
 
 
 def moments(weight: Weight, last: int) -> tuple[Bounds, Bounds]:
-    """Bounds of the sums of x w(x) and of x^2 w(x) over 0 <= x <= last."""
+    """Returns bounds of the sums of x w(x) and of x^2 w(x) over 0 <= x <= last."""
     low_one, high_one, low_two, high_two = (Fraction(0),) * 4
     for start, length in _panels(weight, last):
         end = start + length - 1
@@ -189,7 +190,7 @@ def _panels(weight: Weight, last: int) -> Iterator[tuple[int, int]]:
 
 
 def shortfall(rate: Fraction) -> Bounds:
-    """Bounds of 1 - e^-rate for rate >= 0."""
+    """Returns bounds of 1 - e^-rate for rate >= 0."""
     if rate < Fraction(1, 10**20):
         return rate - rate * rate / 2, rate
     return 1 - exp_up(-rate), 1 - exp_down(-rate)

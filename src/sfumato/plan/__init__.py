@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The typed query tree, and nothing that runs it.
+"""The typed query tree: what a question asks, independent of SQL and of the engine that runs it.
 
-May import: ``accounting``, ``metadata``, ``privacy``, ``noise``, ``exact``, ``errors``. Begin
-with ``stages``: a question is ``Raw`` (understood), ``Tracked`` (its unit is known) or
-``Bounded`` (what a unit contributes is proved); only ``Bounded`` can be run and released.
-``scalar`` holds the expressions; ``evaluate`` is their one meaning for every engine,
-``value_range`` their range.
+May import: ``accounting``, ``metadata``, ``privacy``, ``noise``, ``exact``, ``errors``. Begin with
+``stages``: a question is ``Raw`` (understood), ``Tracked`` (its unit is known) or ``Bounded`` (what
+a unit contributes is proved); only ``Bounded`` can be run and released. ``scalar`` holds the
+expressions; ``evaluate`` is their one meaning for every engine, ``value_range`` their range.
 """
 
 from sfumato.plan.aggregate import (

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Aggregates: the integers that are computed from the rows of one group.
 
-An aggregate knows itself: how many integers it has (``width``), what one row can add to them
-(``largest``, ``never_negative``), what it reads (``read``), what it counts, its title, and how its
-integers are read (``reading``). A ``Linear`` one also states the integers of one row.
+Each class states what planning, engines and mechanisms need: how many integers it has (``width``),
+what one row can add to them (``largest``, ``never_negative``), which value it reads (``read``),
+what it counts (``counts``), its SQL (``title``), and how the integers become an estimate
+(``reading``). A ``Linear`` aggregate also states the integers of one row.
 """
 
 from abc import abstractmethod
@@ -21,12 +22,12 @@ SMALL = 2**10
 
 
 class Aggregate:
-    """What is computed from the rows of a group.
+    """The base class of aggregates.
 
     What the privacy proof needs has no default: where a class does not state it, planning fails.
     (It is no ABC: ``isinstance`` of one is several times as slow, and plans ask it often.)
-    ``counts`` says what it counts ("rows", "units", "values"); it is empty for an aggregate whose
-    estimate is no count, of which heavy units only weigh less.
+    ``counts`` says what the aggregate counts ("rows", "units", "values"); it is empty if its
+    estimate is no count.
 
     >>> [isinstance(part, Aggregate) for part in (CountRows(), CountUnits())]
     [True, True]
@@ -44,7 +45,7 @@ class Aggregate:
     @property
     @abstractmethod
     def largest(self) -> int:
-        """The largest amount that one row can add to the L1 norm of the integers."""
+        """The largest L1 norm of what one row can add to the integers."""
         raise NotImplementedError
 
     @property
@@ -56,17 +57,17 @@ class Aggregate:
     @property
     @abstractmethod
     def read(self) -> Value | None:
-        """The value that is read from each row; None if none is."""
+        """The value that the aggregate reads from each row; None if it reads none, as COUNT(*)."""
         raise NotImplementedError
 
     @property
     def reads_codes(self) -> bool:
-        """Whether the integers depend on what the value is, not only on whether it is NULL."""
+        """Whether the integers depend on the code of the value, not only on whether it is NULL."""
         return self.read is not None
 
     @property
     def coarse(self) -> int:
-        """The number of codes that are not told apart: those of a level, or of a leaf."""
+        """The number of adjacent codes that the aggregate treats as equal: a level, or a leaf."""
         return 1
 
     @property
@@ -77,18 +78,18 @@ class Aggregate:
 
     @abstractmethod
     def reading(self, fine: int) -> Reading:
-        """How the integers are read, whose resolution is 1/``fine`` of a step."""
+        """Returns how the integers, in 1/``fine`` of a step, translate into an estimate."""
         raise NotImplementedError
 
 
 class Linear(Aggregate):
-    """Integers that are sums over the rows of a group, so rows can count with weights."""
+    """An aggregate whose integers are sums over the rows of a group, so rows can have weights."""
 
     __slots__ = ()
 
     @abstractmethod
     def row(self, code: int) -> tuple[int, ...]:
-        """The integers of one row, whose value has this code."""
+        """Returns the integers of one row whose value has this code."""
         raise NotImplementedError
 
 
@@ -249,8 +250,8 @@ class Sum(Linear):
 class Mean(Linear):
     """AVG(value): the pair (sum of u, sum of w - u).
 
-    u is the code less the lower bound, w the range. Each row adds exactly w to the L1 norm of
-    the pair, whatever its value (RULES 15).
+    u is the code less its lower bound, w the largest u. Each row adds exactly w to the L1 norm of
+    the pair, for every value (RULES 15).
 
     >>> from sfumato.metadata.column import Column, Integer
     >>> age = Value.of(Column("age", Integer(20, 120)))
@@ -262,7 +263,7 @@ class Mean(Linear):
 
     @property
     def levels(self) -> int:
-        """The range w of u, in codes."""
+        """The largest u (w), in codes."""
         codes = self.value.numeric
         return codes.upper_code - codes.lower_code
 
@@ -318,7 +319,7 @@ class Variance(Linear):
 
     @property
     def levels(self) -> int:
-        """The range w of u, in levels."""
+        """The largest u (w), in levels."""
         codes = self.value.numeric
         return -(-(codes.upper_code - codes.lower_code) // self.coarse)
 
@@ -353,15 +354,15 @@ class Variance(Linear):
 
 @dataclass(frozen=True, slots=True)
 class Quantiles(Aggregate):
-    """Quantiles of a value: the weight of the rows in each leaf, for the leaves that have any.
+    """Quantiles of a value; its integers are the weights of the rows in each leaf that has rows.
 
-    The leaves are the candidates; here each is one of at most ``SMALL`` codes (``CodeQuantiles``
-    has more). ``levels`` are the requested quantiles, ascending; each is selected separately from
-    the same weights (RULES 17). The integers of a group are the number of a leaf, its weight, the
-    number of the next one, and so on.
+    The leaves are the candidates for a quantile. Here each leaf is one code of the value, which has
+    at most ``SMALL`` codes (``CodeQuantiles`` has no such limit). ``levels`` are the requested
+    quantiles, ascending; each is selected separately from the same weights (RULES 17). The integers
+    of a group are the number of a leaf, its weight, the number of the next one, and so on.
 
     Raises:
-        ValueError: a value with more codes than that.
+        ValueError: the value has more than ``SMALL`` codes.
 
     >>> from sfumato.metadata.column import Column, Integer
     >>> age = Value.of(Column("age", Integer(0, 120)))
@@ -382,7 +383,7 @@ class Quantiles(Aggregate):
 
     @property
     def has_ends(self) -> bool:
-        """Whether the ends of an interval are selected for each level, too."""
+        """Whether, for each level, the two ends of an interval are selected too."""
         return False
 
     @property
@@ -398,7 +399,7 @@ class Quantiles(Aggregate):
 
     @property
     def width(self) -> int:
-        """The number of leaves, of which those without weight are left out."""
+        """The number of leaves: the most weights of a group, as those of 0 are left out."""
         return self.leaves
 
     @property
@@ -419,7 +420,7 @@ class Quantiles(Aggregate):
         return f"QUANTILE({self.value.name}, {levels})"
 
     def reading(self, fine: int) -> Reading:
-        """The middles of the leaves."""
+        """Returns how leaves translate into values: each leaf stands for its middle."""
         kind = self.value.type
         assert not isinstance(kind, Text), "lowering admits no text here"
         half = Fraction(self.coarse - 1, 2)
@@ -437,11 +438,10 @@ class Quantiles(Aggregate):
 
 @dataclass(frozen=True, slots=True)
 class CodeQuantiles(Quantiles):
-    """Quantiles of a value of any number of codes.
+    """Quantiles of a value with any number of codes.
 
-    A leaf has ``leaf`` codes: leaf j those that begin at lower + j leaf. It is one code, except
-    where the codes with rows could be too many to be collected. With ``ends``, the ends of an
-    interval are selected for each level, too.
+    A leaf has ``leaf`` codes; leaf j begins at the lower bound + j ``leaf``. ``leaf`` is 1, unless
+    too many codes could have rows to collect them all. ``ends`` is as ``has_ends``.
 
     >>> from sfumato.metadata.column import Column, Integer
     >>> income = Value.of(Column("income", Integer(0, 4095)))
@@ -474,9 +474,9 @@ def quantiles(
     leaf: int = 1,
     ends: bool = False,
 ) -> Quantiles:
-    """Quantiles of a value, of the class that its answers are stored with.
+    """Returns ``Quantiles`` of a value with at most ``SMALL`` codes and leaves of one code.
 
-    Up to ``SMALL`` codes a leaf always was one code, so answers of before stay those of that class.
+    Answers to these are stored under that class; all others are ``CodeQuantiles``.
     """
     kind = value.type
     assert not isinstance(kind, Text), "lowering admits no text here"
@@ -485,14 +485,14 @@ def quantiles(
     return CodeQuantiles(value, levels, leaf, ends)
 
 
-def _of_shares(aggregate: Mean | Variance, kind: Kind, whole: int) -> Reading:
-    """The reading of shares of a range; ``whole`` is what one row adds to all integers."""
+def _of_shares(aggregate: Mean | Variance, kind: Kind, total: int) -> Reading:
+    """The reading of shares of a range; ``total`` is what one row adds to all integers."""
     codes = aggregate.value.numeric
     step = aggregate.value.step
     half = Fraction(aggregate.coarse - 1, 2)
     return Reading(
         kind,
-        unit=Fraction(1, whole),
+        unit=Fraction(1, total),
         lower=(codes.lower_code + half) * step,
         span=aggregate.levels * aggregate.coarse * step,
         upper=codes.upper_code * step,

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Marginals of one table. Each row falls in exactly one cell of every axis."""
+"""Marginals (contingency tables) of one table, for synthetic data and tasks.
+
+Each row falls into exactly one cell of every axis.
+"""
 
 import math
 from collections import Counter
@@ -25,10 +28,10 @@ Places: TypeAlias = tuple[int, ...]
 
 
 def axis(value: Value) -> GroupKey:
-    """The axis of a value: a cell for each code in its declared range, then one for NULL.
+    """Returns the axis of a value: a cell for each code in its declared range, then one for NULL.
 
     Raises:
-        MissingDeclaration: a text column, whose values are not declared.
+        MissingDeclaration: the value is a text, whose possible values are not declared.
         WrongUse: the value has more codes than an axis may have.
 
     >>> from sfumato.metadata.column import Column, Integer
@@ -100,16 +103,18 @@ class Cube:
         return Raw(self.relation, self.axes, (CountRows(),))
 
     def shape(self, clique: Places) -> tuple[int, ...]:
-        """The number of cells of a marginal along each of its axes."""
+        """Returns the number of cells along each axis of a marginal."""
         axes = [self.axes[place] for place in clique]
         return tuple(len(key.codes or ()) + 1 for key in axes)
 
     def places(self, cliques: Sequence[Sequence[str]]) -> tuple[Places, ...]:
-        """Checks the cliques and returns each as positions of axes. Reads no data.
+        """Checks cliques, given by names of axes, and returns each as positions of axes. Reads no
+        data.
 
         Raises:
-            UnknownName: no such axis.
-            WrongUse: no cliques, or too many; an axis twice in one; too many cells in all.
+            UnknownName: there is no axis of this name.
+            WrongUse: there are no cliques, or too many; a clique has an axis twice; all have too
+                many cells together.
         """
         if not 1 <= len(cliques) <= MAX_CLIQUES:
             raise WrongUse(
@@ -156,10 +161,11 @@ def _is_total(key: GroupKey) -> bool:
 class BoundedCube:
     """A cube in which the contribution of each unit is bounded (RULES 13).
 
-    Each row of a unit with N rows has the weight floor(``refinement`` min(1, ``most`` / N)), the
-    same in every marginal, so that all marginals describe one weighted table. ``unit`` None: each
-    row is its own unit, with weight 1. ``l1`` and ``l2`` are the sensitivities of one marginal;
-    ``apart`` is that of its L1 distance to any public table of integers (Linf, of one number).
+    ``most`` is the number of rows that a unit counts as. Each row of a unit with N rows has the
+    weight floor(``refinement`` min(1, ``most`` / N)), the same in every marginal, so that all
+    marginals describe one weighted table. ``unit`` None: each row is its own unit, with weight 1.
+    ``l1`` and ``l2`` are the sensitivities of one marginal; ``apart`` is the sensitivity (Linf) of
+    the L1 distance between a marginal and any public table of integers, which is a single number.
 
     Raises:
         ValueError: ``most`` below 1, or a refinement out of range.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The semantics of expressions, in plain Python. Every engine is tested against it."""
+"""The meaning of expressions, in plain Python: the reference against which every engine is tested."""
 
 import datetime
 import re
@@ -43,7 +43,7 @@ FIRST_DAY, LAST_DAY = -719_162, 2_932_896
 
 
 def evaluate(expression: Scalar, lookup: Callable[[Leaf], Value]) -> Value:
-    """Evaluates an expression; ``lookup`` gives the values of its leaves.
+    """Returns the value of an expression; ``lookup`` gives the values of its leaves.
 
     Guarantees:
         evaluation is total
@@ -161,12 +161,12 @@ def _truncated(left: int, right: int) -> int | None:
 
 
 def day(code: int) -> datetime.date:
-    """The date of a code: days since 1970-01-01."""
+    """Returns the date of a code, which is the number of days since 1970-01-01."""
     return EPOCH + datetime.timedelta(days=code)
 
 
 def date_part(part: Part, code: int) -> int:
-    """A part of a date, as a number.
+    """Returns a part of a date, given as its code, as a number.
 
     >>> date_part(Part.QUARTER, 365)
     1
@@ -181,7 +181,7 @@ def date_part(part: Part, code: int) -> int:
 
 
 def date_trunc(part: Part, code: int) -> int:
-    """The code of the first day of the year, quarter, month or ISO week of a date.
+    """Returns the code of the first day of the year, quarter, month or ISO week of a date.
 
     >>> date_trunc(Part.MONTH, 40)
     31

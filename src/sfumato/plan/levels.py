@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Grouping sets that are measured apart: several questions about the same rows, in one charge."""
+"""A statement with grouping sets (ROLLUP, CUBE) as several questions, measured in one charge.
+
+``query`` plans it so when separate measurements are more accurate than adding up groups.
+"""
 
 from dataclasses import dataclass
 
@@ -8,10 +11,12 @@ from sfumato.plan.stages import Bounded
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A question about the rows by some of the keys of a statement.
+    """One question of a statement with grouping sets: its aggregates by some of the statement's
+    keys.
 
-    ``keys`` are the positions of its keys in the statement. ``sets`` are the positions of the
-    grouping sets that are read from it: its own, and those that are sums of its groups.
+    ``keys`` are the positions of these keys in the statement. ``sets`` are the positions of the
+    grouping sets that are computed from this question: the set with exactly these keys, and sets
+    that are sums of its groups.
     """
 
     keys: tuple[int, ...]
@@ -21,10 +26,10 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """The levels of a statement with grouping sets, each bounded by itself.
+    """The questions of a statement with grouping sets, each bounded by itself.
 
-    The limits of a unit hold in each level anew, so the levels compose like questions that are
-    asked one after the other: in L1 their distances add up, in L2 their squares.
+    The limits of a unit hold in each of them anew, so they compose like questions that are asked
+    one after the other: their L1 sensitivities, or the squares of the L2 sensitivities, add up.
 
     >>> Levels(()).questions
     ()
@@ -34,5 +39,5 @@ class Levels:
 
     @property
     def questions(self) -> tuple[Bounded, ...]:
-        """The question of each level."""
+        """The bounded question of each level."""
         return tuple(level.bounded for level in self.levels)

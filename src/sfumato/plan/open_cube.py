@@ -9,10 +9,10 @@ from sfumato.plan.stages import Bounded
 
 @dataclass(frozen=True, slots=True)
 class OpenCube:
-    """Rows that are counted by axes which are known only once something was released.
+    """The plan of a task that chooses axes from earlier released numbers, then counts rows by them.
 
-    A task of ``Session.ask`` may state one as its plan. ``questions`` are read first: what is
-    released of them may choose the axes. Then cubes are counted that are ``cube`` but for their
+    A task of ``Session.ask`` may state it as its plan. ``questions`` are asked first; the axes may
+    depend on their released answers. Then cubes are counted that equal ``cube`` in all but the
     axes.
 
     Guarantees:
@@ -36,7 +36,7 @@ class OpenCube:
     questions: tuple[Bounded, ...] = ()
 
     def admits(self, cube: BoundedCube) -> bool:
-        """Whether a cube is this one but for its axes."""
+        """Whether a cube equals ``cube`` in all but the axes, so that the proved bounds hold."""
         # a subclass could override equality
         if type(cube) is not BoundedCube:
             return False

@@ -9,11 +9,12 @@ from sfumato.plan.stages import Bounded
 
 @dataclass(frozen=True, slots=True)
 class OpenRows:
-    """Rows that are read by values which are known only once something was released.
+    """The plan of a task that chooses values from earlier released numbers, then reads them from
+    rows.
 
-    A task of ``Session.ask`` may state one as its plan. ``questions`` are read first: what is
-    released of them may choose the values. Then rows are read that are ``rows`` but for their
-    values.
+    A task of ``Session.ask`` may state it as its plan. ``questions`` are asked first; the choice of
+    values may depend on their released answers. Then rows are read that equal ``rows`` in all but
+    the values.
 
     Guarantees:
         only values of the same rows and bounds are admitted
@@ -33,7 +34,7 @@ class OpenRows:
     questions: tuple[Bounded, ...] = ()
 
     def admits(self, rows: BoundedRows) -> bool:
-        """Whether rows are these but for their values."""
+        """Whether rows equal ``rows`` in all but the values, so that the proved bounds hold."""
         # a subclass could override equality
         if type(rows) is not BoundedRows or type(rows.rows) is not RowList:
             return False

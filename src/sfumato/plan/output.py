@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Post-processing of released numbers: SELECT list, HAVING, ORDER BY, LIMIT."""
+"""The post-processing of released numbers: SELECT list, HAVING, ORDER BY, LIMIT."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from sfumato.plan.scalar import Scalar
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A column of the answer."""
+    """A column of the answer: its title, and the expression over released numbers."""
 
     name: str
     expression: Scalar
@@ -25,10 +25,11 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """How the answer is computed from released numbers and group keys alone.
+    """How the table of an answer is computed from released numbers and group keys alone.
 
-    ``sets`` has, for each grouping set (ROLLUP, CUBE, GROUPING SETS), the positions of its keys;
-    groups that agree in them are added up after the noise. Empty: one set with all keys.
+    ``items`` are its columns, ``having`` filters its rows, ``order`` sorts them. ``sets`` has, for
+    each grouping set (ROLLUP, CUBE, GROUPING SETS), the positions of its keys; groups that agree in
+    these keys are added up after the noise. Empty ``sets``: one set with all keys.
     """
 
     items: tuple[Item, ...]

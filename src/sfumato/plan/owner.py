@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the rows of a table are assigned to privacy units."""
+"""Which privacy unit each row of a table belongs to, found by columns or through other tables."""
 
 from dataclasses import dataclass
 
@@ -8,13 +8,13 @@ from sfumato.metadata.dataset import Dataset
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The columns that identify the unit of a row, directly or through another table.
+    """How the unit of a row is found: by the row's own columns, or through another table.
 
-    Without ``via``, ``columns`` are the unit's id. With it, they match ``keys`` of the table
-    ``via``, and the row belongs to the unit of the matching row, by that table's ``owner``. A key
-    that rows of several units have belongs to the unit with the smallest id. A row whose key
-    matches nothing has no unit and is ignored. ``unordered``: two columns that hold the same ids in
-    the other order are the same unit.
+    Without ``via``, ``columns`` hold the unit's id. With ``via``, they are matched with the columns
+    ``keys`` of that table, and the row belongs to the unit of the matching row, which ``owner``
+    finds. If rows of several units match, the unit with the smallest id is taken. A row without a
+    match has no unit and is ignored. ``unordered``: two columns that hold the same ids
+    in the other order are the same unit.
     """
 
     columns: tuple[str, ...]
@@ -25,7 +25,7 @@ class Owner:
 
 
 def owner_of(dataset: Dataset, table: str) -> Owner | None:
-    """The owner of the rows of a declared table.
+    """Returns how the unit of a declared table's rows is found.
 
     None if each row is its own unit, or if the table is public.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the integers of an aggregate are read as counts, sums, means, variances or quantiles."""
+"""How the released integers of an aggregate translate into counts, sums, means or quantiles."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -17,7 +17,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How the integers of an aggregate translate into its estimates.
+    """How the released integers of an aggregate translate into its estimate, by ``kind``.
 
     * Number: the integer n is the number n ``unit``.
     * Mean: the integers (a, b) are (a + b) ``unit`` rows with the mean ``lower`` + ``span``

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Relations: trees of operators that never mix the rows of different units.
+"""Relations: trees of operators (scan, filter, join, ...) that keep the rows of units apart.
 
-The rows that a node has of a unit depend only on that unit's rows in the nodes below and on
-public tables: lemma 1 of query/stability.proof.md. The contribution of a unit is bounded once,
-above the whole tree (RULES 18). Columns have the names of ``Field``; a scan adds a prefix to
-the column names of its table, so that each name is unique in the tree.
+The rows that a node has of a unit depend only on that unit's rows in the nodes below and on public
+tables: lemma 1 of query/stability.proof.md. The contribution of a unit is bounded once, above the
+whole tree (RULES 18). Expressions read columns by name (``Field``); a scan adds a prefix to the
+column names of its table, so that each name is unique in the tree.
 """
 
 from collections.abc import Iterator
@@ -61,10 +61,10 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class PublicJoin:
-    """Joins each row to the row of a public table with its key.
+    """Joins each row to the row of a public table whose column ``right`` equals the value ``left``.
 
-    Of several public rows with one key, the first in the order of the columns read is used, so
-    a row is never multiplied. ``outer``: rows without a match are kept, with NULLs.
+    Of several public rows with one key, the first in the order of the columns read is used, so a
+    row is never multiplied. ``outer``: rows without a match are kept, with NULLs.
 
     >>> area, code = Column("area", Integer(0, 9)), Column("areas.code", Integer(0, 9))
     >>> areas = Scan("areas", prefix="areas.", columns=(code,))
@@ -85,10 +85,11 @@ class PublicJoin:
 
 @dataclass(frozen=True, slots=True)
 class KeyJoin:
-    """Joins each row to the row of its unit in a private table with its key.
+    """Joins each row to a row of the same unit in a private table, with ``right`` equal to
+    ``left``.
 
-    Of several rows of the unit with one key, the first in the order of the columns read is used,
-    so a row is never multiplied. ``outer``: rows without a match are kept, with NULLs.
+    Of several rows of the unit with one key, the first in the order of the columns read is used, so
+    a row is never multiplied. ``outer``: rows without a match are kept, with NULLs.
 
     >>> link, key = Column("link", Integer(0, 9)), Column("visits.id", Integer(0, 9))
     >>> joined = KeyJoin(Scan("drugs", columns=(link,)), Scan("visits"), Field(link), key)
@@ -126,7 +127,7 @@ class UnitJoin:
 
 @dataclass(frozen=True, slots=True)
 class Semi:
-    """The rows whose unit has a row in ``units``; if ``negated``, whose unit has none.
+    """The rows whose unit has a row in the relation ``units``; if ``negated``, the others.
 
     >>> row_by_row(Semi(Scan("visits"), Scan("people"), negated=True)).table
     'visits'
@@ -157,8 +158,8 @@ MAX_UNDER = 2**30
 class Computed:
     """A column of ``PerUnit``: a summary of ``value``, clipped to the range of the column's type.
 
-    A mean is rounded to the nearest step of that type, half up; other summaries keep the steps
-    of the value.
+    A mean is rounded to the nearest step of that type, half up; other summaries have the step of
+    ``value``.
     """
 
     column: Column
@@ -184,7 +185,7 @@ class Computed:
 
     @property
     def finer(self) -> Fraction:
-        """The number of steps of the mean in one step of its value."""
+        """How many steps of the mean make one step of its value."""
         assert self.value is not None and not isinstance(self.value.type, Text), "only of a mean"
         assert not isinstance(self.column.type, Text), "a plan computes no text"
         return self.value.type.step / self.column.type.step
@@ -278,7 +279,7 @@ def _require_within(column: Column, expression: Scalar) -> None:
 
 
 def below(relation: Relation) -> tuple[Relation, ...]:
-    """The relations directly below a relation, public tables excepted."""
+    """Returns the relations directly below a relation, without public tables."""
     match relation:
         case Scan():
             return ()
@@ -295,7 +296,7 @@ def below(relation: Relation) -> tuple[Relation, ...]:
 
 
 def scans(relation: Relation) -> Iterator[Scan]:
-    """The scans of private tables in a relation, with repeats."""
+    """Yields the scans of private tables in a relation; a table scanned twice comes twice."""
     if isinstance(relation, Scan):
         yield relation
     for source in below(relation):
@@ -303,7 +304,7 @@ def scans(relation: Relation) -> Iterator[Scan]:
 
 
 def predicates(relation: Relation) -> list[Scalar]:
-    """The predicates of all filters in a relation, lowest first."""
+    """Returns the predicates of all filters in a relation, the lowest filter's first."""
     tests = [test for source in below(relation) for test in predicates(source)]
     if isinstance(relation, Filter):
         tests.append(relation.predicate)
@@ -311,7 +312,7 @@ def predicates(relation: Relation) -> list[Scalar]:
 
 
 def is_single(relation: Relation) -> bool:
-    """Whether every unit has at most one row by construction."""
+    """Whether every unit has at most one row in a relation, whatever the data."""
     match relation:
         case PerUnit(_, keys, _):
             return not keys
@@ -326,10 +327,10 @@ def is_single(relation: Relation) -> bool:
 
 
 def row_by_row(relation: Relation) -> Scan | None:
-    """The table whose rows are read one by one: each gives at most one row, independent of others.
+    """Returns the scan whose rows each give at most one row of the relation, independently.
 
-    None if there is no such table. A row may be joined to an arbitrary row of its unit in another
-    table, and filtered by whether its unit has rows in a relation that is read in the same way.
+    None if there is none. A row may be joined to an arbitrary row of its unit in another table, and
+    filtered by whether its unit has rows in a relation that is read in the same way.
     """
     match relation:
         case Scan():
@@ -360,7 +361,10 @@ def _is_any_row(relation: Relation) -> bool:
 
 
 def first(source: Relation, order: tuple[Sort, ...], ties: tuple[Scalar, ...], name: str) -> Filter:
-    """The first row of each unit in an order; ``name`` is that of the column of row numbers."""
+    """Returns the relation of the first row of each unit in an order.
+
+    ``name`` is that of the column of row numbers, ``ties`` break ties of ``order``.
+    """
     column = Column(name, Integer(1, 2))
     ranked = Ranked(source, order, ties, column)
     return Filter(ranked, Member(Field(column), (1,)))

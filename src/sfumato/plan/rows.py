@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of units: each row as the codes of some values, at most so many rows a unit."""
+"""Rows read one by one, for tasks: each as the codes of some values, and few rows per unit."""
 
 from dataclasses import dataclass
 from itertools import accumulate
@@ -22,7 +22,7 @@ class RowList:
 
     Raises:
         WrongUse: there are no values.
-        MissingDeclaration: a text column, whose values have no codes.
+        MissingDeclaration: a value is a text, which has no codes.
 
     >>> from sfumato.metadata.column import Column, Integer
     >>> from sfumato.plan.relation import Scan
@@ -48,13 +48,13 @@ class RowList:
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """How many codes each value has: one, or one for each number of an array."""
+        """How many codes each value has: one, or for an array one for each of its numbers."""
         kinds = [value.type for value in self.values]
         return tuple(kind.length if isinstance(kind, Array) else 1 for kind in kinds)
 
     @property
     def starts(self) -> tuple[int, ...]:
-        """The place of the first code of each value among the codes of a row."""
+        """The position of the first code of each value among the codes of a row."""
         return tuple(accumulate(self.widths[:-1], initial=0))
 
     @property
@@ -65,14 +65,14 @@ class RowList:
 
 @dataclass(frozen=True, slots=True)
 class BoundedRows:
-    """Rows, at most ``most`` of each unit; the engine drops the others.
+    """Rows to read, at most ``most`` of each unit; the engine drops further rows of a unit.
 
     Between neighbouring datasets the rows of one unit are added, removed or replaced, as
     ``neighbours`` says; those of all other units are the same, in the same order. ``unit`` None:
     each row is its own unit.
 
-    With ``naming``, the rows come with a keyed hash of the name of each unit, by which units are
-    the same in several reads.
+    With ``naming``, each row comes with a keyed hash of its unit's id, by which the unit is
+    recognised in other reads.
 
     Raises:
         ValueError: ``most`` below 1, or above 1 where each row is its own unit.

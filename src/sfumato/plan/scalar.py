@@ -75,7 +75,7 @@ class Key:
 class Estimate:
     """A ``statistic`` of the released aggregate at position ``index``.
 
-    ``place`` selects one of several quantiles.
+    ``place`` is the position of a quantile, if the aggregate has several.
     """
 
     index: int
@@ -85,9 +85,10 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """Which of the group keys at positions ``keys`` a row of grouping sets adds up.
+    """Which group keys a row of a query with grouping sets adds up: SQL's GROUPING(...).
 
-    It is a number with one binary digit for each key, the first key's first: 1 if it is added up.
+    It is a number with one binary digit for each of the keys at positions ``keys``, the first key's
+    first; a digit is 1 if the row adds up all groups of that key.
     """
 
     keys: tuple[int, ...]
@@ -207,7 +208,7 @@ class Quotient:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """The entry of ``table`` at position operand - first; NULL outside the table."""
+    """The entry of ``table`` at position ``operand`` - ``first``; NULL outside the table."""
 
     operand: "Scalar"
     first: int
@@ -306,7 +307,7 @@ def leaves(expression: Scalar) -> list[Leaf]:
 
 
 def substituted(expression: Scalar, swap: Callable[[Leaf], Scalar]) -> Scalar:
-    """Returns the expression with each leaf replaced by ``swap(leaf)``."""
+    """Returns an expression with each leaf replaced by ``swap(leaf)``."""
 
     def inner(operand: Scalar) -> Scalar:
         return substituted(operand, swap)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Name resolution: the columns that a relation provides and that an expression may read."""
+"""Which columns a relation provides, and which of them its expressions read."""
 
 import itertools
 from collections.abc import Iterable, Iterator
@@ -24,14 +24,14 @@ from sfumato.plan.scalar import Field, Scalar, leaves
 
 
 def nodes(relation: Relation) -> Iterator[Relation]:
-    """A relation and, depth first, all relations below it whose rows belong to units."""
+    """Yields a relation and, depth first, all relations below it, without public tables."""
     yield relation
     for source in below(relation):
         yield from nodes(source)
 
 
 def provided(relation: Relation) -> tuple[Column, ...]:
-    """The columns of a relation.
+    """Returns the columns that expressions over a relation may read.
 
     >>> from sfumato.metadata.column import Integer
     >>> age = Column("age", Integer(0, 120))
@@ -56,7 +56,7 @@ def provided(relation: Relation) -> tuple[Column, ...]:
 
 
 def same_in_unit(relation: Relation) -> frozenset[Column]:
-    """The columns that are constant within each unit by construction.
+    """Returns the columns that have one value for all rows of a unit, whatever the data.
 
     >>> from sfumato.metadata.column import Integer
     >>> people = Scan("people", columns=(Column("age", Integer(0, 120)),))
@@ -77,13 +77,13 @@ def same_in_unit(relation: Relation) -> frozenset[Column]:
 
 
 def is_one_group(relation: Relation, keys: Iterable[Scalar]) -> bool:
-    """Whether all rows of a unit are in one group by construction: its keys are constant."""
+    """Whether all rows of a unit are in one group, whatever the data: its keys are constant."""
     read = {leaf.column for key in keys for leaf in leaves(key) if isinstance(leaf, Field)}
     return read <= same_in_unit(relation)
 
 
 def introduced(relation: Relation) -> tuple[Column, ...]:
-    """The columns that a relation adds to those of the relations below it."""
+    """Returns the columns that a relation adds to those of the relations below it."""
     match relation:
         case Scan(_, _, columns) | Union(_, _, columns):
             return columns
@@ -100,9 +100,9 @@ def introduced(relation: Relation) -> tuple[Column, ...]:
 
 
 def expressions(relation: Relation) -> list[tuple[Relation, tuple[Scalar, ...]]]:
-    """The expressions of one node, with the relation whose rows they read.
+    """Returns the expressions of one node, with the relation whose rows they read.
 
-    Leaves out the tie-breakers of an order and the key of a joined table.
+    The tie-breakers of an order and the key of a joined table are left out.
     """
     match relation:
         case Filter(source, predicate):
@@ -126,14 +126,14 @@ def expressions(relation: Relation) -> list[tuple[Relation, tuple[Scalar, ...]]]
 
 
 def read_of(source: Relation, readers: tuple[Scalar, ...]) -> set[str]:
-    """The names of the columns of a relation that expressions read.
+    """Returns the names of the columns of a relation that the expressions ``readers`` read.
 
     Guarantees:
         a column is read as it is provided
 
     Raises:
-        TypeError: the relation does not have the column, or has it with another type, so that
-            the declared range of its codes would not hold.
+        TypeError: the relation does not have the column, or has it with another type, so that the
+            declared range of its codes would not hold.
     """
     known = {column.name: column for column in provided(source)}
     read = set()

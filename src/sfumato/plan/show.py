@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan as canonical JSON (for keys) and as text (for people)."""
+"""The canonical JSON of a plan, of which the keys of stored answers are made."""
 
 import json
 from collections.abc import Callable, Hashable, Iterator, Mapping
@@ -16,7 +16,7 @@ from sfumato.privacy.event import Json
 
 
 def canonical(node: object) -> Json:
-    """Canonical JSON: equal plans give the same, in every process and version of Python.
+    """Returns a plan as canonical JSON, which is the same for equal plans, in every process.
 
     Fields that are not compared are left out, among them the names of values, which follow the
     wording of the statement. So a statement that is worded differently gets the stored answer of
@@ -34,10 +34,10 @@ def canonical(node: object) -> Json:
 
 
 def form(node: Any, known: Mapping[int, str] | None = None) -> str:
-    """``canonical`` as a string, with sorted names and no spaces.
+    """Returns ``canonical`` as a string, with sorted names and no spaces.
 
     The string is built directly, because each question needs it several times for its keys.
-    ``known`` caches the forms of nodes that several plans share, by their ``id``.
+    ``known`` has the forms of nodes that several plans share, by their ``id``.
 
     >>> from sfumato.plan.aggregate import CountRows
     >>> form(CountRows())
@@ -115,7 +115,7 @@ def _owner(owner: Owner) -> str:
 # Fields that column types did not always have: they are in the form of a column that declares
 # them, and in no other, so the forms of before stay as they were. A value that is computed from the
 # column contains it.
-_LATER = ("format",)
+_LATER = ("format", "tokens")
 _LEAVES: Mapping[type, Callable[[Any], str]] = {
     str: encode_basestring,
     int: str,

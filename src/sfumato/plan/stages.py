@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The stages of a plan by type: ``Raw``, then ``Tracked``, then ``Bounded``.
 
-An engine takes only a ``Bounded`` plan, so that a plan without bounds is a type error.
+``sql`` makes a raw plan, ``query`` the others. An engine takes only a ``Bounded`` plan, so that
+running a plan without bounds is a type error.
 """
 
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from sfumato.privacy.distance import Distance, Norm
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """A question before any privacy argument: aggregates of a relation's rows, by keys.
+    """A question before any privacy argument: aggregates over a relation's rows, grouped by keys.
 
     >>> from sfumato.plan.aggregate import CountRows
     >>> from sfumato.plan.relation import Scan
@@ -29,13 +30,14 @@ class Raw:
 
     @property
     def is_open(self) -> bool:
-        """Whether the groups are not public, so that a threshold decides which are shown."""
+        """Whether the groups are not declared, so that a noisy threshold decides which are shown."""
         return any(key.codes is None for key in self.keys)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of one unit: rows in a group, groups, and rows in total. None is no limit.
+    """The limits of one unit: its rows per group, its groups, and its rows in total (None: no
+    limit).
 
     >>> Limits(rows=10, groups=5, total=None).in_all
     50
@@ -47,17 +49,17 @@ class Limits:
 
     @property
     def in_group(self) -> int | None:
-        """The most rows of a unit in one group."""
+        """The most rows that a unit can have in one group; None if there is no limit."""
         return _least(self.rows, self.total)
 
     @property
     def in_groups(self) -> int | None:
-        """The most groups in which a unit has rows."""
+        """The most groups in which a unit can have rows; None if there is no limit."""
         return _least(self.groups, self.total)
 
     @property
     def in_all(self) -> int | None:
-        """The most rows of a unit in all groups together."""
+        """The most rows that a unit can have in all groups together; None if there is no limit."""
         rows = self.in_group
         if rows is None or self.groups is None:
             return self.total
@@ -73,12 +75,12 @@ def _least(*limits: int | None) -> int | None:
 class Tracked:
     """A question whose rows belong to known units.
 
-    ``unit`` is the name of the privacy unit, or None if each row is one. ``groups`` is the number
-    of groups, or None if it is not public. If ``kept`` is set, the table is read from a prepared
-    layout with at most that many rows of a unit, in an order fixed when it was prepared.
+    ``unit`` is the name of the privacy unit; None if each row is its own unit. ``groups`` is the
+    number of groups, or None if it is not public. If ``kept`` is set, the table is read from a
+    prepared layout with at most that many rows of a unit, in an order fixed when it was prepared.
 
     Raises:
-        ValueError: a layout, but the rows of a unit are not read one by one.
+        ValueError: ``kept`` is set, but the rows of a unit are not read one by one.
 
     >>> from sfumato.plan.aggregate import CountRows
     >>> from sfumato.plan.relation import Scan
@@ -100,7 +102,7 @@ class Tracked:
             raise ValueError("a prepared layout has rows of units, to be read one by one")
 
     def counted(self, aggregate: Aggregate) -> int:
-        """The number of rows of a unit that an aggregate counts in a prepared layout."""
+        """Returns the number of rows of a unit that an aggregate counts in a prepared layout."""
         assert self.kept is not None, "called for prepared layouts only"
         limits = self.limits
         if isinstance(aggregate, CountUnits):
@@ -116,11 +118,11 @@ class Tracked:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One aggregate with the proved distance of its integers between neighbours.
+    """One aggregate with its proved sensitivity: the distance of its integers between neighbours.
 
-    For quantiles it is the distance (Linf) of the weight of any set of leaves in one group.
-    ``groups`` is the number of groups in which one unit counts fully. If a unit is in more groups,
-    its changes there add up to no more, in absolute values and in squares.
+    For quantiles it is (in Linf) the largest change of the weight of any set of leaves in one
+    group. ``groups`` is the number of groups in which one unit counts fully. If a unit is in more
+    groups, its changes there add up to no more, in absolute values and in squares.
 
     >>> from fractions import Fraction
     >>> from sfumato.plan.aggregate import CountRows
@@ -159,7 +161,7 @@ class Bounded:
     parts: tuple[Part, ...]
 
     def only(self, places: Sequence[int]) -> "Bounded":
-        """The plan with some of its parts only; their integers do not change."""
+        """Returns the plan with the parts at some positions only; their integers do not change."""
         parts = tuple(self.parts[place] for place in places)
         raw = replace(self.tracked.raw, aggregates=tuple(part.aggregate for part in parts))
         return replace(self, tracked=replace(self.tracked, raw=raw), parts=parts)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the output description of a stored answer back from its canonical JSON.
+"""Reads the ``Output`` of a stored answer back from its canonical JSON.
 
 It is needed to compute intervals of a stored answer at another confidence.
 """
@@ -48,13 +48,13 @@ _ENUMS: dict[str, type[Enum]] = {
 
 
 def restore_output(form: Json) -> output.Output:
-    """The output whose ``canonical`` form this is.
+    """Returns the output whose ``canonical`` form this is.
 
     Guarantees:
         an output survives its json form
 
     Raises:
-        InvalidDeclaration: a node type that this version does not know.
+        InvalidDeclaration: the form has a node type that this version does not know.
     """
     restored = _restore(form)
     if not isinstance(restored, output.Output):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values computed from a row: an expression, and the declared meaning of its codes."""
+"""Values computed from a row: an expression, and the type that gives its codes a meaning."""
 
 import operator
 from dataclasses import dataclass, field
@@ -30,14 +30,15 @@ class Value:
     """The value that an aggregate or a key reads from each row.
 
     ``name`` appears in titles and messages; values that differ only in their names are equal.
-    ``rounding`` bounds the error of computing the expression on lattices; it follows from the
-    expression.
+    ``rounding`` bounds the error that comes from the rounding of numbers to lattices within the
+    expression, from which it follows.
 
     Guarantees:
         the codes lie within the declared range
 
     Raises:
-        ValueError: the range of the expression exceeds that of the type, or a text is expected.
+        ValueError: the range of the expression exceeds that of the type, or the expression of a
+            text is not one.
 
     >>> Value.of(Column("age", Integer(0, 120))).step
     Fraction(1, 1)
@@ -62,7 +63,7 @@ class Value:
 
     @classmethod
     def of(cls, column: Column) -> "Value":
-        """The value of a declared column."""
+        """Returns the value of a declared column, unchanged."""
         return cls(column.name, column.type, Field(column))
 
     @property
@@ -89,8 +90,8 @@ class GroupKey:
         no group is declared twice
 
     Raises:
-        MissingDeclaration: an array, whose values are too many for groups.
-        ValueError: codes that are not ascending, or none.
+        MissingDeclaration: the value is an array, which has too many values for groups.
+        ValueError: there are no codes, or they are not ascending.
 
     >>> from sfumato.metadata.column import Category
     >>> sex = Value.of(Column("sex", Category("F", "M")))
@@ -125,7 +126,7 @@ class GroupKey:
 
 
 def is_of_range(kind: Integer | Real) -> bool:
-    """Whether the step of a type is the default that RULES 12 derives from its range.
+    """Whether the step of a type is the default, derived from its range (RULES 12).
 
     That step is a power of two such that the range, or the clip, has about a million steps.
     """

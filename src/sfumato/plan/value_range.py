@@ -44,15 +44,15 @@ _CYCLES = {
 
 
 def span(expression: Scalar) -> Span:
-    """The least and the greatest code that an expression can have over all possible rows.
+    """Returns the least and the greatest code that an expression can have over all possible rows.
 
     Guarantees:
         no row leads outside the span
 
     Raises:
-        UnsupportedSql: an intermediate result may overflow 64 bits, or a date leave the
-            years 1 to 9999.
-        TypeError: a test or a text, which has no code.
+        UnsupportedSql: an intermediate result may overflow 64 bits, or a date may leave the years 1
+            to 9999.
+        TypeError: the expression is a test or a text, which has no code.
 
     >>> from sfumato.metadata.column import Column, Integer
     >>> age = Field(Column("age", Integer(0, 120)))
@@ -66,14 +66,15 @@ def span(expression: Scalar) -> Span:
 
 
 def confine(expression: Scalar) -> None:
-    """Refuses a test in which an intermediate result, or a constant, may overflow 64 bits.
+    """Refuses a test (predicate) in which a constant or an intermediate result may overflow 64
+    bits.
 
     Guarantees:
         no intermediate result leaves 64 bits
         no constant leaves 64 bits
 
     Raises:
-        UnsupportedSql: a result or constant may overflow, or a date leave the years 1 to 9999.
+        UnsupportedSql: a result or constant may overflow, or a date may leave the years 1 to 9999.
     """
     if isinstance(expression, _OPERATIONS):
         span(expression)
@@ -98,7 +99,7 @@ def _require_small(*numbers: int) -> None:
 
 
 def is_text(expression: Scalar) -> bool:
-    """Whether an expression is a text: a text column or a string constant."""
+    """Whether an expression has string values: a text column or a string constant."""
     match expression:
         case Field(column):
             return isinstance(column.type, Text)

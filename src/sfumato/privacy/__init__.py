@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The privacy vocabulary, as data types: unit, distance, guarantee, budget, event, mechanism.
+"""The vocabulary of privacy as data types: unit, distance, guarantee, budget, event, mechanism.
 
-May import: ``noise``, ``exact``, ``errors``. Begin with ``unit`` (who is protected), then
-``event`` (what was done to the data) and ``mechanism`` (the interface of every mechanism).
+May import: ``noise``, ``exact``, ``errors``. Begin with ``unit`` (who is protected), then ``event``
+(what was done to the data) and ``mechanism`` (the interface of every mechanism).
 """
 
 from sfumato.privacy.budget import Budget

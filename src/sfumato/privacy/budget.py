@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The total privacy loss that a data owner allows."""
+"""The budget: the total privacy loss that a data owner allows."""
 
 from dataclasses import dataclass
 from fractions import Fraction

@@ -49,7 +49,7 @@ class Distance:
             raise InvalidNumber(f"A sensitivity of {self.value}.", allowed="greater than 0")
 
     def over(self, entries: int, norm: Norm) -> "Distance":
-        """The L1 or L2 bound of a vector of ``entries`` entries, each within this Linf bound."""
+        """Returns the L1 or L2 sensitivity of ``entries`` entries that each have this Linf bound."""
         if self.norm is not Norm.LINF or norm is Norm.LINF or entries < 1:
             raise InvalidDeclaration(
                 f"An {self.norm.value} bound over {entries} entries has no {norm.value} form.",

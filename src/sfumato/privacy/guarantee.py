@@ -183,14 +183,14 @@ def _amount(name: str, value: Number) -> Fraction:
     return number
 
 
-def _same_kind(one: object, other: object) -> None:
-    if type(one) is not type(other):
+def _same_kind(guarantee: object, other: object) -> None:
+    if type(guarantee) is not type(other):
         raise InvalidDeclaration(
-            f"{type(one).__name__} compared with {type(other).__name__}.",
+            f"{type(guarantee).__name__} compared with {type(other).__name__}.",
             allowed="two guarantees of one kind",
             remedy="Convert one of them by name first: sfumato.accounting.convert.",
         )
 
 
-def _same_order(one: RenyiDP, other: object) -> bool:
-    return isinstance(other, RenyiDP) and one.order == other.order
+def _same_order(guarantee: RenyiDP, other: object) -> bool:
+    return isinstance(other, RenyiDP) and guarantee.order == other.order

@@ -34,7 +34,7 @@ class Mechanism(Protocol):
     """
 
     def event(self, distance: Distance) -> Event:
-        """The event of a release whose sensitivity is ``distance``."""
+        """Returns the event of a release whose sensitivity is ``distance``."""
         ...
 
     def draw(self, cells: int, entropy: Entropy = SYSTEM) -> tuple[int, ...]:
@@ -42,9 +42,9 @@ class Mechanism(Protocol):
         ...
 
     def release(self, exact: Sequence[int], drawn: Sequence[int] | None = None) -> tuple[int, ...]:
-        """Adds noise to exact integers: ``drawn``, or a new sample."""
+        """Returns exact integers plus noise: ``drawn``, or a new sample."""
         ...
 
     def error(self, confidence: Number) -> int:
-        """An error bound h with P(|noise| <= h) >= confidence."""
+        """Returns h with P(|noise| <= h) >= confidence, for one integer."""
         ...

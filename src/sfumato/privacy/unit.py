@@ -29,7 +29,7 @@ ReplaceOne = Relation.REPLACE_ONE
 
 
 class Auto(Enum):
-    """A limit that is learnt privately, by a separate charged step."""
+    """The choice that a limit is learnt privately, by a separate charged step (``sf.AUTO``)."""
 
     AUTO = "auto"
 
@@ -129,7 +129,7 @@ class Unit:
 
     @property
     def target(self) -> tuple[str, str] | None:
-        """The table and the column of ``via``."""
+        """The table and the column that ``via`` names; None without it."""
         if self.via is None:
             return None
         table, _, column = self.via.partition(".")
@@ -142,7 +142,7 @@ class Unit:
         return self.max_rows_total == 1 or (self.max_rows == 1 and one_group)
 
     def limited(self, *, max_rows: Bound, max_groups: Bound, max_rows_total: Bound) -> "Unit":
-        """The same unit with other limits."""
+        """Returns the same unit with other limits."""
         limits = (max_rows, max_groups, max_rows_total)
         return Unit(
             self.columns,
@@ -155,7 +155,7 @@ class Unit:
         )
 
     def __str__(self) -> str:
-        """A canonical string that identifies the unit in the ledger's contract.
+        """Returns a canonical string that identifies the unit in the ledger's contract.
 
         Guarantees:
             units of one text are the same

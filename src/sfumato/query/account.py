@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The budget of an account as users see it: its limit, what is spent, and what is left."""
+"""The budget of an account as users see it: its limit, what is spent, and what is left.
+
+``Session.budget`` returns an ``Account``; ``sfumato budget`` prints it. The numbers come from the
+ledger, which alone decides whether a charge is admitted.
+"""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,7 +24,7 @@ class Account:
 
     Every number is exact. ``left`` is the largest epsilon of one more pure question of the asker,
     ``left_rho`` the largest rho of one more Gaussian question. Both respect the limits of the
-    dataset, the purpose and the analyst. ``standing`` is the analyst's own account.
+    dataset, the purpose and the analyst. ``standing`` is the balance of the analyst's own account.
     """
 
     limit: Budget
@@ -44,7 +48,7 @@ class Account:
 
     @property
     def planned(self) -> Fraction | None:
-        """The epsilon at the limit's delta of what is spent, had it been fixed in advance.
+        """The epsilon, at the limit's delta, of all that is spent, as one plan fixed in advance.
 
         Rounded up. None on a pure account.
         """
@@ -147,9 +151,10 @@ def amounts(charge: Charge) -> dict[str, Json]:
 
 
 def amount_text(charge: Charge, delta: Fraction = Fraction(0)) -> str:
-    """A charge in words: its epsilon, or else its rho; and its delta if it has one.
+    """A charge in words: its epsilon, or its rho if it has no finite epsilon; and its delta if any.
 
-    A rho is followed by its epsilon at ``delta``, that of the budget, if it was fixed in advance.
+    If ``delta``, that of the budget, is above 0, a rho is followed by the epsilon into which it
+    converts at this delta, as one plan that was fixed in advance.
 
     >>> amount_text(Charge(None, 125 * 10**9, 10**18))
     'rho 0.125, delta 0.000001'
@@ -166,7 +171,7 @@ def amount_text(charge: Charge, delta: Fraction = Fraction(0)) -> str:
 
 
 def reserved_text(charge: Charge) -> str:
-    """What is reserved, at each gate, and for what.
+    """The amounts that are reserved for charges in progress, for both gates, as a sentence.
 
     >>> reserved_text(Charge(10**12, 5 * 10**11, 0))
     'epsilon 1, rho 0.5: for questions and runs that have not ended'
@@ -180,7 +185,7 @@ def reserved_text(charge: Charge) -> str:
 
 
 def left_amounts(left: Left) -> dict[str, Json]:
-    """The largest epsilon, rho and delta of one more question as exact decimals."""
+    """The largest epsilon, rho and delta of one more question, as exact decimals."""
     return {
         "epsilon": decimal_text(left.epsilon),
         "rho": decimal_text(left.rho),

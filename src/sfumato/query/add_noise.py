@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asks the curator for the noisy integers of a SQL question. Proof: add_noise.proof.md."""
+"""Releases the parts of a planned SQL question through the curator. Proof: add_noise.proof.md.
+
+``release.SqlTask.run`` calls ``noisy`` inside a charge, and ``cells_of`` before it, so that the
+noise of declared groups can be drawn before the data is read.
+"""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -19,7 +23,10 @@ from sfumato.query.estimate import Released
 
 
 def every_group(keys: Sequence[GroupKey]) -> list[Codes]:
-    """Every combination of declared key values; a missing value comes last if it is a group."""
+    """Returns every combination of declared key values, as codes.
+
+    A missing value comes after the other values of its key, if it is a group of its own.
+    """
     declared: list[list[int | str | None]] = []
     for key in keys:
         assert key.codes is not None, "called with declared keys only"
@@ -31,7 +38,7 @@ def every_group(keys: Sequence[GroupKey]) -> list[Codes]:
 
 
 def cells_of(planned: Planned) -> tuple[int | None, ...]:
-    """The number of integers that each additive part releases.
+    """Returns the number of integers that each part with additive noise releases.
 
     Empty if the groups are not public: then the number is known only after the threshold.
 
@@ -49,10 +56,11 @@ def cells_of(planned: Planned) -> tuple[int | None, ...]:
 
 
 def noisy(planned: Planned, curator: Curator) -> tuple[list[Codes], list[Released]]:
-    """Releases a plan through the curator: the groups shown, and each part's integers in them.
+    """Releases all parts of a plan; returns the groups that are shown and the noisy integers.
 
-    If levels are measured apart, each part has the groups of its own level, and the groups that
-    are returned are those of the whole statement.
+    There is one ``Released`` for each part, with a row for each group. If grouping sets are
+    measured as separate levels, each part has the groups of its own level, and the groups that are
+    returned are those of the whole statement.
 
     Guarantees:
         only groups that pass the threshold are shown

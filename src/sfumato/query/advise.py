@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Advice on a question before it is asked: what clips, costs and groupings do to its noise.
+"""Advice on a question: the expected error under other clips, costs and groupings.
 
-It follows from declarations alone, and is free. How many units lie beyond each clip is private, so
-it is a charged question of its own (``auto_clip.learning``).
+``Session.advise`` calls ``advice``. It follows from declarations alone and is free. How many units
+lie beyond each clip is private, so it is a charged question of its own (``auto_clip.learning``).
 """
 
 import math
@@ -45,15 +45,15 @@ _ROWS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One way to ask a question, and the 95% error that is expected of it.
+    """One variant of a question, and the 95% error that is expected of it.
 
     Attributes:
-        about: "as asked", "clip", "cost" or "grouping".
-        what: the way, for people.
-        half_width: the largest half-width of its columns in a group of ``rows`` rows; None if it
+        about: what the variant changes: "as asked" (nothing), "clip", "cost" or "grouping".
+        what: a description of the variant, for people.
+        half_width: the half-width of the compared column in a group of ``rows`` rows; None if it
             depends on the answers.
-        rows: the rows of a group.
-        beyond: about how many units have a value beyond the clip, if that was asked.
+        rows: the number of rows of a group.
+        beyond: the approximate number of units with a value beyond the clip, if it was paid for.
     """
 
     about: str
@@ -75,11 +75,11 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What other clips, costs and groupings would do to the noise of a question.
+    """The expected error of a question under other clips, costs and groupings.
 
     Attributes:
-        options: the ways to ask it, the first as it was asked.
-        notes: what the errors refer to.
+        options: the variants; the first is the question as it was asked.
+        notes: which column the errors refer to, and what they leave out.
     """
 
     options: tuple[Option, ...]
@@ -117,11 +117,12 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The question that advice is asked on.
+    """The question that advice is given on, and the functions that plan and count for it.
 
-    ``plan`` makes the plan of a question under declarations, at a price. ``count`` answers how many
-    units of a table have each size of a column (``auto_clip.learning``); None if it is not paid
-    for. ``rows`` is the number of rows of a group; None: from the declarations.
+    ``plan`` plans a question under other declarations or at another price. ``count`` asks for the
+    number of units by the size of their values in a column (``auto_clip.learning``); it is None if
+    that is not paid for. ``rows`` is the number of rows of a group; None: it follows from the
+    declarations.
     """
 
     sql: str | exp.Select
@@ -133,7 +134,7 @@ class Asked:
     rows: int | None = None
 
     def lowered(self, dataset: Dataset, values: Values | None) -> Question:
-        """The question under some declarations."""
+        """Compiles the statement into a question under the given declarations."""
         return question_of(
             tree(self.sql),
             dataset,
@@ -142,7 +143,7 @@ class Asked:
         )
 
     def option(self, about: str, what: str, question: Question, **other: Any) -> Option:
-        """A way to ask the question; ``other`` are a dataset, a price, or the rows of a group."""
+        """Computes a variant and its error; ``other`` may change the dataset, price or group size."""
         dataset = other.get("dataset", self.dataset)
         rows = other.get("rows") or self.group_rows(question)
         planned = self.plan(question, dataset, other.get("price", self.price))
@@ -150,7 +151,7 @@ class Asked:
         return Option(about, what, half_width, rows, other.get("beyond", ""))
 
     def group_rows(self, question: Question) -> int:
-        """The rows of a group: as stated, or the declared size over the declared groups."""
+        """The rows of a group: as stated, or the declared size of the table over its groups."""
         if self.rows is not None:
             return self.rows
         size = self.dataset.tables[question.table].size
@@ -161,18 +162,19 @@ class Asked:
 
 
 def advice(asked: Asked) -> Advice:
-    """What other clips, costs and groupings would do to the noise of a question.
+    """Computes the expected error of a question under other clips, costs and groupings.
 
     Raises:
-        UnsupportedSql: there is no sum, mean or count in it whose noise could be told.
+        UnsupportedSql: no column is a count, sum or mean by itself, so that no error can be
+            compared.
         As ``understand``.
     """
     question = asked.lowered(asked.dataset, None)
     options = [asked.option("as asked", "the table's own values", question)]
-    options += _clips(asked, question)
-    options += _costs(asked, question)
-    options += _groupings(asked, question)
-    column = _shown(question)
+    options += _clip_options(asked, question)
+    options += _cost_options(asked, question)
+    options += _grouping_options(asked, question)
+    column = _compared_column(question)
     notes = [f"the error is that of {column}, in a group with so many rows"]
     if any(option.about == "clip" for option in options):
         notes.append(
@@ -182,10 +184,10 @@ def advice(asked: Asked) -> Advice:
     return Advice(tuple(options), tuple(notes))
 
 
-def _clips(asked: Asked, question: Question) -> Iterator[Option]:
-    """The question with each column of numbers that it adds up clipped to several sizes."""
+def _clip_options(asked: Asked, question: Question) -> Iterator[Option]:
+    """Yields variants that clip one summed column each, to several sizes."""
     occasion = Occasion(question.raw.relation, question.raw.keys, len(question.raw.aggregates))
-    for column in _added(question):
+    for column in _summed_columns(question):
         origin = origin_of(column, occasion, asked.dataset)
         kind = column.type
         if origin is None or not isinstance(kind, Integer | Real):
@@ -196,7 +198,7 @@ def _clips(asked: Asked, question: Question) -> Iterator[Option]:
             low, high = ends_of(kind, sizes_of(kind)[place])
             ends = decimal_text(low * kind.step), decimal_text(high * kind.step)
             dataset = _with_clip(asked.dataset, table, name, (low, high))
-            beyond = "" if counts is None else _beyond(counts, place)
+            beyond = "" if counts is None else _units_beyond_text(counts, place)
             yield asked.option(
                 "clip",
                 f"{name} in [{ends[0]}, {ends[1]}]",
@@ -206,8 +208,8 @@ def _clips(asked: Asked, question: Question) -> Iterator[Option]:
             )
 
 
-def _costs(asked: Asked, question: Question) -> Iterator[Option]:
-    """The question at several other costs."""
+def _cost_options(asked: Asked, question: Question) -> Iterator[Option]:
+    """Yields variants at several multiples of the cost."""
     name = "epsilon" if asked.price.epsilon is not None else "rho"
     for factor in _COSTS:
         price = asked.price.scaled(factor)
@@ -216,8 +218,8 @@ def _costs(asked: Asked, question: Question) -> Iterator[Option]:
         yield asked.option("cost", f"{name} = {decimal_text(amount)}", question, price=price)
 
 
-def _groupings(asked: Asked, question: Question) -> Iterator[Option]:
-    """The question without one of its keys, whose groups have as many times more rows."""
+def _grouping_options(asked: Asked, question: Question) -> Iterator[Option]:
+    """Yields variants without one of the keys; their groups have more rows by the size of that key."""
     keys = question.raw.keys
     rows = asked.group_rows(question)
     for place, key in enumerate(keys):
@@ -230,8 +232,8 @@ def _groupings(asked: Asked, question: Question) -> Iterator[Option]:
         yield asked.option("grouping", what, coarser, rows=rows * key.size)
 
 
-def _added(question: Question) -> list[Column]:
-    """The columns of numbers that sums, means and variances of a question read."""
+def _summed_columns(question: Question) -> list[Column]:
+    """The numeric columns that sums, means and variances of a question read."""
     columns: dict[Column, None] = {}
     for aggregate in question.raw.aggregates:
         value = aggregate.read
@@ -257,12 +259,12 @@ def _with_clip(dataset: Dataset, table: str, name: str, codes: tuple[int, int]) 
     return replace(dataset, tables={**dataset.tables, table: replace(declared, columns=columns)})
 
 
-def _beyond(answer: Answer, place: int) -> str:
-    """About how many units have a larger size, with what it may be off by at 95%."""
+def _units_beyond_text(answer: Answer, size_index: int) -> str:
+    """The approximate number of units above a size, with its 95% half-width, as text."""
     lines = answer.error(1 - Fraction(1, 20 * (STEPS + 1)))
     count = half = 0.0
     for line in lines:
-        if int(str(line["size"])) > place:
+        if int(str(line["size"])) > size_index:
             cell = cast(Mapping[str, float], line["units"])
             count += (cell["low"] + cell["high"]) / 2
             half += cell["half_width"]
@@ -270,11 +272,11 @@ def _beyond(answer: Answer, place: int) -> str:
 
 
 def _half_width(planned: Planned, dataset: Dataset, rows: int) -> float | None:
-    """The expected half-width of the shown column in a group of so many rows."""
+    """The expected half-width of the compared column in a group of so many rows."""
     sized = replace(dataset.tables[planned.question.table], size=rows)
     tables = {**dataset.tables, planned.question.table: sized}
     preview = Preview(planned, replace(dataset, tables=tables), "")
-    column = _shown(planned.question)
+    column = _compared_column(planned.question)
     for line in preview.error():
         if line["column"] == column and line["rows"] in (None, rows):
             half = line["half_width"]
@@ -282,8 +284,8 @@ def _half_width(planned: Planned, dataset: Dataset, rows: int) -> float | None:
     return None
 
 
-def _shown(question: Question) -> str:
-    """The column whose error is compared: the first sum, mean or variance, else the first count."""
+def _compared_column(question: Question) -> str:
+    """The column whose errors are compared: the first sum, mean or variance, else the first count."""
     aggregates = question.raw.aggregates
     first = ""
     for item in question.output.items:

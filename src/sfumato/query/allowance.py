@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The privacy cost that a task may spend, and its shares."""
+"""The privacy cost of a task other than SQL, and its division among the task's steps.
+
+Marginals, synopses, synthetic data and models make one from ``epsilon=``, ``rho=`` and ``delta=``,
+split it by ``shares``, and buy a mechanism for each share.
+"""
 
 import math
 from dataclasses import dataclass
@@ -19,7 +23,7 @@ _INCREMENTS = 10**12
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """The cost of a task: a pure epsilon (``norm`` L1) or a rho (``norm`` L2).
+    """The cost that a task may spend: a pure epsilon (``norm`` L1) or a rho (``norm`` L2).
 
     ``delta`` is set if the rho was stated as an (epsilon, delta).
 
@@ -36,19 +40,22 @@ class Allowance:
     delta: Fraction | None = None
 
     def shares(self, *weights: int) -> tuple[Fraction, ...]:
-        """Splits the cost exactly: in the given proportions, or into ``n`` equal shares."""
+        """Splits the amount exactly in proportion to the weights; one weight n: n equal shares."""
         parts = weights if len(weights) > 1 else (1,) * weights[0]
         one = self.amount / sum(parts)
         return tuple(one * weight for weight in parts)
 
     def noise(self, distance: Distance, share: Fraction) -> AdditiveMechanism:
-        """The Laplace or Gaussian mechanism that costs ``share`` at a sensitivity."""
+        """The Laplace or Gaussian mechanism that costs ``share`` at the sensitivity ``distance``."""
         if self.norm is Norm.L1:
             return laplace(distance, share)
         return gaussian(distance, share)
 
     def refused(self, refusal: BudgetExceeded, left: Fraction) -> BudgetExceeded:
-        """A refusal that names the largest epsilon that fits the delta; ``left`` is a rho."""
+        """Adds to a refusal the largest epsilon, at this delta, whose rho still fits.
+
+        ``left`` is the rho that the account has left.
+        """
         if self.delta is None:
             return refusal
         epsilon = _largest(left, self.delta)
@@ -62,10 +69,10 @@ class Allowance:
 def allowance(
     *, epsilon: Number | None = None, rho: Number | None = None, delta: Number | None = None
 ) -> Allowance:
-    """The allowance that the keywords state: a rho, a pure epsilon, or an epsilon with a delta.
+    """Reads the keywords of a task: a rho, a pure epsilon, or an epsilon with a delta.
 
     An epsilon with a delta buys Gaussian noise: the largest rho whose proved conversion to
-    approximate differential privacy lies within both.
+    approximate differential privacy stays within both.
 
     Raises:
         WrongUse: not exactly one of epsilon and rho, or a delta beside a rho.

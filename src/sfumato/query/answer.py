@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An answer: estimates, intervals and texts, all computed from its stored bytes."""
+"""The answer to a SQL question: estimates, intervals and explanations.
+
+``Session.query`` returns an ``Answer``. Everything in it is computed from the bytes that the ledger
+stores, so that a recalled answer equals the first one.
+"""
 
 import html
 from collections.abc import Iterator, Sequence
@@ -56,7 +60,7 @@ _PRINTED = (
 
 
 class Answer:
-    """Estimates with an error for each cell, their cost, and how they were computed.
+    """The estimates of a question, an interval for each cell, their cost and their explanation.
 
     Attributes:
         charge_id: the id of the charge in the ledger that paid for the answer.
@@ -88,7 +92,7 @@ class Answer:
 
     @property
     def told(self) -> list[list[Json]]:
-        """The rows, with None in each cell whose interval is the whole range."""
+        """The rows, with None in each cell whose interval is the whole range (``untold``)."""
         errors = cast(list[list[Json]], self.form["errors"])
         rows = []
         for row, line in zip(self.rows, errors, strict=True):
@@ -98,15 +102,15 @@ class Answer:
 
     @property
     def totals(self) -> list[list[str]]:
-        """For each row, the names of the columns of keys that it adds up (ROLLUP, CUBE).
+        """For each row, the names of the key columns over which it is a total (ROLLUP, CUBE).
 
-        Such a cell is None in ``rows`` and frames, as the group of missing values is; in tables,
-        CSV and charts it is "total".
+        In ``rows`` and data frames such a key cell is None, like the group of missing values; in
+        tables, CSV and charts it is "total".
         """
         return cast(list[list[str]], self.form.get("totals") or [[] for _ in self.rows])
 
     def _with_totals(self, rows: Sequence[Sequence[Json]]) -> list[list[Json]]:
-        """The rows with the keys that they add up as texts."""
+        """The rows with "total" in each key cell over which a row is a total."""
         names = [str(column["name"]) for column in self.columns]
         labels = {}
         for place, name in enumerate(names):
@@ -130,10 +134,10 @@ class Answer:
         return Cost(epsilon, rho, delta, tuple(items))
 
     def error(self, confidence: Number = 0.95) -> list[dict[str, Json]]:
-        """The intervals: each released cell as ``{low, high, half_width}``; keys are unchanged.
+        """The interval of each released cell as ``{low, high, half_width}``; keys are unchanged.
 
-        The interval of each cell contains the bounded statistic (see ``bounded`` and ``bias``)
-        with at least this probability. A cell with ``untold`` has the whole range as its interval.
+        An interval contains the bounded statistic (see ``bounded`` and ``bias``) with at least the
+        given confidence. A cell marked ``untold`` has the whole possible range as its interval.
         """
         fraction = to_fraction("confidence", confidence)
         level = positive("confidence", fraction, at_most=1 - Fraction(1, 10**12))
@@ -154,9 +158,10 @@ class Answer:
         return table
 
     def consistent(self) -> "Answer":
-        """The answer with counts as integers of at least 0, and totals as sums of these.
+        """The answer with counts as integers of at least 0, and with totals that equal their sums.
 
-        This is post-processing: it is free and keeps the guarantee. Each interval is cut at 0.
+        This is post-processing: it is free and keeps the guarantee. Intervals of counts are cut at
+        0.
         """
         output, parts = self._released()
         rows = consistent_rows(self.form, output, parts)
@@ -173,7 +178,7 @@ class Answer:
         return Answer(canonical_json(form).encode(), recalled=self.recalled)
 
     def _released(self) -> tuple[Output, list[AnyReleased]]:
-        """The released parts, and the expressions that the answer computes from them."""
+        """The output expressions of the statement, and the parts from which they are computed."""
         released = cast(dict[str, Json], self.form["released"])
         output = restore_output(released["output"])
         return output, released_parts(released)
@@ -189,9 +194,9 @@ class Answer:
         return form
 
     def to_dicts(self) -> list[dict[str, object]]:
-        """One dictionary for each row; dates and timestamps as of ``datetime``, None if unusable.
+        """Returns a dictionary for each row, with dates and timestamps as ``datetime`` objects.
 
-        A cell is unusable if its interval is the whole range.
+        A cell whose interval is the whole possible range is None.
         """
         names = [str(column["name"]) for column in self.columns]
         kinds = [str(column["type"]) for column in self.columns]
@@ -207,10 +212,10 @@ class Answer:
         return filled(self.columns, self.told, errors if intervals else None)
 
     def to_arrow(self, *, intervals: bool = False) -> "pyarrow.Table":
-        """A pyarrow table; null in each cell whose interval is the whole range.
+        """Returns a pyarrow table; a cell whose interval is the whole possible range is null.
 
         With ``intervals``, each released column ``n`` is followed by the ends of its 95% interval,
-        ``n_low`` and ``n_high``; if a cell cannot be told, a last column, ``marks``, names it.
+        ``n_low`` and ``n_high``. If a row has such a null cell, a last column ``marks`` names it.
         """
         return arrow_table(self._filled(intervals=intervals))
 
@@ -294,7 +299,7 @@ class Answer:
         return cast("polars.DataFrame", polars.from_arrow(self.to_arrow()))
 
     def explain(self) -> str:
-        """A text on the answer: who is protected, the noise, the bounds, the bias and the cost."""
+        """Explains in text who is protected, the noise, the bounds, the bias and the cost."""
         lines = [self.statement, *self.protected]
         for item in self.cost.items:
             lines.append(
@@ -307,16 +312,20 @@ class Answer:
         return "\n".join([*lines, f"Cost: {self.cost}{self._paid()}. Charge: {self.charge_id}."])
 
     def plot(self, column: str | None = None) -> Figure:
-        """A bar chart of one released column of numbers with 95% intervals (default: the first).
+        """A bar chart of one released numeric column with 95% intervals (default: the first one).
 
-        A column that has another one of its clipped values is drawn beside it.
+        A column that has a second column of its clipped values is drawn beside it.
 
         Raises:
             WrongUse: there is no such column.
         """
         errors = cast(list[list[Json]], self.form["errors"])
         names = [str(declared["name"]) for declared in self.columns]
-        keys = [place for place, declared in enumerate(self.columns) if not declared["released"]]
+        keys = [
+            column_index
+            for column_index, declared in enumerate(self.columns)
+            if not declared["released"]
+        ]
         released = self._numbers()
         chosen = column or (released[0] if released else "")
         if chosen not in released:
@@ -329,8 +338,8 @@ class Answer:
             drawn = {"the table's own": drawn[""], "clipped": names.index(f"{chosen}_clipped")}
         bars = []
         for row, line in zip(self._with_totals(self.rows), errors, strict=True):
-            for more, place in drawn.items():
-                bar = self._bar(row, line, place, keys)
+            for more, column_index in drawn.items():
+                bar = self._bar(row, line, column_index, keys)
                 bars.append(replace(bar, series=", ".join(filter(None, (bar.series, more)))))
         title = chosen if len(names) > 1 else self.statement[:90]
         return bar_chart(title, chosen, bars)
@@ -347,12 +356,12 @@ class Answer:
         self,
         row: Sequence[Json],
         line: Sequence[Json],
-        place: int,
+        column_index: int,
         keys: Sequence[int],
     ) -> Bar:
         """The bar of one row: its value, its interval, and the labels from its keys."""
-        error = cast(dict[str, float | None], line[place])
-        value = row[place]
+        error = cast(dict[str, float | None], line[column_index])
+        value = row[column_index]
         label = key(row[keys[0]]) if keys else "all"
         series = ", ".join(key(row[at]) for at in keys[1:])
         low = error["low"]
@@ -361,7 +370,7 @@ class Answer:
         return Bar(label, series, point, low, high, untold=is_untold(error))
 
     def receipt(self) -> str:
-        """One line: the cost, whether it was paid before, and the charge that paid it."""
+        """One line: the cost, whether it was paid earlier, and the id of the charge that paid it."""
         return f"cost {self.cost}{self._paid()}, charge {self.charge_id[:12]}"
 
     def _paid(self) -> str:
@@ -395,7 +404,7 @@ def _cut(
     output: Output,
     parts: Sequence[AnyReleased],
 ) -> list[Json]:
-    """The intervals of an answer whose counts were made consistent: those of counts cut at 0."""
+    """The intervals of an answer whose counts were made consistent; those of counts are cut at 0."""
     counts = [is_count(item.expression, parts) for item in output.items]
     cut: list[Json] = []
     for line, row in zip(lines, rows, strict=True):

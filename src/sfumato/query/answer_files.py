@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of an answer as columns, with the ends of its intervals, for files and data frames.
+"""The table of an answer as typed columns with intervals, and its file formats.
 
-``Answer`` chooses the format; ``write`` writes any bytes.
+``Answer.to_arrow``, ``to_csv``, ``to_parquet`` and ``to_excel`` use it.
 """
 
 import csv
@@ -44,7 +44,7 @@ class Filled:
 
 
 def typed(value: Json, kind: str) -> object:
-    """A JSON value of an answer in Python, given the type of its column.
+    """Converts a JSON value of an answer to a Python value, by the type of its column.
 
     >>> typed("2024-12-31", "date"), typed(None, "date"), typed(3, "integer")
     (datetime.date(2024, 12, 31), None, 3)
@@ -63,13 +63,13 @@ def filled(
     rows: Sequence[Sequence[Json]],
     errors: Sequence[Sequence[Json]] | None = None,
 ) -> list[Filled]:
-    """Returns the columns of an answer, each by its type.
+    """Returns the columns of an answer, with their types.
 
     With ``errors``, the stored intervals of the cells, each released column ``n`` is followed by
-    ``n_low`` and ``n_high``; of a quantile by ``n_rank_error`` too, and on a grid by the ends of
-    its leaf. If a cell or its interval cannot be told, the last column, ``marks``, names it.
+    ``n_low`` and ``n_high``. A quantile also gets ``n_rank_error`` and, on a grid, the ends of its
+    leaf. If a cell or its interval is unknown, a last column, ``marks``, names it.
     """
-    taken = {str(column["name"]) for column in columns}
+    used_names = {str(column["name"]) for column in columns}
     filled_columns = []
     for place, column in enumerate(columns):
         name = str(column["name"])
@@ -80,24 +80,24 @@ def filled(
             own = kind if kind in _OWN_ENDS else "real"
             for end, type_of_end in zip(_ENDS, (own, own, "real", own, own), strict=True):
                 if end in ("low", "high") or any(end in cell for cell in cells):
-                    free = _free(f"{name}_{end}", taken)
+                    free = _unused_name(f"{name}_{end}", used_names)
                     filled_columns.append(Filled(free, type_of_end, [cell[end] for cell in cells]))
     marks = [_marks(columns, line) for line in errors or ()]
     if any(marks):
-        filled_columns.append(Filled(_free(MARKS, taken), "text", marks))
+        filled_columns.append(Filled(_unused_name(MARKS, used_names), "text", marks))
     return filled_columns
 
 
-def _free(name: str, taken: set[str]) -> str:
+def _unused_name(name: str, used_names: set[str]) -> str:
     """A name that no other column has."""
-    while name in taken:
+    while name in used_names:
         name += "_"
-    taken.add(name)
+    used_names.add(name)
     return name
 
 
 def _marks(columns: Sequence[dict[str, Json]], line: Sequence[Json]) -> str:
-    """Which cells of a row cannot be told."""
+    """The names of the cells of a row that are unknown, as text."""
     untold = []
     for column, error in zip(columns, line, strict=True):
         if is_untold(error):
@@ -108,7 +108,7 @@ def _marks(columns: Sequence[dict[str, Json]], line: Sequence[Json]) -> str:
 
 
 def csv_text(columns: Sequence[Filled]) -> str:
-    """Returns columns as CSV; a cell of which nothing can be estimated is empty."""
+    """Returns columns as CSV; a cell without an estimate is empty."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow([column.name for column in columns])
@@ -148,7 +148,7 @@ def parquet_bytes(columns: Iterable[Filled]) -> bytes:
 
 
 def excel_bytes(columns: Sequence[Filled], about: Sequence[str]) -> bytes:
-    """Returns columns as a sheet of an Excel file, and lines of text as a second one."""
+    """Returns an Excel file: the columns on the first sheet, lines of text on the second."""
     import xlsxwriter
 
     file = io.BytesIO()
@@ -157,13 +157,13 @@ def excel_bytes(columns: Sequence[Filled], about: Sequence[str]) -> bytes:
     with xlsxwriter.Workbook(file, options) as book:
         sheet = book.add_worksheet("answer")
         bold = book.add_format({"bold": True})
-        for place, column in enumerate(columns):
+        for column_index, column in enumerate(columns):
             written = _EXCEL_FORMATS.get(column.type.replace("local time", "timestamp"))
             style = book.add_format({"num_format": written}) if written else None
-            sheet.write(0, place, column.name, bold)
+            sheet.write(0, column_index, column.name, bold)
             for row, value in enumerate(column.typed, 1):
-                sheet.write(row, place, _excel_value(value), style)
-            sheet.set_column(place, place, 18)
+                sheet.write(row, column_index, _excel_value(value), style)
+            sheet.set_column(column_index, column_index, 18)
         notes = book.add_worksheet("about")
         for row, line in enumerate(about):
             notes.write(row, 0, line)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of an answer: its groups, and the totals of grouping sets. Post-processing."""
+"""The rows of an answer: its groups, and the totals of grouping sets. Post-processing.
+
+``release`` makes a ``Rows`` from the released parts; ``table`` turns it into the stored table.
+"""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -16,9 +19,9 @@ from sfumato.query.estimate import TOTAL, AnyReleased, ByLevel, Group, Released
 class Rows:
     """The rows of an answer before HAVING and LIMIT.
 
-    For each row, ``codes`` are its keys and ``members`` the groups of which it is the sum. If
-    levels were measured apart, ``released`` has the parts of each, and ``members`` number the
-    groups of all levels in turn.
+    For each row, ``codes`` has its keys and ``members`` the indices of the groups whose sum it is.
+    If grouping sets were measured as separate levels, ``released`` has the parts of all levels, and
+    ``members`` counts the groups through all levels.
     """
 
     parts: tuple[AnyReleased, ...]
@@ -32,26 +35,31 @@ def by_level(
     levels: int,
     members: Sequence[Sequence[int]],
 ) -> Iterator[ByLevel]:
-    """For each aggregate, the parts that were measured for it at each level, as one part.
+    """Joins, for each aggregate, the parts that measured it at each level into one ``ByLevel``.
 
-    ``members`` are the groups of each row, numbered over all levels in turn (``Rows``).
+    ``members`` has the group indices of each row, counted through all levels (see ``Rows``).
     """
     count = len(parts) // levels
     ends = list(accumulate(parts[level * count].count for level in range(levels)))
     places: list[tuple[int, int]] = []
-    own: list[list[list[int]]] = [[] for _ in range(levels)]
+    members_by_level: list[list[list[int]]] = [[] for _ in range(levels)]
     for groups in members:
         level = bisect_right(ends, groups[0])
         start = ends[level - 1] if level else 0
-        places.append((level, len(own[level])))
-        own[level].append([group - start for group in groups])
+        places.append((level, len(members_by_level[level])))
+        members_by_level[level].append([group - start for group in groups])
     for place in range(count):
-        summed = [_summed(parts[level * count + place], own[level]) for level in range(levels)]
+        summed = [
+            _summed(parts[level * count + place], members_by_level[level])
+            for level in range(levels)
+        ]
         yield ByLevel(tuple(summed), tuple(places))
 
 
 def merged(output: Output, parts: Sequence[Released], groups: Sequence[Group]) -> Rows:
-    """The rows of every grouping set: sums, after the noise, over the groups that share its keys.
+    """Makes the rows of every grouping set from one measured set of groups.
+
+    A row is the sum, after the noise, over the groups that share its keys.
 
     Guarantees:
         a total is the sum of its parts
@@ -76,19 +84,20 @@ def stacked(
     levels: Sequence[Level],
     groups: Sequence[Sequence[Codes]],
 ) -> Rows:
-    """The rows of every grouping set, each read from the level that serves it.
+    """Makes the rows of every grouping set if these were measured as several levels.
 
-    ``parts`` are those of each level in turn, and ``groups`` the groups of each.
+    Each row is read from the level that serves its grouping set. ``parts`` has the parts of one
+    level after the other, and ``groups`` the groups of each level.
     """
     starts = list(accumulate(map(len, groups), initial=0))
     width = len(set(chain.from_iterable(output.sets)))
     rows: list[tuple[Group, list[int]]] = []
-    for place, kept in enumerate(output.sets):
+    for place, set_keys in enumerate(output.sets):
         (number,) = [number for number, level in enumerate(levels) if place in level.sets]
         classes: dict[Group, list[int]] = {}
         for group, codes in enumerate(groups[number], starts[number]):
             by_key = dict(zip(levels[number].keys, codes, strict=True))
-            shown = tuple(by_key[key] if key in kept else TOTAL for key in range(width))
+            shown = tuple(by_key[key] if key in set_keys else TOTAL for key in range(width))
             classes.setdefault(shown, []).append(group)
         rows += classes.items()
     members = tuple(tuple(added) for _, added in rows)
@@ -97,7 +106,7 @@ def stacked(
 
 
 def _summed(part: Released, rows: Sequence[Sequence[int]]) -> Released:
-    """A part with one row for each list of groups: the sums of their integers."""
+    """A part with one row for each list of group indices: the sums of their integers."""
     values = []
     copies = []
     for groups in rows:

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The asker of a question, and the keys under which its answers are stored (RULES 21)."""
+"""The asker of a question, and the keys under which its answers are stored (RULES 21).
+
+A session has one ``Asker``; ``release``, ``charge`` and ``series`` compute keys and ledger requests
+with it.
+"""
 
 import hashlib
 from collections.abc import Sequence
@@ -38,7 +42,7 @@ _SAME_WHATEVER_IS_READ = (Scan, Filter, UnitJoin, Semi)
 
 
 class Planned(Protocol):
-    """The parts of a planned question that its keys are computed from."""
+    """The members of a planned question from which its keys are computed."""
 
     @property
     def question(self) -> Question: ...
@@ -52,9 +56,9 @@ class Planned(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """An asker and a dataset: all that an answer depends on besides the question.
+    """A dataset and who asks about it: all that an answer depends on besides the question.
 
-    ``past`` are the limits under which ledger formats before 4 stored answers: their keys contained
+    ``past`` has the limits under which ledger formats before 4 stored answers: their keys contained
     the limit, and no purpose. If ``limit`` is set, this asker computes keys as these formats did.
 
     Guarantees:
@@ -78,7 +82,7 @@ class Asker:
         object.__setattr__(self, "_contract", canonical_json(canonical_json(about)))
 
     def about(self, dataset: Dataset) -> "Asker":
-        """The same asker, for the same data under other limits of its units."""
+        """The same asker for the same data, with other limits of its units declared."""
         if dataset is self.dataset:
             return self
         return replace(self, dataset=dataset)
@@ -90,7 +94,7 @@ class Asker:
 
     @property
     def path(self) -> tuple[str, str, str]:
-        """The names on the path to the account that pays: dataset, purpose and analyst."""
+        """The path to the account that pays: the names of dataset, purpose and analyst."""
         return self.dataset.name, self.purpose, self.analyst
 
     @property
@@ -104,7 +108,7 @@ class Asker:
         form: str,
         event: Event,
     ) -> Names:
-        """Computes the keys of the answer to a task of any kind but SQL.
+        """Computes the keys of the answer to a task that is not SQL, from its kind, form and event.
 
         Guarantees:
             tasks that differ have different keys
@@ -122,7 +126,7 @@ class Asker:
         names: Names,
         key: str = "",
     ) -> Request:
-        """The request to the ledger to charge an event; ``key`` is an idempotency key."""
+        """Makes the ledger request that charges an event; ``key`` is an idempotency key."""
         return Request(
             self.dataset.name,
             self.analyst,
@@ -137,12 +141,15 @@ class Asker:
         )
 
     def question_key(self, planned: Planned) -> str:
-        """The key of an answer (RULES 21): plan, constants, bounds, mechanism, version, account."""
+        """The key of a SQL answer: a hash of plan, bounds, mechanism, version and account."""
         own, _ = self.question_keys(planned, form(planned.plan))
         return own
 
     def question_keys(self, planned: Planned, plan: str) -> tuple[str, str]:
-        """The key of an answer, and its key whoever asks; ``plan`` is the form of the plan."""
+        """The key of a SQL answer for this account, and its key for all accounts (for sharing).
+
+        ``plan`` is the canonical form of the plan.
+        """
         output = form(planned.question.output)
         event = canonical_json(event_to_json(planned.event))
         own = self._plan_key(self._own, plan, output, event)
@@ -150,10 +157,10 @@ class Asker:
         return own, shared
 
     def part_forms(self, bounded: Bounded, plan: str) -> list[str]:
-        """The canonical form of each part of a plan as if it were asked alone.
+        """The canonical form of each part of a plan, as if the part were asked alone.
 
-        It is empty if the part cannot be reused: the groups of an open plan depend on all parts.
-        ``plan`` is the form of the plan.
+        A form is empty if the part cannot be reused: the groups of an open plan depend on all its
+        parts. ``plan`` is the canonical form of the plan.
         """
         if bounded.tracked.raw.is_open:
             return [""] * len(bounded.parts)
@@ -171,7 +178,7 @@ class Asker:
         return [form(part, known) for part in parts]
 
     def part_keys(self, forms: Sequence[str]) -> tuple[str, ...]:
-        """The key of each part, from its form; empty if its form is empty."""
+        """The key of each part, computed from its form; empty if the form is empty."""
         return tuple(self._plan_key(self._own, plan) if plan else "" for plan in forms)
 
     def _alone(
@@ -195,16 +202,16 @@ class Asker:
         return replace(part, tracked=replace(part.tracked, raw=alone))
 
     def statement_key(self, question: Question) -> str:
-        """The key of a statement at any price."""
+        """The key of a statement that does not depend on the price."""
         return self._plan_key(self._own, form(question.raw), form(question.output))
 
     @property
     def _own(self) -> tuple[str, str]:
-        """The analyst and the purpose in the keys of this asker."""
+        """The analyst and the purpose that this asker puts into keys."""
         return self.analyst, self.purpose
 
     def _key(self, whose: tuple[str, str], **facts: str) -> str:
-        """The SHA-256 of canonical JSON with these members, whose values are JSON already."""
+        """The SHA-256 of the facts as canonical JSON; the values of ``facts`` are JSON already."""
         analyst, purpose = whose
         facts |= {
             "analyst": canonical_json(analyst),
@@ -224,7 +231,7 @@ class Asker:
         output: str = "null",
         event: str = "null",
     ) -> str:
-        """The key of the answer of a SQL question, or of one part of it."""
+        """The key of the answer to a SQL question, or of one of its parts."""
         return self._key(
             whose,
             plan=plan,
@@ -235,7 +242,10 @@ class Asker:
 
 
 def aggregate_forms(plan: Bounded | Levels) -> dict[int, str]:
-    """The canonical form of each aggregate by its ``id``, since a plan contains each repeatedly."""
+    """Caches the canonical form of each aggregate of a plan, by the ``id`` of the object.
+
+    A plan contains the same aggregate several times, and its form is long.
+    """
     questions = (plan,) if isinstance(plan, Bounded) else plan.questions
     parts = [part for bounded in questions for part in bounded.parts]
     return {id(part.aggregate): form(part.aggregate) for part in parts}

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Learns clips that are declared as ``sf.AUTO``, each with a charged question of its own.
 
-The question counts the units by the size of their largest value, in steps of a half-octave. It is
-the same for every question that reads the column, and its first stored answer is used again
-whatever the price. From it, each question chooses the clip whose sums have the least error: the
-noise that its cost leaves, and what the clip takes away. The choice is post-processing.
+That question counts the units by the size of their largest value, in steps of half an octave. It is
+the same for every question that reads the column, and its first stored answer is reused at any
+price. ``chosen_clip`` picks from it the clip with the least total error of sums: the noise at the
+price of the question, plus what the clip cuts off. That is post-processing.
 """
 
 import math
@@ -45,9 +45,9 @@ TWIN = Fraction(1, 5)
 
 
 def learning(table: str, name: str, dataset: Dataset) -> Question:
-    """The charged question that a clip is learnt from.
+    """Makes the charged question from which a clip is learnt.
 
-    It counts units by the half-octave of their largest absolute value of a column.
+    It counts units by the half-octave of their largest absolute value in a column.
 
     Args:
         table: the name of a table.
@@ -70,9 +70,9 @@ def learning(table: str, name: str, dataset: Dataset) -> Question:
 
 
 def origin_of(column: Column, occasion: Occasion, dataset: Dataset) -> tuple[str, str] | None:
-    """The table and the declared name of a column.
+    """Returns the table and the declared name of a column that a statement reads.
 
-    None for a column that is computed, and for one of a public table.
+    None for a computed column, and for a column of a public table.
     """
     for scan in scans(occasion.relation):
         for name, kind in dataset.tables[scan.table].columns.items():
@@ -88,32 +88,33 @@ def chosen_clip(
     occasion: Occasion,
     price: Price,
 ) -> tuple[int, int]:
-    """The clip whose sums have the least mean squared error, as codes; the range if none is better.
+    """Chooses the clip whose sums have the least mean squared error; returns its ends as codes.
 
-    The error of a group is estimated with the same share of what the clip takes away for each of
-    the declared groups. A count within its own noise is taken as 0.
+    It is the whole range if no clip is better. The values cut off are assumed to be spread evenly
+    over the declared groups. A count within its own noise is taken as 0.
 
     Args:
         answer: the answer to ``learning``.
+        kind: the type of the column.
         occasion: the question for which the clip is chosen.
-        price: what the sums of clipped values may cost together.
+        price: the cost of all sums of clipped values of that question together.
     """
     sizes = sizes_of(kind)
     counts = _counts(answer)
     raw = Raw(occasion.relation, occasion.keys, ())
     groups = declared_groups(raw) or 1
-    each = price.scaled(Fraction(1, max(occasion.aggregates, 1)))
+    price_of_sum = price.scaled(Fraction(1, max(occasion.aggregates, 1)))
     errors = []
     for place, size in enumerate(sizes):
         low, high = ends_of(kind, size)
-        lost = _excess(counts, sizes, place) / groups
-        errors.append((math.hypot(_noise(high - low, each), lost), low, high))
+        lost = _total_excess(counts, sizes, place) / groups
+        errors.append((math.hypot(_noise(high - low, price_of_sum), lost), low, high))
     _, low, high = min(errors)
     return low, high
 
 
 def units_seen(price: Price) -> int:
-    """About how many units of one size it takes for their count to stand out from the noise.
+    """Returns about how many units must share a size for their count to stand out from the noise.
 
     >>> units_seen(Price(epsilon=Fraction(1, 100)))
     300
@@ -124,7 +125,7 @@ def units_seen(price: Price) -> int:
 
 
 def _size(column: Column) -> Value:
-    """The number of the least size that is at least the absolute value of a column."""
+    """The index of the least candidate size that is at least the absolute value of a column."""
     kind = column.type
     assert isinstance(kind, Integer | Real), "only numbers have a clip"
     field = Field(column)
@@ -139,13 +140,13 @@ def _size(column: Column) -> Value:
 
 
 def sizes_of(kind: Integer | Real) -> list[int]:
-    """The candidate sizes in codes, ascending; the last is the largest possible one."""
+    """The candidate sizes of a clip as codes, ascending; the last one covers the whole range."""
     largest = max(abs(kind.lower_code), abs(kind.upper_code))
     return [math.ceil(largest * 2 ** ((place - STEPS) / 2)) for place in range(STEPS + 1)]
 
 
 def ends_of(kind: Integer | Real, size: int) -> tuple[int, int]:
-    """The clip to absolute values of at most ``size``, within the possible range."""
+    """The ends of a clip to absolute values of at most ``size``, cut to the declared range."""
     low = max(kind.lower_code, -size)
     high = min(kind.upper_code, size)
     if low < high:
@@ -157,21 +158,21 @@ def _counts(answer: Answer) -> list[float]:
     """The number of units of each size; 0 where the noise may explain it."""
     counts = [0.0] * (STEPS + 1)
     for line in answer.error():
-        place = int(str(line["size"]))
+        size_index = int(str(line["size"]))
         cell = line["units"]
         assert isinstance(cell, dict), "a released column"
         middle = (float(str(cell["low"])) + float(str(cell["high"]))) / 2
         if middle > float(str(cell["half_width"])):
-            counts[place] = middle
+            counts[size_index] = middle
     return counts
 
 
-def _excess(counts: Sequence[float], sizes: Sequence[int], place: int) -> float:
-    """How much the values beyond the size at ``place`` exceed it, added up."""
+def _total_excess(counts: Sequence[float], sizes: Sequence[int], size_index: int) -> float:
+    """The sum of what the values above the candidate at ``size_index`` exceed it by."""
     excess = 0.0
-    for above in range(place + 1, len(sizes)):
+    for above in range(size_index + 1, len(sizes)):
         middle = math.sqrt(sizes[above - 1] * sizes[above])
-        excess += counts[above] * max(middle - sizes[place], 0.0)
+        excess += counts[above] * max(middle - sizes[size_index], 0.0)
     return excess
 
 

@@ -33,7 +33,7 @@ _LIMITS = ("max_rows", "max_groups", "max_rows_total")
 
 
 def automatic(question: Question, dataset: Dataset) -> Iterator[tuple[str, Question]]:
-    """The ``sf.AUTO`` limits that a question needs, each with the question that learns it."""
+    """Yields each ``sf.AUTO`` limit that a question needs, with the question that learns it."""
     unit = dataset.row_unit(question.table)
     if unit is None:
         return
@@ -43,7 +43,7 @@ def automatic(question: Question, dataset: Dataset) -> Iterator[tuple[str, Quest
 
 
 def unused_name(name: str, dataset: Dataset) -> str:
-    """A name that no column of the dataset has: the given one, or one that begins with it."""
+    """Returns ``name``, or a name that begins with it, that no column of the dataset has."""
     declared = {column for table in dataset.tables.values() for column in table.columns}
     while name in declared:
         name += "_"
@@ -82,7 +82,7 @@ def with_limits(dataset: Dataset, table: str, learnt: dict[str, int]) -> Dataset
 
 
 def learnt_limit(place: Fraction, groups: int | None) -> int:
-    """The limit that a released quantile names: 2 to the power ``place``, at most ``groups``.
+    """Returns the limit for a released quantile: 2 to the power ``place``, at most ``groups``.
 
     >>> learnt_limit(Fraction(3), None), learnt_limit(Fraction(3), 5)
     (8, 5)
@@ -96,12 +96,12 @@ def learnt_limit(place: Fraction, groups: int | None) -> int:
 
 
 def units_needed(price: Price) -> int:
-    """About how many units are needed to learn a limit well at a price.
+    """Returns about how many units are needed to learn a limit well at a price.
 
-    With that many units, the learnt limit exceeds the rows of every unit with probability at most
-    1/100. The exponential mechanism prefers the right place by exp(epsilon gap / (2 sensitivity)),
-    where the gap is the share of units that the level leaves above, and the sensitivity is the
-    level.
+    With so many units, the learnt limit is needlessly large (above the rows of every unit) with
+    probability at most 1/100. The exponential mechanism prefers the right candidate by a factor of
+    exp(epsilon gap / (2 sensitivity)): the gap is the share of units above the quantile level, and
+    the sensitivity is the level.
 
     >>> units_needed(Price(epsilon=Fraction(1, 10)))
     2695
@@ -125,7 +125,7 @@ def declared_groups(raw: Raw) -> int | None:
 
 
 def _power(column: Column) -> Value:
-    """A count of rows or groups, as the index of the least power of two that is not below it."""
+    """The exponent of the least power of two that is at least a count of rows or groups."""
     places = tuple((count - 1).bit_length() for count in range(1, _MOST + 1))
     kind = Integer(0, len(_POWERS) - 1)
     place = Lookup(Field(column), 1, places)
@@ -145,7 +145,7 @@ def _counted(
     column: Column,
     dataset: Dataset,
 ) -> Relation:
-    """One row for each unit, with the number that the limit bounds in ``column``."""
+    """A relation with one row for each unit, whose ``column`` is the number that the limit bounds."""
     if limit == "max_rows_total" or not raw.keys:
         return PerUnit(raw.relation, (), (Computed(column, Summary.COUNT),))
     rows = Column(unused_name("auto.rows", dataset), Integer(1, _MOST))

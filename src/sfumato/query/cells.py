@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The integers of one part of a bounded plan, as statistics. Proof: cells.proof.md."""
+"""Bounded statistics of the parts of a SQL plan: integers, quantile leaves and unit counts.
+
+``add_noise`` hands them to the curator. Proof: cells.proof.md.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +28,7 @@ Counts: TypeAlias = Mapping[Codes, int] | tuple[Integers, Callable[[Integers], S
 
 @dataclass(frozen=True, slots=True)
 class Cells(BoundedStatistic[list[int]]):
-    """The integers of the part at ``place``, for each group in turn.
+    """The exact integers of the part at index ``place`` of a plan, one group after the other.
 
     Guarantees:
         the cells of a part move by at most its proved distance
@@ -50,7 +53,7 @@ class Cells(BoundedStatistic[list[int]]):
 
     @property
     def part(self) -> Part:
-        """The part of the plan whose integers these are."""
+        """The part of the plan that the integers belong to."""
         return self.plan.parts[self.place]
 
     def distance(self, norm: Norm) -> Distance:
@@ -75,7 +78,9 @@ class Cells(BoundedStatistic[list[int]]):
 
 @dataclass(frozen=True, slots=True)
 class WeightedLeaves(BoundedStatistic[list[Leaves]]):
-    """The leaves with a weight and their weights, of cells that are quantiles, by group.
+    """The leaves of a quantile part with their weights, by group.
+
+    A leaf is one code, or an interval of codes of a grid; its weight is that of the rows in it.
 
     Guarantees:
         the leaves of a group move by at most their proved distance
@@ -96,11 +101,11 @@ class WeightedLeaves(BoundedStatistic[list[Leaves]]):
         return self.cells.part
 
     def distance(self, norm: Norm) -> Distance:
-        """The proved distance, in Linf: of the weight of any set of leaves of a group."""
+        """The proved distance in Linf: of the weight of any set of leaves of a group."""
         return self.cells.distance(norm)
 
     def exact(self, opened: Opened) -> list[Leaves]:
-        """The leaves and weights of every group; none for a group without rows."""
+        """The leaves of every group and their weights; a group without rows has none."""
         cells = self.cells
         integers = opened.integers(cells.plan)[cells.place]
         if isinstance(integers, Columns):
@@ -111,7 +116,7 @@ class WeightedLeaves(BoundedStatistic[list[Leaves]]):
 
 @dataclass(frozen=True, slots=True)
 class Units(BoundedStatistic[Counts]):
-    """The number of units in each group that occurs in the data.
+    """The exact number of units in each group that occurs in the data (for the threshold).
 
     Guarantees:
         the number of units of a group moves by at most one
@@ -131,7 +136,7 @@ class Units(BoundedStatistic[Counts]):
 
     @property
     def groups(self) -> int:
-        """The number of groups in which one unit may count."""
+        """The largest number of groups in which one unit is counted."""
         return self.plan.parts[self.place].groups
 
     def distance(self, norm: Norm) -> Distance:

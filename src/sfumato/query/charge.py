@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one door: the only way from a question of any kind to private data.
+"""Charges and runs a task: the only way from a question of any kind to private data.
 
 The guarantee rests on the order of the steps: recall, reserve (durable), draw the noise, mark
 executing (durable), run, commit the bytes (durable), return them. Proof: charge.proof.md.
@@ -46,8 +46,8 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.25
 class Terms:
     """The terms of a charge: an idempotency key, and how long the caller waits.
 
-    ``payer`` pays instead of the ledger; ``names`` replace the keys that ``Asker.names`` computes.
-    Only this room sets these two.
+    ``payer`` pays instead of the ledger; ``names`` replaces the keys that ``Asker.names`` computes.
+    Only modules of ``query`` set these two.
     """
 
     key: str = ""
@@ -68,8 +68,8 @@ def charged(
 ) -> Stored:
     """Answers a task: returns the stored answer, or charges, runs and stores a new one.
 
-    A stored answer is returned at once. If another caller is asking the same, in any process, this
-    call waits for that answer.
+    A stored answer is returned at once. If another caller is asking the same question, in any
+    process, this call waits for that answer.
 
     Guarantees:
         the debit comes before the noise and the noise before the read
@@ -85,7 +85,7 @@ def charged(
         InvalidNumber: the task has no events; nothing was charged.
         WrongUse: a member of the task has the wrong type; nothing was charged.
         KeyUsed: the idempotency key is bound to another question; nothing was charged.
-        Cancelled: the caller waits no longer.
+        Cancelled: the caller cancelled, or its time limit ended.
         EngineFailed: the task or the engine failed; the charge is forfeited.
     """
     # each property is read once, and copied, so that what is charged is what is run
@@ -99,12 +99,12 @@ def charged(
 
 
 def persistently(ask: Callable[[], T], patience: Patience) -> T:
-    """Calls ``ask`` again while the question is in progress in another process.
+    """Calls ``ask``, and again as long as another process is answering the same question.
 
     This ends: the other process stores an answer, fails, or loses its lease.
 
     Raises:
-        Cancelled: the caller waits no longer; nothing was charged.
+        Cancelled: the caller cancelled, or its time limit ended; nothing was charged.
     """
     pause = _FIRST_PAUSE
     while True:
@@ -133,10 +133,10 @@ def _once(
     engine: Engine,
     ledger: Ledger,
 ) -> Stored:
-    """The stored answer, or a new one; other threads with the same question wait meanwhile.
+    """Returns the stored answer, or a new one; other threads with the same question wait meanwhile.
 
     Raises:
-        InProgress: another process is asking the same; nothing was charged.
+        InProgress: another process is answering the same question; nothing was charged.
     """
     request = order.request
     payer = order.payer
@@ -158,7 +158,10 @@ def opened_plan(
     engine: Engine,
     patience: Patience,
 ) -> Opened:
-    """Opens the plan of a task; whatever can fail without reading the data fails here, free."""
+    """Opens the data for the plan of a task, before the charge.
+
+    Whatever can fail without reading the data fails here, at no cost.
+    """
     patience.require()
     # what is tried there is tried under the settings of the run
     with SILENCE:
@@ -188,7 +191,7 @@ def _reads(
     engine: Engine,
     patience: Patience,
 ) -> Reads:
-    """How each question of a plan with several is read."""
+    """For each question of a plan with several, the function that reads its exact integers."""
     return {each: engine.ready(each, token(), patience) for each in questions}
 
 
@@ -198,7 +201,7 @@ def _opened_cube(
     engine: Engine,
     patience: Patience,
 ) -> Opened:
-    """Opens a cube whose axes are chosen later."""
+    """Opens an ``OpenCube``: a cube whose axes the task chooses while it runs."""
     reads = _reads(plan.questions, engine, patience)
     # what is wrong with the tables themselves is found here, before the charge
     engine.cube(plan.cube, patience)
@@ -215,7 +218,10 @@ def _opened_rows(
     engine: Engine,
     patience: Patience,
 ) -> Opened:
-    """Opens rows whose values are chosen later; the same rows of a unit are kept each time."""
+    """Opens an ``OpenRows``: rows whose columns the task chooses while it runs.
+
+    The same rows of a unit are kept each time.
+    """
     reads = _reads(plan.questions, engine, patience)
     key = token()
     # what is wrong with the tables themselves is found here, before the charge
@@ -259,10 +265,10 @@ def run_task(
     curator: Curator,
     opened: Opened,
 ) -> tuple[bytes | None, str]:
-    """Runs a task on open data: returns its bytes, or None and the reason of the failure.
+    """Runs a task on opened data; returns its bytes, or None and the reason of the failure.
 
-    No row is seen by a warning, a log line or a setting of the process (``silence``), and the text
-    of an exception is dropped, since it could quote exact integers.
+    No warning, log line or setting of the process shows a row (``silence``). The text of an
+    exception is dropped, since it could quote exact integers.
     """
     body: bytes | None = None
     failed = ENGINE

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chooses the mechanism of each part of a question, and splits the cost among the parts."""
+"""Chooses the mechanism of each part of a question, and splits the cost among the parts.
+
+``statements`` calls ``plan_for_price`` for a stated cost, or ``plans_for_target`` and ``cheapest``
+for a wanted error. The result, a ``Planned``, is what is priced, explained and charged.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -59,9 +63,10 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A question that is ready to be charged, with a mechanism for each part.
+    """A question with its bounded plan and a mechanism for each part: ready to be charged.
 
     ``stored`` maps the index of a part to its earlier release, which is reused (see ``reuse``).
+    ``levels`` is not empty if grouping sets are measured separately.
     """
 
     question: Question
@@ -72,17 +77,17 @@ class Planned:
     levels: tuple[Level, ...] = ()
 
     def statement(self, of_question: Callable[[Bounded], str]) -> str:
-        """The statements that are run, for people to read."""
+        """The SQL of each bounded plan, for people to read; ``of_question`` renders one plan."""
         return ";\n".join(of_question(bounded) for bounded in self.questions)
 
     @property
     def questions(self) -> tuple[Bounded, ...]:
-        """The bounded plan of each level, or of the whole question."""
+        """The bounded plan of each level; without levels, the one plan of the question."""
         return tuple(level.bounded for level in self.levels) or (self.bounded,)
 
     @property
     def sources(self) -> tuple[tuple[Bounded, int], ...]:
-        """The bounded plan of each part, and the position of the part in it."""
+        """The bounded plan of each part, and the index of the part in it."""
         pairs = []
         for bounded in self.questions:
             pairs += [(bounded, place) for place in range(len(bounded.parts))]
@@ -90,19 +95,20 @@ class Planned:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """Every part; if levels are measured apart, those of each level in turn."""
+        """All parts of the question; if it is measured as levels, level by level."""
         return tuple(bounded.parts[place] for bounded, place in self.sources)
 
     @property
     def plan(self) -> Bounded | Levels:
-        """What is read of the data."""
+        """The plan that is read from the data."""
         return Levels(self.levels) if self.levels else self.bounded
 
     @property
     def stores_parts(self) -> bool:
-        """Whether the answer contains its parts as they were released, so that they can be reused.
+        """Whether the answer stores its parts as they were released, so that they can be reused.
 
-        Rows of grouping sets that are not measured apart are sums of parts.
+        It does not if its rows are sums of parts, as for grouping sets that are not measured as
+        levels.
         """
         return bool(self.levels) or not self.question.output.sets
 
@@ -115,7 +121,7 @@ class Planned:
         return self.only(places) if places else None
 
     def only(self, places: Sequence[int]) -> "Planned":
-        """The plan of some of the parts."""
+        """The plan with only the parts at these indices."""
         mechanisms = tuple(self.mechanisms[place] for place in places)
         if not self.levels:
             return Planned(self.question, self.bounded.only(places), mechanisms)
@@ -162,7 +168,7 @@ class Planned:
         return replace(cost, items=tuple(items))
 
     def measured(self, place: int) -> "Measured":
-        """How the grouping set at a position is measured."""
+        """How the grouping set at this position is measured."""
         count = len(self.question.raw.aggregates)
         sizes = [size_of(key) for key in self.question.raw.keys]
         every = range(len(sizes))
@@ -178,10 +184,10 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """How one grouping set (of ROLLUP, CUBE) is measured.
+    """The plan and the mechanisms that measure one grouping set (of ROLLUP, CUBE).
 
-    The plan may have finer groups than the set: each group of the set is then the sum of
-    ``copies`` groups of the plan.
+    The plan may have finer groups than the set: a group of the set is then the sum of ``copies``
+    groups of the plan.
     """
 
     bounded: Bounded
@@ -206,30 +212,30 @@ def plan_for_price(
     *,
     collects_codes: bool = True,
 ) -> Planned:
-    """The plan with the least error at a stated epsilon or rho.
+    """Returns the plan with the least error at a stated epsilon or rho.
 
-    ``layouts`` are the prepared layouts, ``collects_codes`` is that of the engine.
+    ``layouts`` has the prepared layouts; ``collects_codes`` is the property of the engine.
 
     Raises:
         WrongUse: there is a delta, but nothing in the question spends one; or an interval of
-            quantiles, and there are none.
+            quantiles is paid for, and there are no quantiles.
         MissingDeclaration: there is no delta, but the groups are not public.
     """
     norm = Norm.L1 if price.epsilon is not None else Norm.L2
-    raw = _counted(question.raw)
+    raw = _with_unit_count(question.raw)
     raw = with_leaves(raw, ends=price.interval, collects_codes=collects_codes)
     _require_delta(raw, price)
     bounded = compile_plan(raw, dataset, norm, layouts)
     total = price.epsilon if price.epsilon is not None else price.rho
     assert total is not None, "a price without a target has an epsilon or a rho"
-    shares = _shares(bounded, total, dict(question.twins))
+    shares = _split_cost(bounded, total, dict(question.twins))
     pairs = zip(bounded.parts, shares, strict=True)
     mechanisms = tuple(_mechanism(part, bounded, share, price.delta) for part, share in pairs)
     notes = (*question.notes, *layout_notes(bounded, dataset, layouts))
     return Planned(question, bounded, mechanisms, notes)
 
 
-def _counted(raw: Raw) -> Raw:
+def _with_unit_count(raw: Raw) -> Raw:
     """Adds the number of units to an open plan, since it decides which groups are shown."""
     if not raw.is_open or CountUnits() in raw.aggregates:
         return raw
@@ -237,7 +243,7 @@ def _counted(raw: Raw) -> Raw:
 
 
 def _require_delta(raw: Raw, price: Price) -> None:
-    """Raises an error unless there is a delta exactly if the groups are not public."""
+    """Raises an error unless there is a delta if and only if the groups are not public."""
     if raw.is_open and price.delta is None:
         names = ", ".join(key.value.name for key in raw.keys if key.codes is None)
         raise MissingDeclaration(
@@ -254,11 +260,12 @@ def _require_delta(raw: Raw, price: Price) -> None:
         )
 
 
-def _shares(bounded: Bounded, total: Fraction, twins: Mapping[int, int]) -> list[Fraction]:
-    """The share of each part in the cost; ``twins`` has for each twin the part of the table.
+def _split_cost(bounded: Bounded, total: Fraction, twins: Mapping[int, int]) -> list[Fraction]:
+    """Splits a cost among the parts; returns the share of each.
 
-    The parts that are no twins share the cost as if there were none; each of them gives some of
-    its share to its twin.
+    ``twins`` maps the part of a clipped column to the part of the same column without the clip. The
+    parts that are no twins share the cost as if there were no twins; then each gives up some of its
+    share to its twin.
     """
     whole = [place for place in range(len(bounded.parts)) if place not in twins]
     weights = _weights(bounded, whole)
@@ -272,10 +279,10 @@ def _shares(bounded: Bounded, total: Fraction, twins: Mapping[int, int]) -> list
 
 
 def _twin_share(part: Part, twin: Part, norm: Norm) -> Fraction:
-    """What the twin of clipped values takes of the cost of a part of the table's own values.
+    """The fraction of a part's cost that its twin, which reads the clipped values, takes.
 
-    It takes what makes its noise half as wide as that of the part, at most a quarter. Where that
-    is not enough, the clip is close to the range, and the twin takes ``SMALL_SHARE``.
+    It makes the twin's noise half as wide as the part's, but is at most a quarter. If a quarter is
+    not enough, the clip is close to the range, and the twin gets ``SMALL_SHARE``.
     """
     halved = 2 * Fraction(twin.aggregate.largest, part.aggregate.largest)
     if norm is Norm.L2:
@@ -287,7 +294,7 @@ def _twin_share(part: Part, twin: Part, norm: Norm) -> Fraction:
 
 
 def _weights(bounded: Bounded, places: Sequence[int]) -> list[Fraction]:
-    """The weights of the parts at these places in the split of the cost."""
+    """The weights of the parts at these indices in the split of the cost."""
     parts = [bounded.parts[place] for place in places]
     weights = [_weight(part, bounded) for part in parts]
     if not bounded.tracked.raw.is_open or len(weights) == 1:
@@ -348,13 +355,14 @@ def plans_for_target(
     concentrated: bool,
     layouts: Mapping[str, int] = UNPREPARED,
 ) -> list[Planned]:
-    """One plan for each noise law that meets the wanted error within ``max_epsilon``.
+    """Returns one plan for each noise law that meets the wanted error within ``max_epsilon``.
 
-    Gaussian noise (``concentrated``) may cost the rho that ``max_epsilon`` is charged as.
+    Laplace noise may cost ``max_epsilon``; Gaussian noise (only if ``concentrated``) the rho that a
+    charge of ``max_epsilon`` costs.
 
     Raises:
         TargetUnreachable: no law meets it.
-        UnsupportedSql: the error of the question is not one of additive noise.
+        UnsupportedSql: the question has parts whose error is not that of additive noise.
     """
     assert price.most is not None, "a target comes with max_epsilon"
     raw = question.raw
@@ -369,37 +377,39 @@ def plans_for_target(
     for grouping in candidates:
         levels = grouping.cheapest(wanted, price.most)
         if levels is not None:
-            plans.append(_planned(grouping, levels, wanted, layouts))
+            plans.append(_plan_levels(grouping, levels, wanted, layouts))
     if not plans:
-        raise _unreachable(candidates, wanted, price)
+        raise _unreachable_error(candidates, wanted, price)
     return plans
 
 
-def _planned(
+def _plan_levels(
     grouping: Grouping,
     levels: Sequence[LevelCost],
     wanted: Wanted,
     layouts: Mapping[str, int],
 ) -> Planned:
-    """The plan that measures these levels."""
+    """The plan that measures these levels, each part at its cost."""
     mechanisms = []
-    for each in levels:
-        bounded = each.level.bounded
-        pairs = zip(bounded.parts, each.costs, strict=True)
+    for level_cost in levels:
+        bounded = level_cost.level.bounded
+        pairs = zip(bounded.parts, level_cost.costs, strict=True)
         mechanisms += [_mechanism(part, bounded, cost, None) for part, cost in pairs]
     question, every = grouping.question, grouping.every
     finest = grouping.bounded(every)
     notes = (*question.notes, *wanted.notes, *layout_notes(finest, grouping.dataset, layouts))
-    if [each.level.keys for each in levels] == [every]:
+    if [level_cost.level.keys for level_cost in levels] == [every]:
         return Planned(question, finest, tuple(mechanisms), notes)
-    names = "; ".join(level_name(question, each.level.keys) for each in levels)
+    names = "; ".join(level_name(question, level_cost.level.keys) for level_cost in levels)
     apart = f"Measured apart, each with noise of its own: {names}. So parts need not add up."
-    own = tuple(each.level for each in levels)
+    own = tuple(level_cost.level for level_cost in levels)
     return Planned(question, finest, tuple(mechanisms), (*notes, apart), levels=own)
 
 
-def _unreachable(candidates: Sequence[Grouping], wanted: Wanted, price: Price) -> TargetUnreachable:
-    """The refusal of an error, with the least error that max_epsilon buys, to two digits."""
+def _unreachable_error(
+    candidates: Sequence[Grouping], wanted: Wanted, price: Price
+) -> TargetUnreachable:
+    """The error for a target that is too expensive, with the least error that can be had."""
     most = price.most
     target = price.target
     assert most is not None and target is not None, "called with a target"
@@ -424,16 +434,16 @@ def _unreachable(candidates: Sequence[Grouping], wanted: Wanted, price: Price) -
 
 
 def _least_error(target: Target, factor: Fraction) -> str:
-    """The sentence that names the least error that can be had: the wanted one times a factor."""
+    """A sentence that names the least possible error: the wanted one times a factor."""
     least = target.amount * factor
     shown = f"{two_digits(least * 100)}%" if target.relative else two_digits(least)
     return f" The smallest that it buys is about {shown}."
 
 
 def cheapest(plans: Sequence[Planned], balances: Sequence[Balance]) -> Planned:
-    """The plan that takes the smallest share of what is left, with a note on the choice.
+    """Returns the plan that takes the smallest share of what is left, with a note on the choice.
 
-    A plan has to fit all ``balances``; its share is the largest that it takes of one of them.
+    A plan must fit every balance; its share is the largest that it takes of any of them.
     """
     for plan in plans:
         if plan.fresh is None:
@@ -453,7 +463,7 @@ def cheapest(plans: Sequence[Planned], balances: Sequence[Balance]) -> Planned:
 
 
 def share_of_left(charge: Charge, balances: Sequence[Balance]) -> Fraction | None:
-    """The largest share that a charge takes of a balance; None if one balance does not admit it."""
+    """Returns the largest share that a charge takes of any balance; None if a balance refuses it."""
     shares = [balance.gates.share(charge, balance.taken) for balance in balances]
     known = [share for share in shares if share is not None]
     if len(known) == len(shares):
@@ -462,7 +472,7 @@ def share_of_left(charge: Charge, balances: Sequence[Balance]) -> Fraction | Non
 
 
 def closing(norm: Norm, charge: Charge, balances: Sequence[Balance]) -> list[str]:
-    """A note that the first Gaussian noise of an account closes its pure gate; else empty."""
+    """Returns a note if this charge is the first Gaussian one, which closes the pure gate; else []."""
     if norm is Norm.L1 or all(balance.taken.epsilon is None for balance in balances):
         return []
     before = min(balance.left.epsilon for balance in balances)
@@ -473,7 +483,7 @@ def closing(norm: Norm, charge: Charge, balances: Sequence[Balance]) -> list[str
 
 
 def name_of(norm: Norm) -> str:
-    """The name of the noise law that a norm is used with."""
+    """The name of the noise law that is used with a norm."""
     if norm is Norm.L1:
         return "Laplace"
     return "Gaussian"

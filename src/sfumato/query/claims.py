@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks what a plan claims against the declarations of the asker. Proof: claims.proof.md."""
+"""Checks the plan of a task against the declarations of the asker. Proof: claims.proof.md.
+
+``charge.charged`` calls it before every charge, since a task from outside may state any plan.
+"""
 
 from sfumato.errors import WrongUse
 from sfumato.metadata.dataset import Dataset
@@ -19,13 +22,15 @@ from sfumato.query.statistic import Plan
 
 
 def require_proved(plan: Plan, declarations: Dataset) -> None:
-    """Raises WrongUse unless a plan has the declared units and the distances that are proved.
+    """Raises WrongUse unless the unit and the distances in a plan are the ones that are proved.
+
+    They are computed again from the declarations and compared.
 
     Guarantees:
         a plan that claims another distance than is proved is refused
 
     Raises:
-        WrongUse: it has not.
+        WrongUse: the plan states another unit or another distance.
         Refused: a pass finds that the declarations do not allow such a plan.
     """
     if not _is_proved(plan, declarations):

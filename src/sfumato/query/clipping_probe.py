@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Widens columns by one step on both sides, so that a plan can count clipped values.
+"""Widens columns by one step on both sides, so that a plan can count the clipped values.
 
-A scan clips each value to the range of its column. In a wide column, a code at the new end means
-that the value lay beyond the declared bound. All other expressions clip the wide column to the
-declared bounds, so that their codes do not change.
+A scan clips each value to the range of its column. In a widened column, a code at the new end means
+that the value lay beyond the declared bound. All other expressions clip the widened column to the
+declared bounds, so that their codes do not change. ``diagnose`` uses it.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ Wide = Mapping[Column, Column]
 
 
 def wide(column: Column) -> Column | None:
-    """The column with bounds one step wider; None if it has no bounds, or they cannot be wider.
+    """The column with bounds one step wider; None if it has no bounds, or they cannot be widened.
 
     >>> wide(Column("age", Integer(0, 120)))
     Column(name='age', type=Integer(-1, 121))
@@ -67,7 +67,7 @@ def _wider(kind: Integer | Real | Date | Timestamp) -> Integer | Real | Date | T
 
 
 def widened(relation: Relation, columns: Wide) -> Relation:
-    """The relation with some columns of its scanned tables replaced by wide ones."""
+    """The relation in which some columns of its scanned tables are replaced by their wide versions."""
 
     def read(expression: Scalar) -> Scalar:
         return through_bounds(expression, columns)
@@ -98,12 +98,12 @@ def widened(relation: Relation, columns: Wide) -> Relation:
 
 
 def _widened_scan(scan: Scan, columns: Wide) -> Scan:
-    """The scan with some of its columns replaced by wide ones."""
+    """The scan in which some of its columns are replaced by their wide versions."""
     return replace(scan, columns=tuple(columns.get(column, column) for column in scan.columns))
 
 
 def _widened_join(join: KeyJoin, columns: Wide) -> KeyJoin:
-    """The join by a key of rows and a table with wide columns."""
+    """The join of rows and a table by a key, with wide columns in the table."""
     return replace(
         join,
         source=widened(join.source, columns),
@@ -116,7 +116,7 @@ def _widened_join(join: KeyJoin, columns: Wide) -> KeyJoin:
 def through_bounds(expression: Scalar, columns: Wide) -> Scalar:
     """Rewrites an expression to read wide columns, each clipped to its declared bounds.
 
-    So its codes are those that it has over the declared columns.
+    Its codes are therefore the same as over the declared columns.
     """
 
     def clipped(leaf: Leaf) -> Scalar:
@@ -132,7 +132,7 @@ def through_bounds(expression: Scalar, columns: Wide) -> Scalar:
 
 
 def _widened_tie(tie: Scalar, columns: Wide) -> Scalar:
-    """A tie that is a widened column, as that wide column; any other tie unchanged."""
+    """The wide version of a column that breaks ties; any other tie expression is unchanged."""
     if isinstance(tie, Field) and tie.column in columns:
         return Field(columns[tie.column])
     return tie

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens a session over declared tables, a ledger and an engine."""
+"""Opens a session: checks the tables and the contract, and opens the ledger and the engine.
+
+``sf.connect`` is the user's entry point; ``config.load`` calls it for a ``sfumato.toml``.
+"""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -103,16 +106,18 @@ def connect(
     require_names(analyst=analyst, purpose=purpose)
     _require_kinds(tables, budget, prepared, ledger, ledger_key)
     sinks = _sinks(ledger_heads)
-    declared = _apart(Dataset(dataset, tables, relation, version))
+    declared = _require_public_apart(Dataset(dataset, tables, relation, version))
     # before the data is opened, so that nothing is held meanwhile
     _wait(ledger, wait)
     with ExitStack() as failed:
         opened_engine, layouts = _engine(declared, engine, prepared)
         failed.callback(opened_engine.close)
-        opened, let_go = _opened(ledger, ledger_key, wait)
+        opened, let_go = _open_ledger(ledger, ledger_key, wait)
         failed.callback(let_go, opened)
-        with _published(opened, dataset, sinks, without_heads):
-            limit = _adopt(opened, declared, budget, closed=closed, other_people=other_people)
+        with _publishing_heads(opened, dataset, sinks, without_heads):
+            limit = _open_account(
+                opened, declared, budget, closed=closed, other_people=other_people
+            )
         session = Session(
             declared,
             limit,
@@ -130,8 +135,8 @@ def connect(
     return session
 
 
-def _apart(declared: Dataset) -> Dataset:
-    """Refuses a public table that is stored where a private one is: it would show its rows."""
+def _require_public_apart(declared: Dataset) -> Dataset:
+    """Refuses a public table at the same source as a private one: it would show the private rows."""
     private = [table for table in declared.tables.values() if not table.public]
     for name, table in declared.tables.items():
         if table.public and any(_is_same(table, other) for other in private):
@@ -144,14 +149,14 @@ def _apart(declared: Dataset) -> Dataset:
 
 
 def _is_same(one: Table, other: Table) -> bool:
-    """Whether two tables are stored at one place, or are the same object in memory."""
+    """Whether two tables have the same source: one place, or the same object in memory."""
     if one.place:
         return (one.place, one.sheet) == (other.place, other.sheet)
     return one.source is other.source
 
 
 def _wait(ledger: LedgerPlace, seconds: float) -> None:
-    """Waits for a ledger file that another process has open (WrongUse if the time is none)."""
+    """Waits for a ledger file that another process has open (WrongUse for an invalid time)."""
     require_wait(seconds)
     if not isinstance(ledger, Ledger):
         wait_for(ledger, seconds)
@@ -168,17 +173,17 @@ def _limit(ledger: Ledger, dataset: str, budget: Budget | None) -> Budget:
     return limit
 
 
-def _opened(
+def _open_ledger(
     ledger: str | Path | Ledger, key: Key, wait: float
 ) -> tuple[Ledger, Callable[[Ledger], object]]:
-    """The open ledger, and what to call with it when the session is closed."""
+    """The open ledger, and the function that closes it at the end of the session."""
     if isinstance(ledger, Ledger):
-        return ledger, _keep
+        return ledger, _leave_open
     return borrow(ledger, key, wait=wait), give_back
 
 
 def _states(folder: str | Path | None, ledger: str | Path | Ledger) -> Path | None:
-    """The folder of the secret states of streams; None if it is neither stated nor known."""
+    """The folder of the secret states of streams; None if it is neither stated nor implied."""
     if folder is not None:
         if not isinstance(folder, str | Path) or not str(folder) or is_address(folder):
             raise WrongUse(f"states={shown(folder)}.", allowed="the path of a folder")
@@ -189,7 +194,7 @@ def _states(folder: str | Path | None, ledger: str | Path | Ledger) -> Path | No
 
 
 def _is_owners(analyst: str, ledger: str | Path | Ledger) -> bool:
-    """Whether the owner asks, over a ledger that is a file of the user who runs this process.
+    """Whether the owner asks, over a ledger file that belongs to the user of this process.
 
     An open ``Ledger``, and one on a server, may serve others too.
     """
@@ -200,7 +205,7 @@ def _is_owners(analyst: str, ledger: str | Path | Ledger) -> bool:
     return Path(ledger).stat().st_uid == os.geteuid()
 
 
-def _adopt(
+def _open_account(
     ledger: Ledger,
     declared: Dataset,
     budget: Budget | None,
@@ -223,13 +228,13 @@ def _adopt(
 
 
 def _sinks(addresses: object) -> list[Sink]:
-    """The sinks at a list of addresses (WrongUse if it is no list)."""
+    """Opens the sinks at a list of addresses (WrongUse unless it is a list)."""
     if isinstance(addresses, str) or not isinstance(addresses, Sequence):
         raise WrongUse(f"ledger_heads={shown(addresses)}.", allowed=f"a list of {ALLOWED}")
     return [sink_at(address) for address in addresses]
 
 
-def _compared(ledger: Ledger, sinks: Sequence[Sink], without: str) -> str:
+def _compare_heads(ledger: Ledger, sinks: Sequence[Sink], without: str) -> str:
     """Compares a ledger with its published heads.
 
     Returns why no head can be read, if the owner accepts that with a reason; else "".
@@ -245,19 +250,21 @@ def _compared(ledger: Ledger, sinks: Sequence[Sink], without: str) -> str:
 
 
 @contextmanager
-def _published(ledger: Ledger, dataset: str, sinks: Sequence[Sink], reason: str) -> Iterator[None]:
-    """Compares a ledger with its published heads, and begins to publish once the block ends.
+def _publishing_heads(
+    ledger: Ledger, dataset: str, sinks: Sequence[Sink], reason: str
+) -> Iterator[None]:
+    """Compares a ledger with its published heads; when the block ends, starts to publish.
 
     If no head could be read, the owner's reason is written to the journal.
     """
-    silence = _compared(ledger, sinks, reason)
+    silence = _compare_heads(ledger, sinks, reason)
     yield
     if silence:
         ledger.go_without_heads(dataset, silence=silence, reason=reason)
     ledger.heads.begin(sinks)
 
 
-def _keep(ledger: Ledger) -> None:
+def _leave_open(ledger: Ledger) -> None:
     """Does nothing: a ledger that the caller opened stays open."""
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes counts whole, non-negative and consistent with their totals. Post-processing.
+"""Makes the counts of an answer whole, non-negative and consistent with their totals.
 
-This changes how an answer is shown, not how much noise it has. Cutting at zero makes small counts
-too large on average, and their totals too. It is meant for reading; compute sums and means from
-the original answer.
+``Answer.consistent`` uses it. This is post-processing and changes only how an answer is shown.
+Cutting at zero makes small counts too large on average, and their totals too: it is meant for
+reading; compute sums and means from the original answer.
 """
 
 import math
@@ -29,8 +29,8 @@ def consistent_rows(
 ) -> list[list[Json]]:
     """The rows of an answer with each count rounded half up and cut at 0.
 
-    The total of several groups is the sum of their rounded counts if the answer contains these
-    too. Other columns are unchanged.
+    A total over several groups is the sum of their rounded counts, if the answer has rows for these
+    groups. Columns other than counts are unchanged.
 
     Guarantees:
         consistent counts are whole and not negative
@@ -42,14 +42,14 @@ def consistent_rows(
     rows = [list(row) for row in cast(list[list[Json]], form["rows"])]
     for place, item in enumerate(output.items):
         if is_count(item.expression, parts):
-            whole = _whole(cast(Estimate, item.expression), parts, members)
+            whole = _whole_counts(cast(Estimate, item.expression), parts, members)
             for line, row in enumerate(order):
                 rows[line][place] = whole[row]
     return rows
 
 
 def consistent_error(error: Json, value: Json) -> Json:
-    """An interval cut at 0; its half-width is the largest distance from the shown value."""
+    """An interval cut at 0; its half-width is the larger distance of its ends from the shown value."""
     if not isinstance(error, dict) or error["low"] is None or error["high"] is None:
         return error
     low = max(cast(float, error["low"]), 0)
@@ -64,7 +64,7 @@ def consistent_error(error: Json, value: Json) -> Json:
 
 
 def is_count(expression: Scalar, parts: Sequence[AnyReleased]) -> bool:
-    """Whether a column is a released count, and not an expression of one."""
+    """Whether a column is a released count itself, not an expression computed from one."""
     if not isinstance(expression, Estimate):
         return False
     part = parts[expression.index]
@@ -72,10 +72,10 @@ def is_count(expression: Scalar, parts: Sequence[AnyReleased]) -> bool:
     return plain or expression.statistic is Statistic.COUNT
 
 
-def _whole(
+def _whole_counts(
     estimate: Estimate, parts: Sequence[AnyReleased], members: Sequence[Sequence[int]]
 ) -> list[int]:
-    """The whole count of each row; a total is a sum if each of its groups is a row itself."""
+    """The whole count of each row; a total is a sum if each of its groups is a row of the answer."""
     part = parts[estimate.index]
     counts = []
     for row in range(len(members)):

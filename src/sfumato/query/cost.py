@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cost of a question, with one item for each part."""
+"""The cost of a question or task, with one item for each part.
+
+Answers, previews and models show it; it is stored in the JSON of an answer.
+"""
 
 import html
 from collections.abc import Iterable, Iterator, Mapping
@@ -77,7 +80,7 @@ class Cost:
 
     @property
     def earlier(self) -> tuple[str, ...]:
-        """The charges that paid for parts that are read again, as their items name them."""
+        """The ids of earlier charges that paid for parts of the answer."""
         return tuple(dict.fromkeys(item["parameter"] for item in self.items if is_earlier(item)))
 
     @property
@@ -102,7 +105,7 @@ class Cost:
 
 
 def is_earlier(item: Mapping[str, str]) -> bool:
-    """Whether an earlier charge paid for the item of a part."""
+    """Whether the part of this item was paid by an earlier charge."""
     return item.get("mechanism") == _EARLIER
 
 
@@ -124,7 +127,7 @@ def cost_of(
 ) -> Cost:
     """The cost of a question whose ``parts`` are released through ``events``.
 
-    ``paid`` maps the index of each reused part to the charge that paid for it.
+    ``paid`` maps the index of each reused part to the id of the charge that paid for it.
     """
     items = []
     for place, (part, event) in enumerate(zip(parts, events, strict=True)):
@@ -136,7 +139,7 @@ def cost_of(
 
 
 def cost_of_steps(charge: Charge, title: str, event: Event) -> Cost:
-    """The cost of an event with one item for each distinct step; ``title`` names the release."""
+    """The cost of an event, with one item for each distinct step; ``title`` names the release."""
     times_of: dict[Event, int] = {}
     for step, times in _steps(plan_of(event), 1):
         times_of[step] = times_of.get(step, 0) + times
@@ -158,7 +161,7 @@ def _cost(charge: Charge, items: Iterable[dict[str, str]]) -> Cost:
 
 
 def _steps(event: Event, times: int) -> Iterator[tuple[Event, int]]:
-    """The steps of an event that are not compositions, each with its number of repetitions."""
+    """Yields the basic steps of an event (not compositions), each with its number of repetitions."""
     if isinstance(event, Composed):
         for inner in event.events:
             yield from _steps(inner, times)
@@ -195,8 +198,8 @@ def _paid_item(part: Part, charge: str) -> dict[str, str]:
 
 
 def _item(release: str, step: Event, charged: Event) -> dict[str, str]:
-    """The item of a release through ``step``, whose cost is that of the event ``charged``."""
-    name, parameter, distance = _described(step)
+    """The item of a release through ``step``; its cost is that of the event ``charged``."""
+    name, parameter, distance = _mechanism_texts(step)
     return {
         "release": release,
         "mechanism": name,
@@ -206,18 +209,18 @@ def _item(release: str, step: Event, charged: Event) -> dict[str, str]:
     }
 
 
-def _described(event: Event) -> tuple[str, str, Distance]:
-    """The mechanism of an event and its parameter in words, and the distance that it hides."""
+def _mechanism_texts(event: Event) -> tuple[str, str, Distance]:
+    """The mechanism of an event in words, its parameter in words, and its sensitivity."""
     match event:
         case AdditiveNoise(noise, distance):
-            law, parameter = _law(noise)
+            law, parameter = _law_texts(noise)
             name = law if isinstance(noise, RoundedGaussian) else f"discrete {law}"
             return name, parameter, distance
         case Stream(AdditiveNoise() as noise, ticks):
-            name, parameter, distance = _described(noise)
+            name, parameter, distance = _mechanism_texts(noise)
             return name, f"{parameter}, in {ticks:,} ticks", distance
         case Thresholded(AdditiveNoise(noise, distance), threshold, keys):
-            law, parameter = _law(noise)
+            law, parameter = _law_texts(noise)
             shown = f"{parameter}, shown from {threshold} units on, at most {keys} groups a unit"
             return f"discrete {law} and a threshold", shown, distance
         case Composed((Repeated(Selection(_, _, distance), times), *_) as selections):
@@ -239,8 +242,8 @@ def _described(event: Event) -> tuple[str, str, Distance]:
 
 
 def _best_of(event: BestOf, runs: tuple[Event, ...]) -> tuple[str, str, Distance]:
-    """``_described`` for the best of several runs."""
-    steps = [_described(step) for run in runs for step, _ in _steps(run, 1)]
+    """``_mechanism_texts`` for the best of several runs."""
+    steps = [_mechanism_texts(step) for run in runs for step, _ in _steps(run, 1)]
     names = _distinct(name for name, _, _ in steps)
     _, _, first_distance = steps[0]
     expected = f"{float_up(event.law.mean.upper):.1f} runs on average, of {len(runs)} kinds"
@@ -248,12 +251,12 @@ def _best_of(event: BestOf, runs: tuple[Event, ...]) -> tuple[str, str, Distance
 
 
 def _on_a_sample(design: Design, inner: Event) -> tuple[str, str, Distance]:
-    """``_described`` for an event on a sample."""
-    steps = [_described(step) for step, _ in _steps(inner, 1)]
+    """``_mechanism_texts`` for an event on a sample."""
+    steps = [_mechanism_texts(step) for step, _ in _steps(inner, 1)]
     names = _distinct(name for name, _, _ in steps)
     parameters = _distinct(parameter for _, parameter, _ in steps)
     _, _, first_distance = steps[0]
-    shown = f"{parameters}, {_drawn(design)}"
+    shown = f"{parameters}, {_design_text(design)}"
     return f"{names}, on a sample of the units", shown, first_distance
 
 
@@ -262,14 +265,14 @@ def _distinct(words: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(words))
 
 
-def _drawn(design: Design) -> str:
+def _design_text(design: Design) -> str:
     """The rate or size of a sampling design, in words."""
     if isinstance(design, PoissonSample):
         return f"rate {design.rate}"
     return f"{design.size} of {design.population}"
 
 
-def _law(noise: Noise | Cut) -> tuple[str, str]:
+def _law_texts(noise: Noise | Cut) -> tuple[str, str]:
     """The name of a noise law, and its parameter in words."""
     match noise:
         case DiscreteLaplace(scale):
@@ -279,7 +282,7 @@ def _law(noise: Noise | Cut) -> tuple[str, str]:
         case DiscreteGaussian():
             return "Gaussian", f"sigma^2 {noise.sigma_squared}"
         case Truncated(law, _, upper):
-            name, parameter = _law(law)
+            name, parameter = _law_texts(law)
             return f"truncated {name}", f"{parameter}, at most {upper}"
         case _:
             raise TypeError(f"{type(noise).__name__} is nothing that a question is planned with")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The curator: holds exact integers while a task runs, and releases only noisy numbers.
 
-Proof: curator.proof.md.
+``charge.run_task`` passes a ``Curator`` to ``Task.run``; its methods are all that a task can do
+with private data. Proof: curator.proof.md.
 """
 
 import logging
@@ -45,24 +46,25 @@ Outcome: TypeAlias = tuple[int, bytes]
 
 
 class Sample:
-    """A handle of a secret sample of the units, which only the curator that drew it can measure."""
+    """A handle of a secret sample of the units; only the curator that drew the sample accepts it."""
 
     __slots__ = ()
 
 
 class Turn:
-    """A handle of a cycle, of which only the curator that began it can release rows."""
+    """A handle of a cycle (see ``cycle``); only the curator that began the cycle accepts it."""
 
     __slots__ = ()
 
 
 class Curator:
-    """Answers the calls of a running task with noise, each as the next step of the reserved event.
+    """Answers the calls of a running task with noisy numbers, as the steps of the reserved event.
 
-    Every call computes the event of its mechanism on its statistic. If that is not the next step
-    of the reserved event, or if anything else fails, the call raises one constant message, no
-    later call is answered, and the charge is forfeited, whatever the task does then. What answers
-    is a copy of the statistic, and the mechanism of the reserved step.
+    Every call computes the event of its mechanism on its statistic, and this must be the next step
+    of the reserved event. If it is not, or if anything else fails, the call raises one constant
+    message, no later call is answered, and the charge is forfeited, whatever the task does then.
+    The curator reads a copy of the statistic and uses the mechanism of the reserved step, so the
+    task cannot change either.
 
     Guarantees:
         a call that is not the next step of the reserved event is not answered
@@ -133,7 +135,10 @@ class Curator:
         *,
         of: Sample | None = None,
     ) -> Integers | tuple[int, ...]:
-        """The integers of a statistic plus noise; with ``of``, those of the last sample drawn."""
+        """Releases the integers of a statistic plus noise.
+
+        ``of`` is the sample that is measured instead of all units; it must be the last one drawn.
+        """
 
         def step() -> Integers | tuple[int, ...]:
             _require(mechanism, AdditiveMechanism)
@@ -153,7 +158,7 @@ class Curator:
         scored: BoundedStatistic[Integers] | BoundedStatistic[list[int]],
         mechanism: SelectionMechanism,
     ) -> int:
-        """The index of a candidate with a high score, selected privately."""
+        """Selects a candidate with a high score privately; returns its index."""
 
         def step() -> int:
             own = self._opened.own(scored)
@@ -166,7 +171,7 @@ class Curator:
         scored: GroupedScores,
         mechanism: SelectionMechanism,
     ) -> tuple[int, ...]:
-        """The index of a candidate of each group, selected privately as one tuple."""
+        """Selects a candidate in each group privately, in one step; returns their indices."""
 
         def step() -> tuple[int, ...]:
             if not isinstance(scored, GroupedScores):
@@ -193,7 +198,7 @@ class Curator:
     def quantiles(
         self, leaves: WeightedLeaves, mechanism: GridQuantiles
     ) -> tuple[tuple[int, ...], ...]:
-        """For each group, the leaf selected for each quantile level, and for ends if there are."""
+        """Selects a leaf for each quantile level, and for interval ends if any, in each group."""
 
         def step() -> tuple[tuple[int, ...], ...]:
             _require(mechanism, GridQuantiles)
@@ -206,7 +211,7 @@ class Curator:
         return self._carried_out(step)
 
     def threshold(self, counted: Units, mechanism: ThresholdMechanism) -> dict[Codes, int]:
-        """The groups whose noisy number of units passes the threshold, each with that number."""
+        """Returns the groups whose noisy number of units passes the threshold, with that number."""
 
         def step() -> dict[Codes, int]:
             _require(mechanism, ThresholdMechanism)
@@ -223,7 +228,10 @@ class Curator:
         return self._carried_out(step)
 
     def tick(self, ticks: Ticks, mechanism: AdditiveMechanism) -> dict[int, Row]:
-        """The row of this tick plus noise, by its place; or those that were not stored."""
+        """Releases the noisy row of this tick of a stream; the key of the result is its place.
+
+        If earlier rows were drawn but not stored, it returns those and draws nothing.
+        """
 
         def step() -> dict[int, Row]:
             _require(mechanism, AdditiveMechanism)
@@ -255,10 +263,10 @@ class Curator:
         cycle: Cycle,
         mechanism: AdditiveMechanism,
     ) -> Turn:
-        """Begins a cycle, whose rows ``row`` releases; puts each unit into a batch at random.
+        """Begins a cycle: puts each unit into a random batch. ``row`` then releases the rows.
 
-        The next step of the reserved event must be the ``Stream`` of this cycle. The exact sums
-        end with the run: no other run goes on with them.
+        The next step of the reserved event must be the ``Stream`` of this cycle. The exact sums are
+        kept for this run only: no other run continues with them.
         """
 
         def step() -> Turn:
@@ -279,7 +287,10 @@ class Curator:
         turn: Turn,
         statistic: BoundedStatistic[Integers],
     ) -> Integers:
-        """The next row of the last cycle begun, of the sums of its batch, plus noise."""
+        """Releases the next noisy row of a cycle, from ``statistic`` over the batch in turn.
+
+        ``turn`` must be the handle of the cycle that was begun last.
+        """
 
         def step() -> Integers:
             if self._turn is None or turn is not self._turn[0]:
@@ -293,14 +304,14 @@ class Curator:
         event: BestOf,
         run: Callable[[int, "Curator"], Outcome],
     ) -> tuple[int, Outcome]:
-        """The best outcome of a secret number of runs, after the place of the event that it did.
+        """Does a secret number of runs; returns the best outcome and the index of its event.
 
-        ``run`` is called with the place of one of the events and a curator that answers its steps.
-        It must return a function of what that curator has released, and keep nothing of it. What
-        goes wrong with what was released must be an outcome too, such as one of the lowest score:
-        a run that raises, or of which a step has failed, ends all. The best outcome is the one of
-        the highest score; of equal ones that of the last place, then that of the last bytes in
-        order.
+        Each run does a random one of the events of ``event``: ``run`` is called with the index of
+        that event and a curator that answers its steps. ``run`` must return a function of what that
+        curator has released, and must keep nothing of it. A problem in released values must be an
+        outcome too, for example one with the lowest score: if ``run`` raises, or a step of it
+        fails, the whole charge fails. The best outcome has the highest score; ties go to the
+        highest index, then to the last bytes in order.
         """
 
         def step() -> tuple[int, Outcome]:
@@ -319,8 +330,8 @@ class Curator:
     def end(self) -> str:
         """Ends the run; returns why the charge must be forfeited, or an empty string.
 
-        No call is answered from now on. A step that runs in another thread is awaited, and its
-        result is discarded.
+        No call is answered from now on. A step that is running in another thread is awaited, and
+        its result is discarded.
         """
         self._ended = True
         with self._lock:
@@ -333,7 +344,7 @@ class Curator:
         event: Event,
         run: Callable[["Curator"], Outcome],
     ) -> Outcome:
-        """What a run returns, of a curator that answers the steps of its event and ends with it."""
+        """Calls ``run`` with a new curator for the steps of ``event``, which ends with the run."""
         inner = Curator(self.charge, Reserved(event), self._opened)
         try:
             score, body = run(inner)
@@ -359,7 +370,7 @@ class Curator:
         return SelectionMechanism(reserved.rule, reserved.rate, monotone=reserved.monotone)
 
     def _opened_for(self, of: Sample | None) -> Opened:
-        """The data; with ``of``, the last sample drawn from it."""
+        """The data to measure: of all units, or of the last sample drawn if ``of`` is that sample."""
         if of is None:
             return self._opened
         if self._sample is None or of is not self._sample[0]:

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stream of sums over batches of units that take turns. Proof: cycle.proof.md.
 
-Source: Choquette-Choo, Ganesh, McKenna, McMahan, Rush, Thakurta, Xu, "(Amplified) Banded Matrix
-Factorization" (NeurIPS 2023), for banded encoders and units that take part periodically.
+It is the mechanism of private network training with correlated noise: ``Curator.turn`` begins a
+``Turning`` of a ``Cycle``. Source: Choquette-Choo, Ganesh, McKenna, McMahan, Rush, Thakurta, Xu,
+"(Amplified) Banded Matrix Factorization" (NeurIPS 2023), for banded encoders and units that take
+part periodically.
 """
 
 from collections.abc import Callable
@@ -29,18 +31,19 @@ _HALF = SquareRoot.unit >> 1
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """Rows of ``steps`` sums of ``size`` integers; step t reads batch t mod ``separation``.
+    """A stream of ``steps`` rows of ``size`` integers; step t reads batch t mod ``separation``.
 
-    Each unit is in one batch, so it takes part once in any ``separation`` steps. A row is the sum
-    of the last ``bands`` sums, weighed by the coefficients of ``SquareRoot`` (the newest by 1),
-    rounded. ``apart`` is the distance of one sum between neighbours.
+    Each unit is in one batch, so it takes part once in any ``separation`` consecutive steps. A row
+    is a weighted sum of the sums of the last ``bands`` steps, rounded; the weights are the
+    coefficients of ``SquareRoot`` (1 for the newest). ``apart`` is the distance of the sum of one
+    step between neighbours.
 
     Guarantees:
         all rows of a cycle together move by at most their proved distance
         a unit takes part once in a separation
 
     Raises:
-        InvalidDeclaration: a size or number of steps that is none; a distance that is not in L2.
+        InvalidDeclaration: a size or number of steps below 1; a distance that is not in L2.
     """
 
     apart: Distance
@@ -63,11 +66,11 @@ class Cycle:
 
     @property
     def participations(self) -> int:
-        """The most steps in which a unit takes part."""
+        """The largest number of steps in which a unit takes part."""
         return most_times(self.steps, self.steps, self.separation)
 
     def distance(self, participations: int) -> Distance:
-        """The bound on the difference of all rows, for a unit in so many steps."""
+        """The bound on the difference of all rows together, for a unit in so many steps."""
         moved = self.encoder.sensitivity(participations, self.separation)
         squared = self.apart.value * moved / self.encoder.unit**2
         if self.bands > 1:
@@ -87,16 +90,15 @@ class Cycle:
         memory: Integers,
         sums: Integers,
     ) -> tuple[Integers, Integers]:
-        """The memory after a step, and the row of the step."""
+        """Encodes the sums of one step; returns the new memory of the encoder and the row."""
         kept, high, low = self.encoder.weighed(memory, sums)
         return kept, (high << LOW_BITS - _BITS) + (low + _HALF >> _BITS)
 
 
 class Turning:
-    """A cycle under way: its batches, and the exact sums that later rows need, in memory alone.
+    """A cycle in progress: the batches of units, and the exact sums that later rows need.
 
-    Only a curator holds it. Whatever ends the curator's run ends the cycle: nothing goes on with
-    its sums.
+    Only a curator holds it, in memory alone; it ends with the curator's run.
     """
 
     __slots__ = ("_batches", "_cycle", "_mechanism", "_memory", "_noise", "_step")
@@ -116,10 +118,10 @@ class Turning:
         self._step = 0
 
     def next(self, statistic: BoundedStatistic[Integers]) -> Integers:
-        """The noisy row of the next step.
+        """Returns the noisy row of the next step.
 
         Raises:
-            InvalidDeclaration: no step is left, or sums of another distance or size.
+            InvalidDeclaration: no step is left, or the sums have another distance or size.
         """
         cycle, step = self._cycle, self._step
         if step == cycle.steps or copied(statistic.distance(Norm.L2)) != cycle.apart:

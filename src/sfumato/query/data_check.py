@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks how all of the data is read, for its owner: exact counts, which are not private.
 
-They are computed when they are asked for and returned to the caller. They are written to no ledger
-and to no log, and no question, task or curator can reach them.
+``Session.check_data`` and ``sfumato check --data`` call it. The counts are returned to the caller
+only: they are written to no ledger and no log, and no question, task or curator can reach them.
 """
 
 from collections.abc import Callable, Iterator
@@ -38,10 +38,10 @@ Report: TypeAlias = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class TableFacts:
-    """How the columns of one table are read, and what the limits of its units take.
+    """How the columns of one table are read, and how many rows its limits keep.
 
-    ``units`` is None for a public table, and for one whose rows are units themselves. ``encoding``
-    is the one that is declared, if any.
+    ``units`` is None for a public table, and for one whose rows are the units. ``encoding`` is the
+    declared encoding, if any.
     """
 
     name: str
@@ -52,7 +52,7 @@ class TableFacts:
 
     @property
     def _undecoded(self) -> str:
-        """Why much of a text file may be missing."""
+        """A sentence on why much of a text file may be missing."""
         if self.encoding is None:
             return ""
         return f", and so is a field that is not written in {self.encoding}: is encoding= right?"
@@ -74,7 +74,7 @@ class TableFacts:
                 yield self.units.unit.column, f"{share(lacking, self.units.rows)} without a unit"
 
     def text(self) -> str:
-        """The facts for people."""
+        """The facts as text for people."""
         lines = [f"table {self.name}: {self.rows:,} rows"]
         if self.columns:
             lines.append(column_table(self.columns))
@@ -93,7 +93,7 @@ class TableFacts:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DataCheck:
-    """What ``Session.check_data`` and ``sfumato check --data`` found; its ``repr`` is a report.
+    """The result of ``Session.check_data`` and ``sfumato check --data``; its ``repr`` is a report.
 
     It is not private: for the owner's eyes only. It cannot be pickled.
 
@@ -118,12 +118,12 @@ class DataCheck:
         return {"notice": NOTICE, "private": False, "tables": tables, "faults": [*self.faults]}
 
     def __repr__(self) -> str:
-        parts = [f"{NOTICE}\n{LEGEND}"]
-        parts += [table.text() for table in self.tables]
+        paragraphs = [f"{NOTICE}\n{LEGEND}"]
+        paragraphs += [table.text() for table in self.tables]
         if self.faults:
             heading = "Columns that cannot be used as they are declared:"
-            parts.append("\n  ".join([heading, *self.faults]))
-        return "\n\n".join(parts)
+            paragraphs.append("\n  ".join([heading, *self.faults]))
+        return "\n\n".join(paragraphs)
 
     def __reduce__(self) -> NoReturn:
         raise WrongUse(
@@ -135,8 +135,9 @@ class DataCheck:
 def require_owners(*, is_owners: bool) -> None:
     """Refuses to show exact counts in a session that is not the owner's own.
 
-    That one was opened by ``connect`` for the analyst "owner", over a ledger file that belongs to
-    the user of this process: not by ``asking_as``, and not over a ledger that others use too.
+    The owner's own session was opened by ``connect`` for the analyst "owner", over a ledger file
+    that belongs to the user of this process. A session of ``asking_as``, or over a ledger that
+    others use too, is not.
 
     Raises:
         WrongUse: it is not the owner's own session.
@@ -151,7 +152,7 @@ def require_owners(*, is_owners: bool) -> None:
 
 
 def check_data(engine: Engine, dataset: Dataset, report: Report | None = None) -> DataCheck:
-    """Reads all declared columns, and the units, of every table.
+    """Reads all declared columns and the units of every table, and counts what is read.
 
     ``report`` is called with a line before each of them.
 
@@ -176,12 +177,12 @@ def check_data(engine: Engine, dataset: Dataset, report: Report | None = None) -
         if report is not None:
             report(f"{what} ({next(told)} of {len(steps)})")
 
-    tables = [_inspected(engine, dataset, name, tell) for name in dataset.tables]
+    tables = [_inspect_table(engine, dataset, name, tell) for name in dataset.tables]
     return DataCheck(tuple(tables))
 
 
 def _steps(dataset: Dataset) -> list[str]:
-    """Returns what is read, one item for each report."""
+    """Returns the names of what is read, one for each progress report."""
     steps = []
     for name, table in dataset.tables.items():
         steps += [f"{name}.{column}" for column in table.columns]
@@ -191,10 +192,10 @@ def _steps(dataset: Dataset) -> list[str]:
     return steps
 
 
-def _inspected(
+def _inspect_table(
     engine: DuckDB, dataset: Dataset, name: str, tell: Callable[[str], None]
 ) -> TableFacts:
-    """Reads one table."""
+    """Reads one table; returns its facts."""
     columns = []
     for label, kind in dataset.tables[name].columns.items():
         tell(f"{name}.{label}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a check of the data says to people: counts with percentages, and what to do."""
+"""The texts of ``sfumato check --data``: counts with percentages, and what to do about them."""
 
 import json
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ _NAMED = 10
 
 
 def share(part: int, whole: int) -> str:
-    """A share as a percentage; "0.0%" only if there is none, "100.0%" only if it is the whole.
+    """Returns a percentage; "0.0%" only if ``part`` is 0, "100.0%" only if it is the whole.
 
     >>> share(1, 8), share(1, 10_000), share(9_999, 10_000), share(8, 8)
     ('12.5%', '<0.1%', '>99.9%', '100.0%')
@@ -40,7 +40,7 @@ def share(part: int, whole: int) -> str:
 
 
 def counted(part: int, whole: int) -> str:
-    """A count with its share; "-" for none.
+    """Returns a count with its percentage; "-" for 0.
 
     >>> counted(1_200, 4_800), counted(0, 9)
     ('25.0% (1,200)', '-')
@@ -51,7 +51,7 @@ def counted(part: int, whole: int) -> str:
 
 
 def column_table(columns: Sequence[ColumnFacts]) -> str:
-    """The table of the columns of a table."""
+    """Returns a text table of the columns of a table, one row for each."""
     body = []
     for facts in columns:
         counts = facts.read, facts.missing, facts.unread, facts.clipped
@@ -60,7 +60,7 @@ def column_table(columns: Sequence[ColumnFacts]) -> str:
 
 
 def column_notes(facts: ColumnFacts) -> list[str]:
-    """Lines about what was not read, what was clipped, and declared values that never occur."""
+    """Lines on values that could not be read, on clipped values, and on unused declared values."""
     name, kind = facts.column.name, facts.column.type
     lines = []
     if facts.forms:
@@ -124,7 +124,7 @@ def _expected(kind: ColumnType) -> str:
 
 
 def unit_lines(facts: UnitFacts) -> list[str]:
-    """Lines about the units of a table, and what their limits take."""
+    """Lines about the units of a table, and what their limits cut off."""
     unit = facts.unit
     lines = [f"unit {unit.column}: {facts.units:,} units in {facts.used:,} rows"]
     if facts.unnamed:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The dataframe API: builds the SQL of a question from Python expressions.
 
-``session.table("people")`` begins a question; ``where``, ``join``, ``group_by`` and ``agg``
-extend it; ``query`` and ``preview`` run it. Nothing is read before that.
+``session.table("people")`` begins a question; ``where``, ``join``, ``group_by`` and ``agg`` extend
+it; ``query`` and ``preview`` run it through ``Session``. Nothing is read before that.
 """
 
 import datetime
@@ -150,7 +150,7 @@ class Expression:
         )
 
     def isin(self, *values: Literal | Sequence[Literal]) -> "Expression":
-        """Whether the expression equals one of the values, given one by one or as one list."""
+        """Whether the expression equals one of the values, passed as arguments or as one list."""
         is_list = len(values) == 1 and isinstance(values[0], list | tuple)
         members = cast(Sequence[Literal], values[0] if is_list else values)
         if not members:
@@ -176,7 +176,7 @@ class Expression:
         return self._test("LIKE", pattern)
 
     def alias(self, name: str) -> "Expression":
-        """The expression with a name for its column in the answer."""
+        """The expression under another name, which is that of its column in the answer."""
         if not isinstance(name, str) or not name:
             raise WrongUse(f"alias({shown(name)}).", allowed="a name for the column")
         return replace(self, name=name)
@@ -286,7 +286,7 @@ class Frame:
     joined: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> Expression:
-        """A declared column of the table or of one that is joined: ``people["age"] >= 65``.
+        """A declared column of the table or of a joined table: ``people["age"] >= 65``.
 
         Raises:
             UnknownName: no such column is declared.
@@ -297,7 +297,7 @@ class Frame:
         return col(name)
 
     def _ipython_key_completions_(self) -> list[str]:
-        """What a notebook offers after ``people["``: names of declared columns."""
+        """The column names that a notebook offers after ``people["``."""
         columns = dict(self.declared)
         found: dict[str, None] = {}
         for table in self.joined:
@@ -376,7 +376,10 @@ def frame(
     foresee: "Callable[..., Preview]",
     declared: Columns = (),
 ) -> Frame:
-    """Begins a question about a declared table; ``ask`` and ``foresee`` run it."""
+    """Begins a question about a declared table; ``ask`` and ``foresee`` are the session's methods.
+
+    ``ask`` is ``Session.query``, ``foresee`` is ``Session.preview``.
+    """
     return Frame(_table(name), ask, foresee, declared=declared, joined=(name,))
 
 
@@ -412,14 +415,14 @@ def _binary(
     right: Operand,
     binding: Binding,
 ) -> Expression:
-    """A binary operation. Operators are left-associative, so the right side must bind tighter."""
+    """A binary operation. SQL operators associate to the left, so the right side must bind tighter."""
     first = _operand(left, binding)
     second = _operand(right, Binding(binding + 1))
     return Expression(f"{first} {operator} {second}", binding)
 
 
 def _floor(quotient: Expression) -> Expression:
-    """The greatest whole number up to a quotient, as ``//`` of Python is."""
+    """The quotient rounded down to a whole number, as ``//`` does in Python."""
     return Expression(f"FLOOR({quotient.text})", Binding.ATOM)
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the questions that estimate how much clipping and bounding change an answer.
 
-There are at most two, derived from the plan of the diagnosed question. They go through the same
-passes, proof and ledger as any question:
+``Session.diagnose`` asks them, and ``diagnosis`` reads their answers. There are at most two,
+derived from the plan of the diagnosed question. They go through the same passes, proof and ledger
+as any question:
 
 * One row for each unit: does the unit exceed a limit? A unit changes each of these counts by at
   most one, so no limit is needed to ask.
@@ -58,9 +59,9 @@ from sfumato.query.clipping_probe import Wide, through_bounds, wide, widened
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A question whose releases are shares: of units if ``units`` is true, else of rows.
+    """A question whose aggregates are shares: of units if ``units`` is true, else of rows.
 
-    ``found`` states for each release what holds for that share.
+    ``found`` has a text for each aggregate: what is true of that share, such as "more than 6 rows".
     """
 
     question: Question
@@ -82,7 +83,7 @@ def checks(question: Question, bounded: Bounded) -> tuple[Check, ...]:
         relation = _contributions(raw, limits)
         exceeded = [limit.exceeded for limit in limits]
         checks.append(_check(question, "limits", relation, exceeded, units=True))
-    relation, values = _beyond(raw)
+    relation, values = _rows_out_of_bounds(raw)
     # a question that only counts units may have no limit of rows
     if values and (bounded.tracked.unit is None or bounded.tracked.limits.rows is not None):
         checks.append(_check(question, "bounds", relation, values, units=False))
@@ -103,7 +104,7 @@ def _check(
     *,
     units: bool,
 ) -> Check:
-    """The question for which share of the rows each value is 1."""
+    """A question that counts for which share of the rows each of the values is 1."""
     raw = Raw(relation, (), tuple(map(Mean, values)))
     items = []
     for index, value in enumerate(values):
@@ -122,11 +123,11 @@ def _check(
 
 @dataclass(frozen=True, slots=True)
 class _Limit:
-    """A limit of a unit that is diagnosed.
+    """A limit of a unit whose effect is diagnosed.
 
-    ``counted`` is computed in each group of the unit, and ``over`` summarises these numbers; if
-    ``squared``, their squares. If ``counted`` is None, ``over`` counts the groups themselves.
-    ``most`` is the limit.
+    ``counted`` is computed in each group of the unit, and ``over`` summarises these numbers, or
+    their squares if ``squared``. If ``counted`` is None, ``over`` counts the groups themselves.
+    ``most`` is the limit, ``text`` the words for a unit that exceeds it.
     """
 
     name: str
@@ -138,12 +139,12 @@ class _Limit:
 
     @property
     def column(self) -> Column:
-        """The column of a unit's number; ``most`` + 1 represents every greater number."""
+        """The column of a unit's number; the code ``most`` + 1 stands for every larger number."""
         return Column(f"diagnosed.{self.name}", Integer(0, self.most + 1))
 
     @property
     def summed(self) -> Computed:
-        """The number of a unit that the limit bounds."""
+        """The summary that computes the number of a unit that the limit bounds."""
         if self.counted is None:
             return Computed(self.column, self.over)
         column = self.counted.column
@@ -179,24 +180,24 @@ def _limits(bounded: Bounded) -> Iterator[_Limit]:
     spread = not is_one_group(raw.relation, [key.value.expression for key in raw.keys])
     where = " in a group" if raw.keys else ""
     if linear and rows is not None:
-        yield _counted("rows", rows, f"more than {rows} rows{where}")
+        yield _row_limit("rows", rows, f"more than {rows} rows{where}")
     few = limits.in_groups
     if few is not None and spread and (raw.is_open or any(are_distinct)):
         yield _Limit("groups", None, Summary.COUNT, few, f"in more than {few} groups")
     most = limits.in_all if spread and not raw.is_open else limits.total
     if linear and most is not None and rows is not None:
-        yield from _weighed(bounded, rows, most)
+        yield from _weight_limits(bounded, rows, most)
     if rows is not None:
         distinct = [item for item in raw.aggregates if isinstance(item, CountDistinct)]
         for index, aggregate in enumerate(distinct):
             text = f"more than {rows} values of {aggregate.value.name}{where}"
-            yield _counted(f"values{index}", rows, text, aggregate.value)
+            yield _row_limit(f"values{index}", rows, text, aggregate.value)
 
 
-def _weighed(bounded: Bounded, rows: int, most: int) -> Iterator[_Limit]:
-    """The limits beyond which a unit has a weight below 1.
+def _weight_limits(bounded: Bounded, rows: int, most: int) -> Iterator[_Limit]:
+    """Yields the limits beyond which the rows of a unit get a weight below 1.
 
-    They bound its rows in all groups, or under Gaussian noise the sum of their squares.
+    They bound its rows in all groups, or, under Gaussian noise, the sum of their squares by group.
     """
     norms = set()
     for part in bounded.parts:
@@ -217,13 +218,13 @@ def _weighed(bounded: Bounded, rows: int, most: int) -> Iterator[_Limit]:
         yield _Limit("squares", counted, Summary.SUM, rows * most, text, squared=True)
 
 
-def _counted(
+def _row_limit(
     name: str,
     most: int,
     text: str,
     value: Value | None = None,
 ) -> _Limit:
-    """A limit of a unit's rows in one group, or of its distinct values."""
+    """A limit of a unit's rows in one group, or of its distinct values there."""
     column = Column(f"diagnosed.{name}.of", Integer(0, most + 1))
     what = Summary.COUNT_DISTINCT
     if value is None:
@@ -233,7 +234,10 @@ def _counted(
 
 
 def _contributions(raw: Raw, limits: Sequence[_Limit]) -> Relation:
-    """One row for each unit, with the numbers that the limits bound; drops rows in no group."""
+    """A relation with a row for each unit and the numbers that the limits bound.
+
+    Rows that are in no group are dropped.
+    """
     keys = []
     for index, key in enumerate(raw.keys):
         column = Column(f"diagnosed.k{index}", key.value.type)
@@ -247,8 +251,8 @@ def _contributions(raw: Raw, limits: Sequence[_Limit]) -> Relation:
     return PerUnit(by_group, (), tuple(summed))
 
 
-def _beyond(raw: Raw) -> tuple[Relation, list[Value]]:
-    """The rows with wide columns, and tests for values out of bounds and rows in no group."""
+def _rows_out_of_bounds(raw: Raw) -> tuple[Relation, list[Value]]:
+    """The rows with wide columns, and the tests for values out of bounds and for rows in no group."""
     columns = dict(_bounded_columns(raw))
     inside = _in_group(raw.keys, columns)
     values: list[Value] = []
@@ -266,7 +270,7 @@ def _beyond(raw: Raw) -> tuple[Relation, list[Value]]:
 
 
 def _out_of_bounds(column: Column, wider: Column, known: Scalar) -> Iterator[Value]:
-    """Two tests whether a value is below or above its declared bounds; NULL unless ``known``."""
+    """Two tests: whether a value is below, and above, its declared bounds; NULL unless ``known``."""
     kind = column.type
     assert isinstance(kind, Integer | Real | Date | Timestamp), "only these are widened"
     ends = (
@@ -274,7 +278,7 @@ def _out_of_bounds(column: Column, wider: Column, known: Scalar) -> Iterator[Val
         (Comparison.GT, kind.upper_code, "above"),
     )
     for op, code, side in ends:
-        text = f"{column.name} {side} the declared {_shown(kind, code)}"
+        text = f"{column.name} {side} the declared {_bound_text(kind, code)}"
         beyond = And((known, Compare(op, Field(wider), Constant(code))))
         branches = ((beyond, Constant(1)), (known, Constant(0)))
         yield Value(text, Boolean(), Case(branches, Constant(None)))
@@ -295,7 +299,7 @@ def _bounded_columns(raw: Raw) -> Iterator[tuple[Column, Column]]:
 
 
 def _in_group(keys: Sequence[GroupKey], columns: Wide) -> Scalar:
-    """The test whether a row is in some group."""
+    """The test whether a row belongs to a group."""
     tests = []
     for key in keys:
         tests.append(_has_group(key, through_bounds(key.value.expression, columns)))
@@ -303,7 +307,7 @@ def _in_group(keys: Sequence[GroupKey], columns: Wide) -> Scalar:
 
 
 def _has_group(key: GroupKey, read: Scalar) -> Scalar:
-    """The test whether one key of a row has a value that is a group."""
+    """The test whether the value of one key of a row belongs to a group."""
     known: Scalar = Not(IsNull(read))
     if key.codes is not None:
         known = Member(read, key.codes)
@@ -312,7 +316,7 @@ def _has_group(key: GroupKey, read: Scalar) -> Scalar:
     return known
 
 
-def _shown(kind: Integer | Real | Date | Timestamp, code: int) -> str:
+def _bound_text(kind: Integer | Real | Date | Timestamp, code: int) -> str:
     """A code as a number, or as an ISO 8601 date or timestamp."""
     if isinstance(kind, Date | Timestamp):
         return str(kind.decode(code))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of a diagnosis: the shares of units and values that clipping and bounding change."""
+"""The result of ``Session.diagnose``: what share of units and values clipping and bounding change."""
 
 import html
 from collections.abc import Sequence
@@ -17,10 +17,11 @@ class Finding:
     """The share of units or rows that a limit or a bound changes, with its 95% interval.
 
     Attributes:
-        what: what holds for them: "more than 6 rows in a group", "cost above the declared 1000".
-        share, low, high: the share and its interval, from 0 to 1.
-        count, half_width, total: the number of these units, its 95% half-width, and the number
-            of all units; None for rows, since rows may have weights below 1.
+        what: what is true of this share: "more than 6 rows in a group", "cost above the declared
+            1000".
+        share, low, high: the share and the ends of its interval, from 0 to 1.
+        count, half_width, total: the number of these units, its 95% half-width, and the number of
+            all units; None for rows, since rows may have weights below 1.
     """
 
     what: str
@@ -47,7 +48,7 @@ class Diagnosis:
 
     Attributes:
         findings: one for each limit and each bound that the question depends on.
-        answers: the answers that were charged for it; the same diagnosis again is free.
+        answers: the answers that the findings were read from; the same diagnosis again is free.
     """
 
     findings: tuple[Finding, ...]
@@ -91,7 +92,7 @@ def _finding_to_json(finding: Finding) -> dict[str, Json]:
 
 
 def diagnosis(checks: Sequence[Check], answers: Sequence[Answer]) -> Diagnosis:
-    """Reads the findings from the answers to the checks."""
+    """Computes the findings from the answers to the checks."""
     findings: list[Finding] = []
     for check, answer in zip(checks, answers, strict=True):
         findings += _findings(check, answer)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tracks the questions in progress, so that a session can close without open charges."""
+"""Counts the questions in progress, so that closing a session leaves no charge open.
+
+``Session`` enters the ``Door`` for every question; ``Session.close`` closes and clears it.
+"""
 
 import os
 import threading
@@ -17,7 +20,7 @@ _AGAIN = 0.05
 
 
 class Closing(Protocol):
-    """Something that stays open between two questions."""
+    """Something open between two questions that must be closed with the session, such as a series."""
 
     def close(self) -> None:
         """Closes it."""
@@ -25,7 +28,7 @@ class Closing(Protocol):
 
 
 class Door:
-    """Counts the questions in progress; once it is closed, no other can begin.
+    """Counts the questions in progress; after ``close`` no new question can begin.
 
     >>> door = Door()
     >>> with door.inside():
@@ -41,7 +44,7 @@ class Door:
         self._enter_process()
 
     def _enter_process(self) -> None:
-        """Begins to count in this process."""
+        """Starts counting anew in this process."""
         # use the lock itself: Ctrl-C inside a condition's ``__enter__`` could leave it locked
         self._process = os.getpid()
         self._inside = 0
@@ -49,7 +52,7 @@ class Door:
         self._changed = threading.Condition(self._lock)
 
     def _here(self) -> AbstractContextManager[bool]:
-        """The lock. A forked process gets a new one, since nobody would release the old one."""
+        """The lock of this process; a fork gets a new one, since none of its threads frees the old."""
         if os.getpid() != self._process:
             self._enter_process()
         return self._lock
@@ -90,7 +93,7 @@ class Door:
     def clear(self, interrupt: Callable[[], object], seconds: float) -> None:
         """Interrupts the questions in progress until all have ended, for at most ``seconds``.
 
-        Then closes what was registered with ``keep``.
+        Then closes everything that was registered with ``keep``.
         """
         ends = time.monotonic() + seconds
         with self._here():

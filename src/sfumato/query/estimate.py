@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes estimates and intervals from released integers. Post-processing."""
+"""Computes estimates and intervals from the noisy integers of a release. Post-processing.
+
+``add_noise`` makes a ``Released`` for each part; ``table`` and ``output_intervals`` read it.
+"""
 
 import math
 from collections.abc import Sequence
@@ -22,7 +25,7 @@ Range: TypeAlias = tuple[Fraction, Fraction]
 
 
 class Total(Enum):
-    """What a row of grouping sets has in place of a key that it adds up."""
+    """Marks a key over which a row of grouping sets is a total, in place of the key's value."""
 
     TOTAL = "total"
 
@@ -46,8 +49,9 @@ class Released:
 
     Quantiles have no ``noise``: their leaves, out of ``leaves``, were selected at ``rates``, one
     for each level. If there are ``shifts``, the leaves of the levels are followed by the lower ends
-    of their intervals, then by the upper ones, selected so many weights off. ``copies`` is the
-    number of releases that were added in each row: 1, except for totals of several groups.
+    of their intervals, then by the upper ones; each was selected at a rank shifted by that many
+    weights. ``copies`` is the number of releases that were added in each row: 1, except for totals
+    of several groups.
     """
 
     title: str
@@ -70,7 +74,7 @@ class Released:
         statistic: Statistic = Statistic.VALUE,
         place: int = 0,
     ) -> Fraction:
-        """The estimate in a row; the middle of the range if there is no support."""
+        """The estimate in a row; the middle of the range if the group has too few rows for one."""
         values = self.values[row]
         read = self.reading
         if read.kind is Kind.NUMBER:
@@ -90,7 +94,7 @@ class Released:
         return min(read.lower + read.span * share, read.upper)
 
     def unknown(self, miss: Fraction, statistic: Statistic) -> Range | None:
-        """The interval of a group without rows, which says nothing; None for counts and sums."""
+        """The whole range, which is the interval of a group without rows; None for counts and sums."""
         if statistic in (Statistic.COUNT, Statistic.SUM):
             return None
         if self.shifts:
@@ -104,7 +108,7 @@ class Released:
     def is_at_an_end(self, row: int, statistic: Statistic, interval: Range) -> bool:
         """Whether a mean is at an end of its range, and its interval reaches beyond the middle.
 
-        Such an estimate was cut at that end, and tells less than the range alone.
+        Such an estimate was cut at that end, and says less than the range alone.
         """
         read = self.reading
         if statistic not in (Statistic.VALUE, Statistic.MEAN) or read.kind not in _WITHOUT_ROWS:
@@ -123,7 +127,8 @@ class Released:
     ) -> Range | None:
         """An interval that contains the bounded statistic with probability at least 1 - miss.
 
-        None if it cannot be told: of a quantile whose ends were not selected, or for less.
+        None if it is unknown: of a quantile for which no interval was paid, or at a smaller
+        ``miss``.
         """
         values = self.values[row]
         read = self.reading
@@ -142,24 +147,24 @@ class Released:
         return low, high
 
     def rank_error(self, place: int, miss: Fraction) -> Fraction:
-        """The error of a quantile's rank in rows, exceeded with probability at most ``miss``."""
+        """The error of a quantile's rank, in rows; exceeded with probability at most ``miss``."""
         events = (self.leaves - 1) * (3 if self.shifts else 1)
         return union(events, 1 - miss) / self.rates[place] * self.reading.unit
 
     def leaf(self, row: int, place: int) -> Range:
-        """The least and the greatest value of the leaf that was selected for a quantile."""
+        """The smallest and the largest value of the leaf that was selected for a quantile."""
         middle = self._middle(self.values[row][place])
         far = self.reading.rounding
         return middle - far, min(middle + far, self.reading.upper)
 
     def _middle(self, leaf: int) -> Fraction:
-        """The middle of a leaf."""
+        """The value in the middle of a leaf."""
         return self.reading.lower + self.reading.span * leaf
 
     def _between_ends(self, row: int, place: int, miss: Fraction) -> Range | None:
-        """The interval of a quantile, from the lower end's leaf to that of the upper end.
+        """The interval of a quantile, from the leaf of its lower end to the leaf of its upper end.
 
-        It contains the leaf of the quantile itself, which may have been selected beyond an end.
+        It includes the leaf of the quantile itself, which may have been selected beyond an end.
         """
         if not self.shifts:
             return None
@@ -173,7 +178,7 @@ class Released:
     def _sum_interval(self, row: int, miss: Fraction) -> Range:
         """The interval of a sum, widened by the rounding of each row.
 
-        The largest possible number of rows follows from the same noise, with half of the miss.
+        An upper bound of the number of rows follows from the same noise, at half of ``miss``.
         """
         if not self.reading.rounding:
             return self._around(row, self._sum_coefficients, miss)
@@ -209,7 +214,7 @@ class Released:
         return math.ceil(reach(self.noise, one, alone, self.copies[row]))
 
     def _mean_shares(self, row: int, miss: Fraction) -> Range:
-        """An interval of the mean as a share of the span."""
+        """An interval of the mean, as a share of the range (0: lower bound, 1: upper bound)."""
         values = self.values[row]
         noise = self.noise
         if len(values) == 2 and self.copies[row] == 1 and noise is not None:
@@ -274,8 +279,8 @@ class Released:
 class ByLevel:
     """One aggregate of a statement whose grouping sets were measured separately, as levels.
 
-    It is read as a ``Released`` is. ``places`` has for each row of the answer the level that
-    measured it, and its row there.
+    It has the methods of ``Released``. For each row of the answer, ``places`` has the index of the
+    level that measured it, and its row in that level.
     """
 
     levels: tuple[Released, ...]
@@ -288,7 +293,7 @@ class ByLevel:
 
     @property
     def reading(self) -> Reading:
-        """How the integers are read; levels may count in different units."""
+        """How the integers are read as estimates; the refinement may differ between levels."""
         return self.levels[0].reading
 
     @property
@@ -366,7 +371,7 @@ def _sum_coefficients(reading: Reading, places: int) -> tuple[Fraction, ...]:
 
 
 def _mean_share(values: Sequence[int]) -> Fraction:
-    """The mean of the share that each integer stands for, 1 for the first and 0 for the last."""
+    """The mean position in the range: each integer is a weight for a position from 1 down to 0."""
     places = len(values) - 1
     whole = sum((places - place) * value for place, value in enumerate(values))
     return Fraction(whole, places * sum(values))

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Describes an answer in words: who is protected, what was bounded, and the bias of that."""
+"""Describes an answer in words: who is protected, what was bounded, and the bias of that.
+
+``release`` and ``preview`` use it for SQL; marginals and synthetic data use ``protection``.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -33,7 +36,10 @@ _SUMMARIES = {
 
 
 def protection(dataset: Dataset, unit: str | None) -> list[str]:
-    """The protected unit and the neighbour relation; if ``unit`` is None, each row is one unit."""
+    """Sentences on the protected unit and the neighbour relation.
+
+    If ``unit`` is None, each row is a unit.
+    """
     who = f"each value of {unit!r} is one unit" if unit else "each row is one unit"
     step = "added or removed" if dataset.relation is Relation.ADD_REMOVE else "replaced by another"
     return [f"Protected: {who}; neighbours differ by one unit {step}."]
@@ -81,7 +87,7 @@ def _ends(kind: Integer | Real | Date | Timestamp) -> str:
 
 
 def _cuts(read: Origin) -> Iterator[tuple[str, str]]:
-    """The summaries in sub-queries that are cut at a unit's limits, each with its range."""
+    """Yields the per-unit summaries of sub-queries that a unit's limits cut, each with its range."""
     for computed in read.summaries:
         kind = computed.column.type
         if computed.summary not in _SUMMARIES or not isinstance(kind, Integer | Real):
@@ -91,7 +97,7 @@ def _cuts(read: Origin) -> Iterator[tuple[str, str]]:
 
 
 def _is_cut(computed: Computed, kind: Integer | Real) -> bool:
-    """Whether the range of a summary follows from declared limits, and may cut its values."""
+    """Whether the range of a summary follows from declared limits, so that its values may be cut."""
     if computed.value is None or computed.summary is Summary.COUNT_VALUES:
         return kind.upper_code < UNLIMITED
     inner = computed.value.type
@@ -104,7 +110,7 @@ def _is_cut(computed: Computed, kind: Integer | Real) -> bool:
 
 
 def _is_weighed(aggregate: Aggregate) -> bool:
-    """Whether rows count with weights in an aggregate, instead of being dropped."""
+    """Whether an aggregate gives rows beyond a limit a smaller weight, instead of dropping them."""
     return not isinstance(aggregate, CountUnits | CountDistinct)
 
 
@@ -201,7 +207,7 @@ def bias(bounded: Bounded) -> list[str]:
 
 
 def _bias_of_layout(bounded: Bounded) -> Iterator[str]:
-    """The bias of reading a prepared layout, whose sample of rows is fixed."""
+    """The bias of reading a prepared layout, which has a fixed sample of the rows."""
     yield (
         "Prepared layout: rows of a unit beyond the sample are missing, whatever WHERE asks; "
         "every answer misses the same ones, so asking again does not average it out."
@@ -215,7 +221,7 @@ def _bias_of_layout(bounded: Bounded) -> Iterator[str]:
 
 
 def _bias_of_rows(raw: Raw) -> Iterator[str]:
-    """The bias of clipping what WHERE compares and GROUP BY groups."""
+    """The bias of clipping the values that WHERE compares and GROUP BY groups."""
     relation = raw.relation
     keys = raw.keys
     compared = origin(relation, *predicates(relation))
@@ -249,9 +255,10 @@ def _semis(bounded: Bounded) -> list[Semi]:
 
 
 def _never_above(bounded: Bounded) -> str:
-    """A remark that limits can only lower a count; empty if they may also raise it.
+    """A remark that limits can only lower a count; empty if they could also raise it.
 
-    A unit that is not in the sample may pass NOT IN, and a clipped value may pass a filter.
+    They can raise it if a unit outside the sample passes NOT IN, or a clipped value passes a
+    filter.
     """
     raw = bounded.tracked.raw
     negated = any(semi.negated for semi in _semis(bounded))
@@ -271,7 +278,7 @@ def _bias_of(
     *,
     limited: bool,
 ) -> Iterator[str]:
-    """The bias of one aggregate; ``limited`` if a unit may have several rows."""
+    """The bias of one aggregate; ``limited`` if a unit can have more rows than its limits allow."""
     name = aggregate.title
     value = aggregate.read
     if value is not None:
@@ -310,7 +317,7 @@ def _limited(aggregate: Aggregate, bounded: Bounded, below: str) -> Iterator[str
 
 
 def _coarsened(name: str, aggregate: Aggregate, value: Value) -> Iterator[str]:
-    """The grid on which an aggregate reads its values, if it is coarser than declared."""
+    """A sentence if the grid on which an aggregate reads its values is coarser than declared."""
     kind = value.type
     if aggregate.coarse > 1 and not isinstance(kind, Text):
         size = decimal_text(aggregate.coarse * kind.step)
@@ -318,7 +325,7 @@ def _coarsened(name: str, aggregate: Aggregate, value: Value) -> Iterator[str]:
 
 
 def _rounded(name: str, value: Value) -> Iterator[str]:
-    """The rounding of a computed value, if it is more than a millionth of its range."""
+    """A sentence if a computed value is rounded by more than a millionth of its range."""
     kind = value.type
     if isinstance(kind, Text):
         return
@@ -328,9 +335,9 @@ def _rounded(name: str, value: Value) -> Iterator[str]:
 
 
 def _clipped_values(name: str, read: Origin) -> Iterator[str]:
-    """What clipping changes in the values that an aggregate reads.
+    """The bias of clipping the values that an aggregate reads.
 
-    A column with a clip has its possible range as bounds, which its values do not leave.
+    A column with a clip has its possible range as bounds, which no value leaves.
     """
     clipped = [name for name in _bounds(read) if not _has_clip(read, name)]
     if clipped:
@@ -350,17 +357,17 @@ def _bounds(read: Origin) -> list[str]:
 
 
 def _has_clip(read: Origin, name: str) -> bool:
-    """Whether a column is declared with a clip apart from its bounds."""
+    """Whether a column is declared with a clip that differs from its bounds."""
     kinds = [column.type for column in read.columns if column.name == name]
     return any(isinstance(kind, Integer | Real) and kind.clip is not None for kind in kinds)
 
 
 def explain(planned: Planned, dataset: Dataset) -> str:
-    """The privacy and error properties of a planned question, as lines of text."""
+    """Describes the privacy and the error of a planned question, as lines of text."""
     bounded = planned.bounded
     lines = [*protection(dataset, bounded.tracked.unit)]
     for part, item in zip(planned.parts, planned.cost.items, strict=True):
-        lines.append(_described(part, item))
+        lines.append(_part_text(part, item))
     bounds = [line for each in planned.questions for line in bounding(each)]
     distortions = [line for each in planned.questions for line in bias(each)]
     lines += [f"Bounded: {line}" for line in dict.fromkeys(bounds)]
@@ -375,7 +382,7 @@ def explain(planned: Planned, dataset: Dataset) -> str:
     return "\n".join(lines)
 
 
-def _described(part: Part, item: Mapping[str, str]) -> str:
+def _part_text(part: Part, item: Mapping[str, str]) -> str:
     """The noise, sensitivity and cost of one part."""
     if is_earlier(item):
         return f"{part.aggregate.title}: {item['mechanism']}, which {item['parameter']} paid for."

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chooses which levels of grouping sets are measured, so that every error is kept."""
+"""Chooses which levels of grouping sets are measured, for the least cost at a wanted error.
+
+A level is a set of keys whose groups are measured with noise of their own. A grouping set (of
+ROLLUP or CUBE) is read from a level with at least its keys, by adding up groups.
+``choose.plans_for_target`` uses it.
+"""
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -25,20 +30,20 @@ GRIDS = {Norm.L1: EPSILON_GRID, Norm.L2: _RHO_GRID}
 
 
 def size_of(key: GroupKey) -> int:
-    """The number of groups of a key whose groups are declared."""
+    """Returns the number of groups of a key whose groups are declared."""
     return len(key.codes or ()) + key.missing
 
 
 def copies_of(keys: Iterable[int], coarser_keys: Collection[int], sizes: Sequence[int]) -> int:
-    """How many groups by all ``keys`` make up one group by those of them in ``coarser_keys``.
+    """Returns how many groups by ``keys`` are added up in one group by ``coarser_keys``.
 
-    ``sizes`` are the numbers of groups of each key.
+    Keys are indices; ``sizes`` has the number of groups of each.
     """
     return math.prod(sizes[key] for key in keys if key not in coarser_keys)
 
 
 def level_name(question: Question, keys: Sequence[int]) -> str:
-    """The name of the groups by some keys: "by e, s", or "total" for none."""
+    """Returns the name of a level: "by e, s" for the keys e and s, "total" for no key."""
     names = [question.raw.keys[key].value.name for key in keys]
     return f"by {', '.join(names)}" if names else "total"
 
@@ -50,7 +55,7 @@ _FIRST = 640
 class Grouping:
     """The levels in which the grouping sets of a statement can be measured, under one norm.
 
-    Without grouping sets there is one level, of all keys.
+    Without grouping sets there is a single level, with all keys.
     """
 
     def __init__(
@@ -58,7 +63,7 @@ class Grouping:
         question: Question,
         dataset: Dataset,
         norm: Norm,
-        kept: Mapping[str, int] = UNPREPARED,
+        layouts: Mapping[str, int] = UNPREPARED,
     ) -> None:
         self.question = question
         self.dataset = dataset
@@ -66,11 +71,11 @@ class Grouping:
         self.every = tuple(range(len(question.raw.keys)))
         self.sets = question.output.sets or (self.every,)
         self._sizes = [] if question.raw.is_open else [size_of(key) for key in question.raw.keys]
-        self._kept = kept
+        self._kept = layouts
         self._bounded: dict[tuple[int, ...], Bounded] = {}
 
     def bounded(self, keys: tuple[int, ...]) -> Bounded:
-        """The bounded plan of the groups by these keys."""
+        """The bounded plan of the level with these keys, cached."""
         if keys not in self._bounded:
             raw = replace(
                 self.question.raw, keys=tuple(self.question.raw.keys[key] for key in keys)
@@ -79,10 +84,11 @@ class Grouping:
         return self._bounded[keys]
 
     def cheapest(self, wanted: Wanted, max_epsilon: Fraction) -> "list[LevelCost] | None":
-        """The levels that keep every wanted error, at the least cost; None if it is too much.
+        """Returns the levels that meet every wanted error at the least cost.
 
-        All sets are read from the level of all keys, or each is measured apart, whichever costs
-        less; then single levels are added or left out as long as that costs less.
+        None if they cost more than ``max_epsilon``. The search starts with the cheaper of two
+        choices: one level of all keys, or each grouping set as a level of its own. Then it adds or
+        removes single levels while the cost falls.
         """
         most = max_epsilon if self.norm is Norm.L1 else max_epsilon**2 / 2
         levels = {self.every}
@@ -99,7 +105,7 @@ class Grouping:
                 name = index, bounded.refinement, copies, part.distance.value
                 if name not in least:
                     meets = wanted.test(index, part.aggregate, bounded.refinement, copies)
-                    least[name] = _least(part, bounded.norm, GRIDS[bounded.norm], most, meets)
+                    least[name] = _least_cost(part, bounded.norm, GRIDS[bounded.norm], most, meets)
                 costs.append(least[name])
             known = tuple(cost for cost in costs if cost is not None)
             if len(known) < len(costs):
@@ -109,7 +115,7 @@ class Grouping:
         return level_costs if total <= most else None
 
     def roughly_cheapest(self, wanted: Wanted) -> tuple[set[tuple[int, ...]], Fraction]:
-        """The levels with the least cost, and that cost within a few hundredths."""
+        """Returns the levels with about the least cost, and that cost within a few percent."""
         scales: dict[tuple[int, int, int], Fraction] = {}
 
         def total(levels: set[tuple[int, ...]]) -> Fraction | float:
@@ -133,21 +139,21 @@ class Grouping:
         wanted: Wanted,
         scales: dict[tuple[int, int, int], Fraction],
     ) -> Iterator[Fraction]:
-        """About the least cost of each part of a level, of which so many groups are added up.
+        """Yields about the least cost of each part of a level, if ``copies`` groups are added up.
 
-        ``scales`` caches how wide a noise may be: that does not depend on the distance.
+        ``scales`` caches the widest noise that meets the error: it does not depend on the distance.
         """
         bounded = self.bounded(level)
         for index, part in enumerate(bounded.parts):
             name = index, bounded.refinement, copies
             if name not in scales:
                 meets = wanted.test(index, part.aggregate, bounded.refinement, copies)
-                scales[name] = _widest(self.norm, meets)
+                scales[name] = _widest_noise(self.norm, meets)
             scale = scales[name]
             yield part.distance.value / (scale if self.norm is Norm.L1 else 2 * scale)
 
     def least_factor(self, wanted: Wanted, max_epsilon: Fraction) -> Fraction:
-        """About the least factor by which every wanted error must grow to cost no more."""
+        """Returns about the least factor on all wanted errors at which they cost ``max_epsilon``."""
         factor = Fraction(1)
         for _ in range(3):
             # the cost falls with the error, or with its square, once the noise is wide
@@ -157,38 +163,38 @@ class Grouping:
         return factor
 
     def _served(self, levels: Collection[tuple[int, ...]]) -> dict[tuple[int, ...], dict[int, int]]:
-        """For each level the sets that are read from it, and how many groups each adds up.
+        """For each level, the grouping sets read from it and how many groups each of them adds up.
 
-        Each set is read from the level of which it adds up the fewest. Empty if a set can be read
-        from none.
+        Each set is read from the level from which it adds up the fewest groups. Empty if a set
+        cannot be read from any level.
         """
         served: dict[tuple[int, ...], dict[int, int]] = {}
-        for place, kept in enumerate(self.sets):
-            above = [level for level in sorted(levels) if set(kept) <= set(level)]
+        for set_index, set_keys in enumerate(self.sets):
+            above = [level for level in sorted(levels) if set(set_keys) <= set(level)]
             if not above:
                 return {}
-            copies = {level: copies_of(level, kept, self._sizes) for level in above}
+            copies = {level: copies_of(level, set_keys, self._sizes) for level in above}
             nearest = min(above, key=copies.__getitem__)
-            served.setdefault(nearest, {})[place] = copies[nearest]
+            served.setdefault(nearest, {})[set_index] = copies[nearest]
         return served
 
 
 @dataclass(frozen=True, slots=True)
 class LevelCost:
-    """A level with the grouping sets that are read from it, and the cost of each part."""
+    """A level, with the grouping sets that are read from it, and the cost of each of its parts."""
 
     level: Level
     costs: tuple[Fraction, ...]
 
 
-def _least(
+def _least_cost(
     part: Part,
     norm: Norm,
     grid: Fraction,
     most: Fraction,
     meets: Callable[[Noise], bool],
 ) -> Fraction | None:
-    """The least multiple of ``grid`` whose noise meets the error; None if ``most`` does not."""
+    """The least multiple of ``grid`` whose noise meets the error; None if even ``most`` does not."""
 
     def noise(cost: Fraction) -> Noise:
         if norm is Norm.L1:
@@ -204,8 +210,8 @@ def _least(
     return grid * smallest(lambda steps: steps >= most / grid or enough(steps), below=1)
 
 
-def _widest(norm: Norm, meets: Callable[[Noise], bool]) -> Fraction:
-    """About the largest scale, or variance, of a noise that meets a test: at most 2% below it."""
+def _widest_noise(norm: Norm, meets: Callable[[Noise], bool]) -> Fraction:
+    """About the largest scale (or variance) of a noise that meets a test; at most 2% too small."""
 
     def holds(steps: int) -> bool:
         # a step is a factor of 2^(1/64) in the scale

@@ -52,7 +52,7 @@ def share_interval(
 class _Test:
     """The test of a share with error probability ``allowed``.
 
-    It caches approximate thresholds of T by the weights, to guess an end of the interval.
+    It caches approximate rejection thresholds of T by the weights, to guess an end of the interval.
     """
 
     def __init__(self, noise: Noise, miss: Fraction) -> None:
@@ -81,7 +81,7 @@ class _Test:
         return self._thresholds[level]
 
     def _reach(self, weight: float) -> float:
-        """About the least |T| that rejects a share, by bisection."""
+        """About the least |T| at which a share is rejected, by bisection."""
         high = 1.0
         while self.tail(high, weight) > self.allowed and high < _FARTHEST:
             high *= 2
@@ -96,7 +96,7 @@ class _Test:
 
 
 def _too_small(a: int, b: int, test: _Test) -> float:
-    """A share below which all shares are rejected; 0 if there is none.
+    """A share such that all smaller shares are rejected; 0 if there is none.
 
     For b >= 0 rejection is monotone: every share below a rejected one is rejected. A negative b
     counts as 0, which rejects fewer shares.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cache of ledger requests by statement, so that a repeated question is not planned again.
 
-The key of an answer is a function of the SQL, the parameters, the price, the declarations, the
-asker and the current date. A question with a wanted error is not cached, since its plan depends on
-what is stored and spent at that time.
+``Session.query`` looks here first. The key of an answer is a function of the SQL, the parameters,
+the price, the declarations, the asker and the current date. A question with a wanted error is not
+cached, since its plan depends on what is stored and spent at that time.
 """
 
 import datetime
@@ -25,7 +25,7 @@ _PLAIN = (bool, int, float, str, Decimal, Fraction, datetime.date, type(None))
 
 
 class Known:
-    """The cached requests by question, for all askers of one dataset.
+    """The ledger requests of answered questions, for all askers of one dataset.
 
     Guarantees:
         what is remembered is what planning would find
@@ -37,19 +37,19 @@ class Known:
         self._requests: dict[Hashable, Asked | Request] = {}
 
     def find(self, name: Hashable) -> Request | None:
-        """The request of a question that was asked before; None if it was not."""
+        """Returns the cached request of a question; None if there is none."""
         request = None if name is None else self._requests.get(name)
         if isinstance(request, Asked):
             request = request.request()
             self._requests[name] = request
         return request
 
-    def keep(self, name: Hashable, asked: Asked) -> None:
-        """Caches an answered question as it was planned before any part of it was stored."""
+    def keep(self, name: Hashable, question: Asked) -> None:
+        """Caches the request of an answered question, as planned before any part of it was stored."""
         if name is not None:
             if len(self._requests) >= _REMEMBERED:
                 self._requests.clear()
-            self._requests[name] = asked
+            self._requests[name] = question
 
 
 def name_of(
@@ -59,7 +59,10 @@ def name_of(
     asker: Asker,
     clipped: Values = Values.TABLE,
 ) -> Hashable:
-    """All that the key of an answer depends on; None if that is known only after planning."""
+    """Returns a cache key: all that the key of the answer depends on.
+
+    None if that is known only after planning, as for a wanted error.
+    """
     values = _values(parameters)
     if not isinstance(sql, str) or values is None or price.target is not None:
         return None
@@ -68,7 +71,7 @@ def name_of(
 
 
 def _values(parameters: Parameters | None) -> Hashable:
-    """Parameters as a value that is equal only for equal parameters; None if there is none."""
+    """Parameters as a hashable value, equal only for equal parameters; None without parameters."""
     if parameters is None:
         return ()
     try:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Splits the cost of a publication so that the largest relative error of its columns is least."""
+"""Splits the cost of a publication so that the largest relative error of its columns is least.
+
+``publication`` calls ``least_worst`` if ``Session.plan`` is given ``sizes=``.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -28,11 +31,12 @@ def least_worst(
     price: Price,
     preview: Callable[[str, Price], Preview],
 ) -> dict[str, Fraction]:
-    """The shares at which the worst relative errors of all questions are about equal.
+    """Returns shares of the cost at which all questions have about the same worst relative error.
 
-    ``sizes`` has, for each question, about how many rows a group has that must still be told
-    well. ``preview`` foresees the question of a name at a price. Laplace noise falls as one over
-    the cost, Gaussian noise as one over its root.
+    ``sizes`` has, for each question, the number of rows of the smallest groups that should still
+    have a useful estimate. ``preview`` previews the question of a name at a price. The search
+    assumes that the error is inverse to an epsilon (Laplace noise), or to the root of a rho
+    (Gaussian noise).
 
     Raises:
         WrongUse: a question without a size, or a size that is no whole number above 0.
@@ -52,24 +56,24 @@ def least_worst(
         moved = {}
         for name in statements:
             asked = replace(price, delta=None).shared(shares[name])
-            found = relative_error(preview(name, asked), sizes[name])
+            worst_error = relative_error(preview(name, asked), sizes[name])
             # a question whose errors depend on its answers keeps an equal share
-            moved[name] = equal if found is None else shares[name] * found**power
-        whole = sum(moved.values())
+            moved[name] = equal if worst_error is None else shares[name] * worst_error**power
+        total = sum(moved.values())
         for name, share in moved.items():
-            exact = max(share / whole, _LEAST * equal)
+            exact = max(share / total, _LEAST * equal)
             shares[name] = max(round(exact / _UNIT), 1) * _UNIT
-        whole = sum(shares.values())
-        shares = {name: share / whole for name, share in shares.items()}
+        total = sum(shares.values())
+        shares = {name: share / total for name, share in shares.items()}
     return shares
 
 
 def relative_error(preview: Preview, size: int) -> Fraction | None:
-    """The largest 95% error of a column in a group of so many rows, as a share of the largest
-    value that it could have there; None if all errors depend on the answers.
+    """Returns the largest relative 95% error of a column in a group of ``size`` rows.
 
-    A count is compared with the rows, a sum with as many of the largest value, a mean or a
-    deviation with the declared range, a variance with its square.
+    The error is divided by the largest value that the column could have there: for a count the
+    rows, for a sum the rows times the largest value, for a mean or a deviation the declared range,
+    for a variance its square. None if all errors depend on the answers.
     """
     shares: list[Fraction] = []
     for item in preview.planned.question.output.items:
@@ -82,7 +86,7 @@ def relative_error(preview: Preview, size: int) -> Fraction | None:
 
 
 def _largest(preview: Preview, estimate: Estimate, size: int) -> Fraction:
-    """The largest value of an estimate in a group of so many rows."""
+    """The largest value that an estimate can have in a group of so many rows."""
     bounded = preview.planned.bounded
     aggregate: Aggregate = bounded.parts[estimate.index].aggregate
     reading = aggregate.reading(bounded.refinement)

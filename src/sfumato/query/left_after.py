@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an account has left before and after a question, at both gates."""
+"""What an account has left before and after a question, at both gates, as lines of text.
+
+Previews of all kinds show these lines.
+"""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -17,16 +20,17 @@ CLOSES = (
 
 
 def left_now(balances: Balances | None, charge: Charge) -> list[str]:
-    """``left_lines`` of the accounts as they are now; none after the session was closed."""
+    """Returns ``left_lines`` for the current balances; [] after the session was closed."""
     with suppress(LedgerError):
         return left_lines(balances(), charge) if balances is not None else []
     return []
 
 
 def left_lines(balances: Sequence[Balance], charge: Charge) -> list[str]:
-    """Lines on what is left before and after a charge, and a warning if it closes the pure gate.
+    """Returns lines on what is left before and after a charge.
 
-    ``balances`` are those of the accounts that pay; the least of them counts at each gate.
+    They include a warning if the charge closes the pure gate. ``balances`` are those of all
+    accounts that pay; the smallest one counts at each gate.
 
     >>> from sfumato.accounting.budget_gates import Gates, charge_for
     >>> from sfumato.accounting.profile import Profile
@@ -47,20 +51,20 @@ def left_lines(balances: Sequence[Balance], charge: Charge) -> list[str]:
 
 
 def _left(balances: Sequence[Balance], charge: Charge) -> str:
-    """What is left at each gate of accounts that all have to pay, and of delta if it is charged."""
+    """What is left at each gate of accounts that all have to pay; delta too, if it is charged."""
     pure: list[int | None] = []
-    for each in balances:
-        taken = each.taken.epsilon
-        pure.append(None if taken is None else each.gates.epsilon - taken)
-    found = [_gate("epsilon", "pure gate", pure)]
-    if all(each.gates.rho is not None for each in balances):
-        rho = [(each.gates.rho or 0) - each.taken.rho for each in balances]
-        found.append(_gate("rho", "zCDP gate", rho))
+    for balance in balances:
+        taken = balance.taken.epsilon
+        pure.append(None if taken is None else balance.gates.epsilon - taken)
+    gate_texts = [_gate("epsilon", "pure gate", pure)]
+    if all(balance.gates.rho is not None for balance in balances):
+        rho = [(balance.gates.rho or 0) - balance.taken.rho for balance in balances]
+        gate_texts.append(_gate("rho", "zCDP gate", rho))
     if charge.delta:
         # both gates need it
-        delta = min(each.gates.delta_events - each.taken.delta for each in balances)
-        found.append("too little delta" if delta < 0 else f"delta {delta_text(delta)}")
-    return ", ".join(found)
+        delta = min(balance.gates.delta_events - balance.taken.delta for balance in balances)
+        gate_texts.append("too little delta" if delta < 0 else f"delta {delta_text(delta)}")
+    return ", ".join(gate_texts)
 
 
 def _gate(measure: str, gate: str, left: Sequence[int | None]) -> str:

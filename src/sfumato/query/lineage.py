@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lineage of expressions: the declared columns that they read, also through sub-queries."""
+"""The lineage of expressions: the declared columns that they read, also through sub-queries.
+
+``explain`` uses it to say which columns were clipped.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,8 +31,8 @@ from sfumato.plan.scope import nodes
 class Origin:
     """The lineage of expressions, without duplicates.
 
-    ``columns`` are the declared columns that they read, ``summaries`` the summaries of a unit's
-    rows.
+    ``columns`` are the declared columns that the expressions read; ``summaries`` are the per-unit
+    summaries that they read (of sub-queries with a row for each unit).
     """
 
     columns: tuple[Column, ...]
@@ -37,7 +40,7 @@ class Origin:
 
 
 def origin(relation: Relation, *expressions: Scalar) -> Origin:
-    """The declared columns that expressions over the rows of a relation depend on.
+    """Returns the declared columns and summaries that expressions over a relation depend on.
 
     >>> from sfumato.metadata.column import Integer
     >>> from sfumato.plan.relation import Scan
@@ -72,7 +75,7 @@ def origin(relation: Relation, *expressions: Scalar) -> Origin:
 
 
 def _inputs(relations: Sequence[Relation]) -> Mapping[str, tuple[Scalar, ...]]:
-    """The expressions from which each column that is not declared is computed, by its name."""
+    """For each computed column, by name, the expressions from which it is computed."""
     inputs: dict[str, tuple[Scalar, ...]] = {}
     for node in relations:
         match node:

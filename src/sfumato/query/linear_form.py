@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The error of an expression that is linear in released estimates, up to rounding."""
+"""The error of an output expression that is linear in released estimates, up to rounding.
+
+``preview`` uses it for the error of an expression, ``target`` for the error that is left for it.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,10 +24,11 @@ from sfumato.sql.post_expressions import rounded
 
 @dataclass(frozen=True, slots=True)
 class LinearForm:
-    """How the half-widths of estimates add up in an expression.
+    """An expression as a weighted sum of estimates, with what rounding can add.
 
     The half-width of the expression is at most the sum of those of the estimates, each times its
-    weight, plus ``slack``, which rounding adds. ``has_offset`` is set if a constant is added.
+    weight (an absolute value), plus ``slack`` for rounding. ``has_offset`` is set if a constant is
+    added.
     """
 
     weights: Mapping[Estimate, Fraction]
@@ -32,7 +36,7 @@ class LinearForm:
     has_offset: bool = False
 
     def half_width(self, halves: Mapping[Estimate, Fraction]) -> Fraction:
-        """The half-width of the expression, from those of its estimates.
+        """The half-width of the expression, given the half-widths of its estimates.
 
         >>> LinearForm({Estimate(0): Fraction(2)}).half_width({Estimate(0): Fraction(5)})
         Fraction(10, 1)
@@ -88,7 +92,7 @@ def linear_form(expression: Scalar) -> LinearForm | None:
 
 
 def _constant(expression: Scalar) -> Fraction | None:
-    """The value of an expression without leaves; None for others and for what is no number."""
+    """The value of an expression of constants; None for any other, and for what is no number."""
     if leaves(expression):
         return None
     value = evaluate(expression, lambda leaf: None)
@@ -113,7 +117,7 @@ def _loosened(form: LinearForm | None, slack: Fraction) -> LinearForm | None:
 
 
 def _rounding(expression: Case) -> LinearForm | None:
-    """The linear form of ROUND; None for any other CASE, which may jump."""
+    """The linear form of ROUND, which is a CASE; None for any other CASE, which may have jumps."""
     match expression.branches:
         case ((Compare(_, operand, _), Arithmetic(_, _, step)),):
             size = _constant(step)

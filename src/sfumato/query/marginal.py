@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One marginal of a bounded cube, as a bounded statistic. Proof: marginal.proof.md."""
+"""One marginal of a bounded cube, as a bounded statistic. Proof: marginal.proof.md.
+
+``marginals`` hands it to the curator.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -11,7 +14,9 @@ from sfumato.query.statistic import BoundedStatistic, Opened
 
 @dataclass(frozen=True, slots=True)
 class Marginal(BoundedStatistic[Integers]):
-    """The total weight of the rows in each cell of a clique, in the order of its axes.
+    """The total weight of the rows in each cell of a clique (a set of axes), as an array.
+
+    The cells are in the order of the axes.
 
     Guarantees:
         a marginal moves by at most its proved distance

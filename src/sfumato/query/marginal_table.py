@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers to questions for marginals: tables of noisy counts with their error."""
+"""The answer to ``Session.marginals``: tables of noisy counts with their error."""
 
 import itertools
 import json
@@ -32,7 +32,7 @@ _COLUMNS = ("marginal", "n", "n_low", "n_high")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MarginalTable:
-    """One noisy marginal: an array of ``counts`` with one dimension for each of its ``axes``.
+    """One noisy marginal: an array of ``counts`` with a dimension for each of its ``axes``.
 
     The last index of each axis is for missing values. All cells have the same error.
     """
@@ -50,11 +50,14 @@ class MarginalTable:
         return tuple(key.value.name for key in self.axes)
 
     def error(self, confidence: Number = "0.95") -> float:
-        """The half-width h: each count is within h of the bounded one with this probability."""
+        """The half-width of a cell's interval at a confidence.
+
+        Each noisy count is this close to the bounded count with the given probability.
+        """
         return _half_width(self.mechanism, confidence) / self.refinement
 
     def to_arrow(self) -> "pyarrow.Table":
-        """A pyarrow table with a row for each cell: its values, its count, its 95% interval.
+        """A pyarrow table with a row for each cell: its key values, its count, its 95% interval.
 
         A missing value is null.
         """
@@ -113,7 +116,7 @@ class MarginalTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Marginals:
-    """The stored answer to a question for marginals, paid once.
+    """The stored answer to ``Session.marginals``, which is paid once.
 
     Iterating yields one ``MarginalTable`` for each clique, in the order of the question.
     """
@@ -168,7 +171,7 @@ class Marginals:
 
     @property
     def _columns(self) -> tuple[str, str, str, str]:
-        """The names of the columns that are not axes, made unique with underscores."""
+        """The names of the columns that are not axes; underscores are added until they are unique."""
         taken = {key.value.name for key in self.task.plan.cube.axes}
         marginal, count, low, high = _COLUMNS
         while not taken.isdisjoint((marginal, count, low, high)):
@@ -178,18 +181,18 @@ class Marginals:
     def to_arrow(self) -> "pyarrow.Table":
         """All marginals in one pyarrow table with a row for each cell.
 
-        The column ``marginal`` names the axes of its row; all other axes are null. The names of
-        the other columns end in ``_`` if an axis has one of them.
+        The column ``marginal`` names the axes of the row; the columns of all other axes are null.
+        The names of the other columns end in ``_`` if an axis has the same name.
         """
         import pyarrow
 
         marginal, *counts = self._columns
-        parts = []
+        tables = []
         for table in self:
             zeros = pyarrow.array(np.zeros(table.counts.size, np.int64))
             names = pyarrow.array([", ".join(table.clique)]).take(zeros)
-            parts.append(table.to_arrow().add_column(0, marginal, names))
-        whole = pyarrow.concat_tables(parts, promote_options="default")
+            tables.append(table.to_arrow().add_column(0, marginal, names))
+        whole = pyarrow.concat_tables(tables, promote_options="default")
         axes = [key.value.name for key in self.task.plan.cube.axes]
         return whole.select([marginal, *axes, *counts])
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes the least cost of marginals with a wanted error, for each noise law."""
+"""Computes the least cost of marginals with a wanted error, for each noise law.
+
+``Session.marginals`` uses it for ``error=``.
+"""
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -28,13 +31,13 @@ def tasks_for_error(
     *,
     concentrated: bool,
 ) -> list[MarginalsTask]:
-    """For each noise law, the cheapest task whose error in each cell is at most the wanted one.
+    """Returns, for each noise law, the cheapest task that keeps the wanted error in each cell.
 
-    Laplace noise may cost ``max_epsilon``, Gaussian noise (``concentrated``) the rho that it is
-    charged as. The error depends on declarations only.
+    Laplace noise may cost ``max_epsilon``, Gaussian noise (only if ``concentrated``) the rho that a
+    charge of ``max_epsilon`` costs. The error depends on declarations only.
 
     Raises:
-        TargetUnreachable: no task costs so little.
+        TargetUnreachable: every such task costs more.
         WrongUse: the error is relative; no public number states how many rows a cell has.
         Others as ``marginals_task``.
     """
@@ -72,7 +75,7 @@ def least_of_left(
     balances: Sequence[Balance],
     is_stored: Callable[[MarginalsTask], bool],
 ) -> tuple[MarginalsTask, tuple[str, ...]]:
-    """The task whose answer is stored, else the one that takes the smallest share of what is left.
+    """Returns the task that is stored already, else the one with the least share of what is left.
 
     Also returns notes on the choice.
     """
@@ -80,13 +83,15 @@ def least_of_left(
         if is_stored(task):
             return task, ()
     costs = [charge_for(account(task.event)) for task in tasks]
-    shares = [(share_of_left(cost, balances), place) for place, cost in enumerate(costs)]
-    payable = sorted((share, place) for share, place in shares if share is not None)
+    shares = [(share_of_left(cost, balances), task_index) for task_index, cost in enumerate(costs)]
+    payable = sorted((share, task_index) for share, task_index in shares if share is not None)
     if not payable:
         # the ledger refuses it, naming what is left
         return tasks[0], ()
     names = [name_of(task.allowance.norm) for task in tasks]
-    shown = ", ".join(f"{names[place]} would take {float(share):.2%}" for share, place in payable)
+    shown = ", ".join(
+        f"{names[task_index]} would take {float(share):.2%}" for share, task_index in payable
+    )
     best = payable[0][1]
     note = f"{names[best]} noise chosen as the cheaper: of what is left, {shown}."
     norm = tasks[best].allowance.norm
@@ -95,7 +100,7 @@ def least_of_left(
 
 
 def _cheapest(dearest: MarginalsTask, target: Target) -> MarginalsTask | None:
-    """The task with the least cost on a grid that meets the error; None if the dearest does not."""
+    """The cheapest task on a grid of costs that meets the error; None if ``dearest`` does not."""
     grid = GRIDS[dearest.allowance.norm]
     reach = int(target.amount * dearest.plan.refinement)
     most = int(dearest.allowance.amount / grid)

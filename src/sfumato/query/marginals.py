@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Noisy marginals of one table as a task."""
+"""Noisy marginals of one table as a task: counts of rows by sets of columns.
+
+``Session.marginals`` asks it; synopses use its cubes.
+"""
 
 import math
 from collections.abc import Sequence
@@ -37,7 +40,7 @@ _LINE = LONGEST_LINE // 4
 
 @dataclass(frozen=True, slots=True)
 class MarginalsTask:
-    """Some marginals of one bounded table, each for the same share of the cost.
+    """Releases some marginals of one bounded table, each for the same share of the cost.
 
     Guarantees:
         marginals that differ in anything have different forms
@@ -54,7 +57,7 @@ class MarginalsTask:
 
     @property
     def line(self) -> str:
-        """The table and the columns of each marginal, truncated to the longest line."""
+        """A line for the log: the table and the columns of each marginal, cut to the longest line."""
         cliques = "; ".join(" x ".join(clique) or "all rows" for clique in self.cliques)
         line = f"{self.table}: {cliques}"
         return "".join(sign if sign.isprintable() else "?" for sign in line)[:_LINE]
@@ -74,7 +77,7 @@ class MarginalsTask:
 
     @property
     def event(self) -> Event:
-        """The event of one marginal, repeated for each."""
+        """The event of one marginal, repeated once for each marginal."""
         mechanism = self.mechanism
         distance = Marginal(self.plan, ()).distance(mechanism.norm)
         return Repeated(mechanism.event(distance), len(self.cliques))
@@ -97,7 +100,7 @@ class MarginalsTask:
         return len(self._header(charge_id)) + 8 * sum(self.cells)
 
     def ready(self, declarations: Dataset) -> BoundedCube:
-        """The bounded cube (WrongUse if it was planned for other declarations)."""
+        """Returns the bounded cube (WrongUse if it was planned for other declarations)."""
         if marginal_cube(declarations, self.table, self.cliques) != self.plan:
             raise WrongUse(
                 "Marginals that were planned for other declarations.", remedy="Plan them anew."
@@ -105,7 +108,7 @@ class MarginalsTask:
         return self.plan
 
     def run(self, curator: Curator) -> bytes:
-        """The header and the noisy cells of each marginal, as bytes."""
+        """Returns the answer as bytes: the header, then the noisy cells of each marginal."""
         mechanism = self.mechanism
         marginals = []
         for clique in self.cliques:
@@ -147,11 +150,11 @@ def marginals_task(
     cliques: Sequence[Sequence[str]],
     allowed: Allowance,
 ) -> MarginalsTask:
-    """The task of some marginals of a table, given as cliques: sets of column names.
+    """Makes the task of some marginals of a table; a clique is a set of column names.
 
     Raises:
         UnknownName: there is no such table or axis.
-        WrongUse: there are no cliques or too many, a clique is there twice or has an axis twice,
+        WrongUse: there are no cliques or too many, a clique is listed twice or has an axis twice,
             there are too many cells, or the cost is too small.
         MissingDeclaration: an axis is a ``Text``, or no limit bounds the rows of a unit.
     """
@@ -174,7 +177,7 @@ def marginals_task(
 
 
 def marginal_cube(dataset: Dataset, table: str, cliques: Sequence[Sequence[str]]) -> BoundedCube:
-    """The bounded cube over all axes in the cliques, in the order of their declarations."""
+    """Compiles the bounded cube over all axes of the cliques, in the order of their declarations."""
     if not isinstance(table, str) or table not in dataset.tables:
         raise UnknownName(f"No table {shown(table)}.", allowed=", ".join(dataset.tables))
     _require_cliques(cliques)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values and intervals of output expressions, from released parts. Post-processing."""
+"""Values and intervals of output expressions, from released parts. Post-processing.
+
+``table`` computes the cells of an answer with it.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -33,7 +36,7 @@ def value_of(
     row: int,
     codes: Group,
 ) -> Value:
-    """The value of an output expression in a row, from the estimates and the group's keys."""
+    """Computes the value of an output expression in a row, from the estimates and the group's keys."""
 
     def lookup(leaf: Leaf) -> Value:
         if isinstance(leaf, Estimate):
@@ -51,8 +54,9 @@ def value_of(
 class Cell:
     """The interval of a cell; None if it is unbounded or the cell is not a number.
 
-    ``untold`` is set if a mean or spread in it says nothing: its interval is the whole range, or
-    it is a mean at one end of its range whose interval reaches beyond the middle.
+    ``untold`` is set if a mean or spread in the cell's expression gives no information: its
+    interval is the whole range, or it is a mean at one end of its range whose interval reaches
+    beyond the middle.
     """
 
     interval: Range | None
@@ -65,10 +69,10 @@ def ranges_of(
     rows: Sequence[int],
     miss: Fraction,
 ) -> list[Cell]:
-    """The interval of an output expression in each row.
+    """Computes the interval of an output expression in each row.
 
-    The miss probability is shared among the different releases in the expression (union bound),
-    so the interval holds whatever their joint distribution is.
+    The miss probability is shared among the different releases in the expression (union bound), so
+    the interval holds whatever their joint distribution is.
 
     Guarantees:
         an expression of releases covers at least as often as stated
@@ -102,7 +106,7 @@ def ranges_of(
 
 
 def _covers(outer: Range, inner: Range | None) -> bool:
-    """Whether an interval contains another one; false if there is no other one."""
+    """Whether an interval contains another one; false if ``inner`` is None."""
     if inner is None:
         return False
     low, high = outer
@@ -110,7 +114,7 @@ def _covers(outer: Range, inner: Range | None) -> bool:
 
 
 def simplified(expression: Scalar) -> Scalar:
-    """An expression of the same value, by which intervals are computed.
+    """Returns an expression with the same value and a narrower interval.
 
     * SUM / COUNT of one release is its mean, whose joint interval is narrower.
     * A divisor NULLIF(x, 0) is x: a division by zero is NULL anyway.
@@ -136,7 +140,7 @@ def simplified(expression: Scalar) -> Scalar:
 
 
 def _without_nullif(divisor: Scalar) -> Scalar:
-    """A divisor NULLIF(x, 0) as x; any other as it is."""
+    """The x of a divisor NULLIF(x, 0); any other divisor is unchanged."""
     match divisor:
         case Case(((Compare(Comparison.EQ, tested, Constant(0)), Constant(None)),), otherwise):
             if tested == otherwise:
@@ -176,7 +180,7 @@ def _range(expression: Scalar, interval: Callable[[Estimate], Range | None]) -> 
 def _any_of(
     expressions: Sequence[Scalar], interval: Callable[[Estimate], Range | None]
 ) -> Range | None:
-    """The interval of a value that is one of several; a NULL among them is no number."""
+    """The smallest interval that contains those of all expressions; a NULL among them is skipped."""
     numbers = [one for one in expressions if one != Constant(None)]
     if not numbers:
         return None
@@ -186,7 +190,7 @@ def _any_of(
 def _ranges(
     expressions: Sequence[Scalar], interval: Callable[[Estimate], Range | None]
 ) -> list[Range] | None:
-    """The intervals of several expressions; None if one of them has none."""
+    """The intervals of several expressions; None if any of them is unbounded."""
     ranges = []
     for expression in expressions:
         one = _range(expression, interval)
@@ -201,7 +205,7 @@ def _ends(
     lowest: Callable[[list[Fraction]], Fraction],
     highest: Callable[[list[Fraction]], Fraction],
 ) -> Range | None:
-    """The chosen lower end and upper end of several ranges."""
+    """The interval from the ``lowest`` of the lower ends to the ``highest`` of the upper ends."""
     if ranges is None:
         return None
     lows = [low for low, _ in ranges]
@@ -210,7 +214,7 @@ def _ends(
 
 
 def _combine(op: Operation, left: Range, right: Range) -> Range | None:
-    """Interval arithmetic of one operation; None if the divisor may be zero."""
+    """Applies one operation to two intervals; None if the divisor may be zero."""
     if op is Operation.ADD:
         return left[0] + right[0], left[1] + right[1]
     if op is Operation.SUBTRACT:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an account has paid for a series already: found by the series, or named by its charge."""
+"""What an account has already paid for a series, looked up by the series or by its charge.
+
+``Session.paid_series`` and ``Session.require_paid`` use it.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -21,9 +24,11 @@ _OPEN = (COMMITTED, EXECUTING, SUSPENDED)
 
 @dataclass(frozen=True, slots=True)
 class PaidSeries:
-    """A series that is paid for: its charge, and how many of its places were begun and are stored.
+    """The state of a series that is paid for: its charge, and its numbers of places.
 
-    A place that was begun and is not stored is lost, unless a worker computes it at the moment.
+    ``places`` is the number of all places, ``begun`` of those that were begun, ``stored`` of those
+    with a stored piece. A place that was begun and is not stored is lost, unless a worker is
+    computing it at the moment.
 
     >>> PaidSeries("c0ffee", 4, 3, 2)
     run c0ffee: 2 of 4 pieces stored, 1 lost
@@ -44,7 +49,7 @@ def paid_series(
     asker: Asker,
     ledger: Ledger,
 ) -> PaidSeries | None:
-    """What the asker's account has paid for a series; None if nothing."""
+    """Returns what the asker's account has paid for a series; None if nothing."""
     names = _names(series, asker)
 
     def find(rows: Rows) -> PaidSeries | None:
@@ -67,11 +72,11 @@ def require_paid(
     asker: Asker,
     ledger: Ledger,
 ) -> None:
-    """Refuses a series that is not the one that a charge has paid for, and says what differs.
+    """Raises unless ``charge`` has paid for exactly this series; the error says what differs.
 
     Raises:
         UnknownName: the asker's account has no such charge.
-        WrongUse: another series, another cost, or a charge that ended without an answer.
+        WrongUse: the charge paid for another series or cost, or it ended without an answer.
     """
 
     def find(rows: Rows) -> tuple[ChargeRow, dict[str, Any]] | None:
@@ -102,7 +107,7 @@ def _another(
     charge: str,
     body: dict[str, Any],
 ) -> WrongUse:
-    """The refusal of a series that a charge did not pay for."""
+    """The error that says how a series differs from the one that a charge paid for."""
     line = body.get("line", "")
     if line != series.line:
         return WrongUse(

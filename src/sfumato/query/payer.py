@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The payer of a question, and the end of a charge whose caller was interrupted."""
+"""The interface of what pays for a question, and how an interrupted charge is ended.
+
+``charge`` and ``series`` use both; ``together`` has the other payer.
+"""
 
 from contextlib import suppress
 from typing import Protocol
@@ -13,7 +16,7 @@ _ENDINGS = 3
 
 
 class Payer(Protocol):
-    """Pays for a question: the ledger itself, or charges that were reserved beforehand."""
+    """Pays for a question: the ledger itself, or charges reserved beforehand (``together``)."""
 
     def recall(self, request: Request) -> bytes | None:
         """As ``Ledger.recall``."""
@@ -25,7 +28,7 @@ class Payer(Protocol):
 
 
 def abandon(ledger: Ledger, charge: str, fence: int = 0) -> None:
-    """Ends a charge, even if the caller is interrupted again meanwhile.
+    """Ends a charge whose caller was interrupted, even if a second interrupt comes meanwhile.
 
     ``fence`` is the worker's fence if the charge is answered in pieces. A charge that cannot be
     ended is closed when its lease ends, or when the ledger is opened next.

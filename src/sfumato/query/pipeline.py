@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiler: a fixed sequence of passes from a raw plan to a bounded one."""
+"""The compiler: a fixed sequence of passes (``query/passes``) from a raw plan to a bounded one."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -31,7 +31,10 @@ def compile_plan(
     norm: Norm,
     layouts: Mapping[str, int] = UNPREPARED,
 ) -> Bounded:
-    """Compiles a raw plan into one bounded in ``norm``; ``layouts`` are the prepared layouts."""
+    """Compiles a raw plan into a plan that is bounded in ``norm``.
+
+    ``layouts`` has the prepared layouts of tables.
+    """
     context = Context(dataset, norm, layouts)
     first, second, third, fourth, last = PASSES
     tracked = second(first(plan, context), context)
@@ -53,8 +56,8 @@ def compile_rows(
 ) -> BoundedRows:
     """Compiles a list of rows into one with a bounded number of rows for each unit.
 
-    That number is ``most``, or by default what is declared. With ``naming``, units are named by a
-    hash that this string keys.
+    That number is ``most``, or the declared limit by default. With ``naming``, units get names: a
+    hash that is keyed by this string.
     """
     return rows(raw, Context(dataset, Norm.L1), most=most, naming=naming)
 

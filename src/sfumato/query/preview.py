@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Previews the cost and the error of a question from declarations alone (RULES 22)."""
+"""Previews the cost and the error of a question from declarations alone (RULES 22).
+
+``Session.preview`` returns a ``Preview``; ``advise`` and ``publication`` compare several.
+"""
 
 import html
 import math
@@ -36,7 +39,7 @@ _GROUP_SIZES = (100, 1_000, 10_000, 100_000)
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The cost and expected error of a question, computed from declarations alone; free of charge.
+    """The cost and the expected error of a question, from declarations alone; free of charge.
 
     Attributes:
         statement: the bounded SQL that would be run.
@@ -49,7 +52,7 @@ class Preview:
 
     @property
     def left(self) -> list[str]:
-        """What the accounts that pay have left now and would have left, at both gates."""
+        """Lines on what the paying accounts have left now, and would have left after the question."""
         return left_now(self.balances, self.cost.charge)
 
     @property
@@ -61,10 +64,10 @@ class Preview:
         """The expected half-width of each column, and of each grouping set.
 
         For counts and sums it is exact, and the same in every cell. For means and variances it
-        depends on the number of rows in the group, so there are several lines. For quantiles it is
-        the error of the rank, in rows; with ``interval``, ``end_rank_error`` is that of the ends of
-        the interval. Multiples, sums and differences of the others have an error too; for any other
-        expression it is None.
+        depends on the number of rows in the group, so there is a line for each of several sizes.
+        For quantiles it is the error of the rank, in rows; with ``interval``, ``end_rank_error`` is
+        that of the ends of the interval. Multiples, sums and differences of these have an error
+        too; for any other expression it is None.
         """
         fraction = to_fraction("confidence", confidence)
         level = positive("confidence", fraction, at_most=1 - Fraction(1, 10**12))
@@ -86,14 +89,14 @@ class Preview:
         level: Fraction,
         sizes: Sequence[int],
     ) -> list[dict[str, Json]]:
-        """The expected error of one estimate, with a line for each group size if it matters.
+        """The expected error of one estimate, with a line for each group size if that matters.
 
-        Of grouping sets it is that of the first.
+        With grouping sets it is the error in the first set.
         """
         return self._expected(level, sizes).of_estimate(name, estimate)
 
     def _expected(self, level: Fraction, sizes: Sequence[int], place: int = 0) -> "_Expected":
-        """The expected errors of the grouping set at a position, or of the whole question."""
+        """The expected errors of the grouping set at a position, or of a question without sets."""
         return _Expected(self.planned.measured(place), level, sizes)
 
     def _sizes(self) -> list[int]:
@@ -110,13 +113,13 @@ class Preview:
 
     @property
     def errors_in_words(self) -> list[list[str]]:
-        """For each column, and each group size that matters: its name, the size, the error."""
-        found = []
+        """The expected errors as rows of text: column, group size (if it matters), error."""
+        error_rows = []
         for line in self.error():
             rows = "any" if line["rows"] is None else f"{line['rows']:,}"
             column = ", ".join(str(line[name]) for name in ("column", "groups") if name in line)
-            found.append([column, rows, _in_words(line)])
-        return found
+            error_rows.append([column, rows, _error_text(line)])
+        return error_rows
 
     def _repr_html_(self) -> str:
         said = "<br>".join(map(html.escape, self._last))
@@ -151,7 +154,7 @@ class _Expected:
         return lines
 
     def _of_expression(self, item: Item) -> list[dict[str, Json]]:
-        """The expected error of an expression, if it is linear in estimates that have one."""
+        """The expected error of an expression, if it is linear in estimates with known errors."""
         expression = simplified(item.expression)
         form = linear_form(expression)
         read = {leaf for leaf in leaves(expression) if isinstance(leaf, Estimate)}
@@ -178,10 +181,10 @@ class _Expected:
             aggregate = self.measured.bounded.parts[estimate.index].aggregate
             ranks = mechanism.error(self.level, aggregate.width)[estimate.place]
             unit = self._reading(estimate).unit
-            line = _line(name, None) | {"rank_error": _shown(ranks * unit)}
+            line = _line(name, None) | {"rank_error": _rounded_up(ranks * unit)}
             for shift in mechanism.shifts(aggregate.width)[estimate.place : estimate.place + 1]:
                 # an end is off its own rank by less than its distance from the level
-                line["end_rank_error"] = _shown(2 * shift * unit)
+                line["end_rank_error"] = _rounded_up(2 * shift * unit)
             return [line]
         return [_line(name, half, size) for size, half in self._half_widths(estimate)]
 
@@ -191,7 +194,7 @@ class _Expected:
         return bounded.parts[estimate.index].aggregate.reading(bounded.refinement)
 
     def _half_widths(self, estimate: Estimate) -> list[tuple[int | None, Fraction]]:
-        """The expected half-width of an estimate by group size; None: in every group."""
+        """The expected half-width of an estimate by group size; the size None means every group."""
         mechanism = self.measured.mechanisms[estimate.index]
         assert not isinstance(mechanism, GridQuantiles), "a quantile has an error of its rank"
         if isinstance(mechanism, ThresholdMechanism):
@@ -214,42 +217,42 @@ class _Expected:
         far = mechanism.error(1 - miss)
         if copies > 1:
             far = math.ceil(reach(mechanism.noise, miss, copies=copies))
-        return [(size, _of_size(reading, statistic, far, size)) for size in self.sizes]
+        return [(size, _half_width_at_size(reading, statistic, far, size)) for size in self.sizes]
 
 
 def _line(name: str, half_width: Fraction | None, rows: int | None = None) -> dict[str, Json]:
     """The expected error of a column, in groups with so many rows; None: in every group."""
-    shown = None if half_width is None else _shown(half_width)
+    shown = None if half_width is None else _rounded_up(half_width)
     return {"column": name, "rows": rows, "half_width": shown}
 
 
-def _of_size(
+def _half_width_at_size(
     reading: Reading,
     statistic: Statistic,
     far: int,
     size: int,
 ) -> Fraction:
-    """The largest half-width of a mean or a spread over ``size`` rows, at most the range itself.
+    """The largest half-width of a mean or a spread over ``size`` rows, at most its range.
 
     ``far`` is the largest error of each noisy integer.
     """
     if statistic in (Statistic.VALUE, Statistic.MEAN) and reading.kind is Kind.MEAN:
         return min(reading.span * (far + 1) * reading.unit / size, reading.span)
-    whole = int(size / reading.unit)
+    weight = int(size / reading.unit)
     if statistic is Statistic.MEAN:
         # a + b/2 has at most 3/2 of the error, a + b + c at most 3 times the error
-        left = whole - 3 * far
+        left = weight - 3 * far
         if left <= 0:
             return reading.span
         return reading.span * min(Fraction(9 * far, 2 * left), Fraction(1))
-    error = reading.span**2 * share_error(whole, far, bernstein.Statistic.VARIANCE)
+    error = reading.span**2 * share_error(weight, far, bernstein.Statistic.VARIANCE)
     if statistic in (Statistic.DEVIATION, Statistic.DEVIATION_OF_SAMPLE):
         # the error of a deviation is largest if the true one is 0
         return sqrt_up(error)
     return error
 
 
-def _shown(value: Fraction) -> float | int:
+def _rounded_up(value: Fraction) -> float | int:
     """A number as an integer, or as a float rounded up."""
     if value.denominator == 1:
         return int(value)
@@ -261,7 +264,7 @@ def _rows(count: Json) -> str:
     return f"{number(float(str(count)))} rows"
 
 
-def _in_words(line: dict[str, Json]) -> str:
+def _error_text(line: dict[str, Json]) -> str:
     """The error of a line as text."""
     if "rank_error" in line:
         ranks = f"rank +- {_rows(line['rank_error'])}"

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The price of a question: a cost, or a wanted error with the most that it may cost."""
+"""The price of a question: a cost, or a wanted error with a limit on its cost.
+
+``Session`` reads its keywords (``epsilon=``, ``rho=``, ``error=``, ...) into a ``Price``.
+"""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -16,7 +19,7 @@ class OnAverage:
     """A wanted error on average over the cells of each column: ``error=OnAverage("5%")``.
 
     It bounds the root of the mean squared error, which is never below the mean absolute error. It
-    costs about a third to a half of what the 95% half-width of every cell would cost.
+    costs about a third to a half of a bound on the 95% half-width of every cell.
     """
 
     error: Number
@@ -27,10 +30,10 @@ Wish: TypeAlias = Number | OnAverage
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A wanted error: absolute, or if ``relative`` a share of a public number.
+    """A wanted error: an absolute number, or if ``relative`` a share of a public number.
 
-    It bounds the 95% half-width of every cell, or if ``average`` the root of the mean squared
-    error over the cells of a column.
+    It bounds the 95% half-width of every cell, or if ``average`` the root of the mean squared error
+    over the cells of a column.
     """
 
     amount: Fraction
@@ -40,10 +43,10 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """A price: exactly one of ``epsilon``, ``rho`` and ``target``.
+    """The price of a question: exactly one of ``epsilon``, ``rho`` and ``target``.
 
     ``most`` is the most epsilon that a target may cost. ``delta`` may be spent on showing groups
-    that are not public. If ``interval`` is set, it also pays for the intervals of quantiles.
+    that are not public. If ``interval`` is set, the price also pays for the intervals of quantiles.
     """
 
     epsilon: Fraction | None = None
@@ -54,7 +57,7 @@ class Price:
     interval: bool = False
 
     def scaled(self, share: Fraction) -> "Price":
-        """A share of the price for one of several questions; a delta is not shared."""
+        """A share of the price, for one of several questions; the delta is not shared."""
         if share != 1 and self.target is not None:
             raise WrongUse(
                 "error= of a question that needs another one answered first "
@@ -66,10 +69,10 @@ class Price:
         return replace(self, epsilon=epsilon, rho=rho)
 
     def buying(self, *, interval: bool) -> "Price":
-        """The price, of which a part buys the intervals of quantiles if ``interval``.
+        """The price with ``interval`` set: whether a part of it buys the intervals of quantiles.
 
         Raises:
-            WrongUse: that is not a Boolean, or the price is a wanted error.
+            WrongUse: ``interval`` is not a Boolean, or is true beside a wanted error.
         """
         if not isinstance(interval, bool) or (interval and self.target is not None):
             raise WrongUse(
@@ -79,11 +82,11 @@ class Price:
         return replace(self, interval=interval)
 
     def without_extras(self) -> "Price":
-        """The price of a question that another one needs: without delta, and without intervals."""
+        """The price without delta and intervals, for a helper question such as a sub-query."""
         return replace(self, delta=None, interval=False)
 
     def shared(self, share: Fraction) -> "Price":
-        """A share of the price, rounded down to what the ledger counts without rounding.
+        """A share of the price, rounded down to a multiple of the ledger's unit.
 
         Guarantees:
             charges of shares never add up to more than the price
@@ -101,9 +104,9 @@ class Price:
         )
 
     def in_whole_tenths(self) -> "Price":
-        """The price rounded down so that the ledger counts a tenth of it without rounding.
+        """The price rounded down so that a tenth of it is a multiple of the ledger's unit.
 
-        Charges of such shares of a price never add up to more than the price.
+        Charges of such tenths never add up to more than the price.
 
         Raises:
             InvalidNumber: nothing is left.
@@ -121,7 +124,7 @@ class Price:
         """The price rounded down to a multiple of a unit.
 
         Raises:
-            InvalidNumber: nothing is left.
+            InvalidNumber: the result is 0.
         """
         epsilon = None if self.epsilon is None else self.epsilon // unit * unit
         rho = None if self.rho is None else self.rho // unit * unit
@@ -138,7 +141,7 @@ def price(
     error: Wish | None = None,
     max_epsilon: Number | None = None,
 ) -> Price:
-    """The price that the keywords of ``query`` and ``preview`` state.
+    """Reads the price keywords of ``query`` and ``preview``.
 
     Raises:
         WrongUse: there is not exactly one of epsilon, rho and error, or error has no max_epsilon.
@@ -172,7 +175,7 @@ def price(
 def cost_alone(
     *, epsilon: Number | None = None, rho: Number | None = None, delta: Number | None = None
 ) -> Price:
-    """The price of a task that cannot be asked for by a wanted error: an epsilon or a rho.
+    """Reads the price keywords of a task that has no wanted error: an epsilon or a rho.
 
     Raises:
         WrongUse: there is not exactly one of epsilon and rho.
@@ -207,7 +210,7 @@ def _delta(value: Number) -> Fraction:
 
 
 def _target(error: Wish) -> Target:
-    """The target that ``error=`` states: a number, a percentage, or either on average."""
+    """Reads ``error=``: a number, a percentage, or either of them on average."""
     if isinstance(error, OnAverage):
         return replace(_target(error.error), average=True)
     if isinstance(error, str) and error.strip().endswith("%"):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans several questions as one publication: one cost for all, and what they share is paid once.
+"""Plans several questions as one publication: one cost for all; shared parts are paid once.
 
-The prices follow from declarations alone, never from what is stored. So the same plan, made again
-after a crash, has the same questions at the same prices, and those that were answered are free.
+``Session.plan`` returns a ``Publication``; its ``run`` asks the questions. The prices follow from
+declarations alone, never from what is stored. So the same plan, made again after a crash, has the
+same questions at the same prices, and the answered ones are free.
 """
 
 import html
@@ -50,7 +51,7 @@ Progress: TypeAlias = Callable[[str, int, int], object]
 
 
 class Payer(Protocol):
-    """The session that asks, and pays."""
+    """The members of ``Session`` that a publication needs to ask its questions and pay for them."""
 
     @property
     def budget(self) -> Account: ...
@@ -63,10 +64,11 @@ class Payer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """A statement at a price: its preview and its plan before anything stored is reused.
+    """A statement planned at a price, before any stored part is reused, with its preview.
 
-    ``is_whole``: it is one charge; otherwise it needs others (sub-queries, limits or clips that are
-    learnt) which share its price. ``stored``: the asker has its answer.
+    ``is_whole`` is true if the statement is a single charge. Otherwise it needs other charges
+    (sub-queries, limits or clips that are learnt), which share its price. ``stored`` is true if the
+    asker has its answer already.
     """
 
     preview: Preview
@@ -76,11 +78,11 @@ class Drafted:
 
     @property
     def charge(self) -> Charge:
-        """The cost of all of it."""
+        """The cost of the statement with all its parts."""
         return self.asked.planned.charge
 
     def most(self, price: Price) -> Charge:
-        """The most that it costs with all that it needs."""
+        """The most that the statement can cost, including the charges that it needs."""
         if self.is_whole:
             return self.charge
         bounded = self.asked.planned.bounded
@@ -94,7 +96,10 @@ Draft: TypeAlias = Callable[[str, Price], Drafted]
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """How a cost is split: by weights, or for the least worst error in groups of these sizes."""
+    """How a cost is split among questions: by ``weights``, or for the least largest error.
+
+    In the second case ``sizes`` has the group size at which errors are compared.
+    """
 
     weights: Mapping[str, Number]
     sizes: Mapping[str, int]
@@ -102,9 +107,9 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One question of a publication: its price, and what it pays if it is asked in its turn.
+    """One question of a publication: its price, and what it pays when the questions run in turn.
 
-    ``shared`` names what it reads from questions before it, at no cost.
+    ``shared`` has the titles of parts that it reads from earlier questions at no cost.
     """
 
     name: str
@@ -117,7 +122,7 @@ class Line:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """The arguments of ``Session.query``."""
+        """The price as keyword arguments of ``Session.query``."""
         target = self.price.target
         if target is None:
             found = {"epsilon": self.price.epsilon, "rho": self.price.rho}
@@ -132,7 +137,8 @@ class Line:
 class Publication:
     """Questions that are planned together; nothing is charged before ``run``.
 
-    ``lines`` has the questions as they were given, ``turns`` their names in the order of payment.
+    ``lines`` has the questions in the order in which they were given, ``turns`` their names in the
+    order of payment.
 
     >>> import sfumato as sf, pyarrow as pa, tempfile
     >>> people = sf.Table(pa.table({"age": [30, 40]}), columns={"age": sf.Integer(0, 120)})
@@ -153,16 +159,16 @@ class Publication:
 
     @property
     def cost(self) -> Charge:
-        """What all of it costs, with nothing stored, in the ledger's integers."""
+        """The cost of all questions, if no answer were stored, in the ledger's integers."""
         return _sum([line.charge for line in self.lines])
 
     @property
     def left(self) -> int:
-        """How many questions are not answered yet."""
+        """The number of questions that are not answered yet."""
         return sum(not line.stored for line in self.lines)
 
     def __getitem__(self, name: str) -> Line:
-        """The question of a name."""
+        """The question with this name."""
         found = {line.name: line for line in self.lines}
         if name not in found:
             raise UnknownName(f"No question {shown(name)}.", allowed=", ".join(found))
@@ -171,26 +177,25 @@ class Publication:
     def run(self, progress: Progress | None = None) -> dict[str, Answer]:
         """Asks all questions; returns their answers by name.
 
-        Each is stored when it is answered. If the process dies, plan and run again: what is
-        answered is returned for free, the rest is asked.
+        Each answer is stored at once. If the process dies, plan and run again: stored answers are
+        returned for free, and the other questions are asked.
 
         Raises:
-            BudgetExceeded: the account cannot pay for what is not answered yet; nothing was
-                charged.
-            Others as ``Session.query``; what was answered before stays stored.
+            BudgetExceeded: the account cannot pay for all open questions; nothing was charged.
+            Others as ``Session.query``; earlier answers stay stored.
         """
         self._require_budget()
         answers = {}
         for done, name in enumerate(self.turns, start=1):
             line = self[name]
-            with _naming(name):
+            with _name_in_errors(name):
                 answers[name] = self.session.query(line.statement, **line.asked)
             if progress is not None:
                 progress(name, done, len(self.turns))
         return {line.name: answers[line.name] for line in self.lines}
 
     def _require_budget(self) -> None:
-        """Refuses, before anything is charged, what the account cannot pay to the end."""
+        """Raises, before any charge, unless the account can pay for all open questions."""
         unpaid = [line for line in self.lines if not (line.stored or self.is_answered(line))]
         wanted = _sum([line.charge for line in unpaid])
         account = self.session.budget
@@ -199,8 +204,8 @@ class Publication:
         if wanted.rho * _UNIT <= account.left_rho:
             return
         raise BudgetExceeded(
-            f"The publication costs {_words(wanted)}.",
-            allowed=_left(account),
+            f"The publication costs {_charge_text(wanted)}.",
+            allowed=_left_text(account),
             remedy="Plan it at a smaller cost, or with fewer questions. Nothing was charged.",
         )
 
@@ -218,9 +223,9 @@ class Publication:
 
     @property
     def _notes(self) -> list[str]:
-        """What is shared, and what the whole costs."""
-        notes = [_shared(line) for line in self.lines if line.shared]
-        last = f"{len(self.lines)} questions cost {_words(self.cost)}; nothing was charged"
+        """Lines on the shared parts and on the cost of all questions."""
+        notes = [_shared_line(line) for line in self.lines if line.shared]
+        last = f"{len(self.lines)} questions cost {_charge_text(self.cost)}; nothing was charged"
         if self.left < len(self.lines):
             last = f"{last}; {len(self.lines) - self.left} of them are answered already, at no cost"
         if self.left:
@@ -230,10 +235,10 @@ class Publication:
 
 
 def named(questions: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
-    """The statements by name; those of a list are called by their number.
+    """Returns the statements by name; those of a list are named by their number from 1.
 
     Raises:
-        WrongUse: no question, or something else than texts.
+        WrongUse: there is no question, or a name or statement is not a string.
 
     >>> named(["SELECT 1", "SELECT 2"])
     {'1': 'SELECT 1', '2': 'SELECT 2'}
@@ -251,8 +256,8 @@ def named(questions: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
 
 
 @contextmanager
-def _naming(name: str) -> Iterator[None]:
-    """Lets a refusal say which question it is about."""
+def _name_in_errors(name: str) -> Iterator[None]:
+    """Adds the name of the question to an error that the block raises."""
     try:
         yield
     except SfumatoError as refusal:
@@ -266,9 +271,9 @@ def planned_lines(
     split: Split,
     draft: Draft,
 ) -> tuple[tuple[Line, ...], tuple[str, ...]]:
-    """The lines of a publication, and the names in the order of payment.
+    """Plans the lines of a publication; also returns their names in the order of payment.
 
-    ``price`` is that of all questions together; a wanted error is that of each of them.
+    ``price`` is for all questions together, but a wanted error is for each of them.
 
     Guarantees:
         questions of a publication cost at most its price together
@@ -276,7 +281,7 @@ def planned_lines(
     if price.target is not None:
         if split.weights or split.sizes:
             raise WrongUse("weights= of questions with error=.", allowed="weights= with a cost")
-        return _paid({name: (text, price) for name, text in statements.items()}, draft)
+        return _line_up({name: (text, price) for name, text in statements.items()}, draft)
     deltas = _deltas(statements, price, draft)
     shares = _shares(statements, split, price, deltas, draft)
     factor = Fraction(1)
@@ -284,74 +289,74 @@ def planned_lines(
         prices = {}
         for name, text in statements.items():
             share = min(shares[name] * factor, Fraction(1))
-            with _naming(name):
+            with _name_in_errors(name):
                 prices[name] = text, replace(price, delta=deltas[name]).shared(share)
-        lines, turns = _paid(prices, draft)
-        spent = _amount(_sum([line.charge for line in lines]), price) * _UNIT
-        whole = price.epsilon or price.rho
-        assert whole is not None, "a price without a target has an epsilon or a rho"
-        if spent <= whole and (attempt or not any(line.shared for line in lines)):
+        lines, turns = _line_up(prices, draft)
+        spent = _priced_amount(_sum([line.charge for line in lines]), price) * _UNIT
+        cost = price.epsilon or price.rho
+        assert cost is not None, "a price without a target has an epsilon or a rho"
+        if spent <= cost and (attempt or not any(line.shared for line in lines)):
             return lines, turns
         # what is shared is paid once: all prices rise until the whole is spent
-        factor *= whole / spent if attempt == 0 else 1 - Fraction(1, 10**6)
+        factor *= cost / spent if attempt == 0 else 1 - Fraction(1, 10**6)
     raise WrongUse("Costs that do not add up.", remedy="Plan it at a larger cost.")
 
 
-def _paid(
+def _line_up(
     prices: Mapping[str, tuple[str, Price]], draft: Draft
 ) -> tuple[tuple[Line, ...], tuple[str, ...]]:
-    """What each question pays if those with the dearest parts are asked first."""
+    """Computes what each question pays if those with the most expensive parts are asked first."""
     drafts = {}
     for name, (text, price) in prices.items():
-        with _naming(name):
+        with _name_in_errors(name):
             drafts[name] = draft(text, price)
-    turns = sorted(drafts, key=lambda name: _dearness(drafts[name]), reverse=True)
+    turns = sorted(drafts, key=lambda name: _mean_part_cost(drafts[name]), reverse=True)
     released: dict[str, Mechanism] = {}
     lines = {}
     for name in turns:
         (text, price), drafted = prices[name], drafts[name]
-        read = _read(drafted, released)
-        charge = _without(drafted.asked.planned, read) if read else drafted.most(price)
+        read = _reusable_parts(drafted, released)
+        charge = _charge_without(drafted.asked.planned, read) if read else drafted.most(price)
         parts = drafted.asked.planned.parts
         titles = tuple(parts[place].aggregate.title for place in read)
         lines[name] = Line(name, text, price, drafted.preview, charge, titles, drafted.stored)
-        released |= _released(drafted, read)
+        released |= _released_parts(drafted, read)
     return tuple(lines[name] for name in prices), tuple(turns)
 
 
-def _read(drafted: Drafted, released: Mapping[str, Mechanism]) -> list[int]:
-    """The places of parts that a question before it releases, with no more noise than it wants."""
+def _reusable_parts(drafted: Drafted, released: Mapping[str, Mechanism]) -> list[int]:
+    """The indices of the parts that an earlier question releases with no more noise than wanted."""
     if not drafted.is_whole:
         return []
     asked = drafted.asked
-    found = []
+    readable = []
     for place, (key, wanted) in enumerate(zip(asked.parts, asked.planned.mechanisms, strict=True)):
         if key in released and is_no_noisier(released[key], wanted):
-            found.append(place)
-    return found
+            readable.append(place)
+    return readable
 
 
-def _released(drafted: Drafted, read: Sequence[int]) -> dict[str, Mechanism]:
-    """The parts that a question releases for others to read, by their keys."""
+def _released_parts(drafted: Drafted, read: Sequence[int]) -> dict[str, Mechanism]:
+    """The mechanisms of the parts that a question releases and others can reuse, by part key."""
     planned = drafted.asked.planned
     # rows of grouping sets are sums of parts, and a question of several charges may end early
     if not planned.stores_parts or not drafted.is_whole:
         return {}
-    found = {}
+    mechanisms = {}
     for place, key in enumerate(drafted.asked.parts):
         if key and place not in read:
-            found[key] = planned.mechanisms[place]
-    return found
+            mechanisms[key] = planned.mechanisms[place]
+    return mechanisms
 
 
-def _without(planned: Planned, read: Sequence[int]) -> Charge:
-    """The charge of a question without the parts that it reads."""
+def _charge_without(planned: Planned, read: Sequence[int]) -> Charge:
+    """The charge of a question without the parts at the indices ``read``."""
     places = [place for place in range(len(planned.mechanisms)) if place not in read]
     return planned.only(places).charge if places else NOTHING
 
 
-def _dearness(drafted: Drafted) -> Fraction:
-    """The cost of a part of a question, on average: the dearest parts serve the others."""
+def _mean_part_cost(drafted: Drafted) -> Fraction:
+    """The average cost of a part of a question: questions with expensive parts are asked first."""
     charge = drafted.charge
     amount = charge.rho if charge.epsilon is None else charge.epsilon
     return Fraction(amount, len(drafted.asked.planned.mechanisms))
@@ -364,14 +369,14 @@ def _shares(
     deltas: Mapping[str, Fraction | None],
     draft: Draft,
 ) -> dict[str, Fraction]:
-    """The share of each question in the cost, by its weight; 1 if it has none."""
+    """The share of each question in the cost, by its weight (1 by default) or by ``sizes``."""
     weights = split.weights
     if split.sizes:
         if weights:
             raise WrongUse("Both weights= and sizes=.", allowed="one of them")
 
         def foreseen(name: str, asked: Price) -> Preview:
-            with _naming(name):
+            with _name_in_errors(name):
                 return draft(statements[name], replace(asked, delta=deltas[name])).preview
 
         return least_worst(statements, split.sizes, price, foreseen)
@@ -392,7 +397,7 @@ def _deltas(
     without = replace(price, delta=None)
     needing = []
     for name, text in statements.items():
-        with _naming(name):
+        with _name_in_errors(name):
             needing += [name] * _needs_delta(text, without, draft)
     if price.delta is None or not needing:
         if price.delta is not None:
@@ -403,7 +408,7 @@ def _deltas(
 
 
 def _needs_delta(text: str, price: Price, draft: Draft) -> bool:
-    """Whether a question cannot be planned without a delta; other refusals are raised later."""
+    """Whether a question cannot be planned without a delta; other errors are raised later."""
     try:
         draft(text, price)
     except MissingDeclaration:
@@ -411,8 +416,8 @@ def _needs_delta(text: str, price: Price, draft: Draft) -> bool:
     return False
 
 
-def _amount(charge: Charge, price: Price) -> int:
-    """A charge in the measure of a price."""
+def _priced_amount(charge: Charge, price: Price) -> int:
+    """The part of a charge that the price is stated in: its epsilon or its rho."""
     if price.epsilon is None:
         return charge.rho
     assert charge.epsilon is not None, "Laplace noise has an epsilon"
@@ -420,7 +425,7 @@ def _amount(charge: Charge, price: Price) -> int:
 
 
 def _sum(charges: Sequence[Charge]) -> Charge:
-    """What some charges cost together."""
+    """The sum of some charges."""
     total = NOTHING
     for charge in charges:
         total += charge
@@ -428,26 +433,26 @@ def _sum(charges: Sequence[Charge]) -> Charge:
 
 
 def _rows(line: Line) -> list[list[str]]:
-    """A row for each column of a question; the first has its name and what it pays."""
+    """The table rows of a question, one for each column; the first has its name and its cost."""
     found: list[list[str]] = []
     for column, rows, error in line.preview.errors_in_words:
-        first = [line.name, "stored" if line.stored else _words(line.charge)]
+        first = [line.name, "stored" if line.stored else _charge_text(line.charge)]
         found.append([*(["", ""] if found else first), column, rows, error])
     return found
 
 
-def _shared(line: Line) -> str:
-    """What a question reads from others."""
+def _shared_line(line: Line) -> str:
+    """A line on the parts that a question reuses from others."""
     return f"{line.name}: {', '.join(line.shared)} read from a question before it, at no cost"
 
 
-def _left(account: Account) -> str:
+def _left_text(account: Account) -> str:
     """What an account has left, as text."""
     left = f"epsilon up to {decimal_text(account.left)}"
     return f"{left}, rho up to {decimal_text(account.left_rho)}" if account.left_rho else left
 
 
-def _words(charge: Charge) -> str:
+def _charge_text(charge: Charge) -> str:
     """A charge as text."""
     if charge == NOTHING:
         return "nothing"

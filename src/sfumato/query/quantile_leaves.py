@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chooses what quantiles are selected from: every code, or the leaves of a grid.
+"""Chooses the candidates of quantiles: every code of the range, or the leaves of a grid.
 
-Every code is the rule. A grid is for what could be too much to collect or to select from: an
-engine whose data may not fit on one machine, and very many groups. Declarations alone decide.
+Every code is the rule. A grid is used if too many codes would have to be collected or scored: with
+an engine whose data may not fit on one machine, and with very many groups. Declarations alone
+decide. ``choose`` calls ``with_leaves``.
 """
 
 from collections.abc import Iterator
@@ -20,10 +21,10 @@ MOST_GROUPS = 2**12
 
 
 def with_leaves(raw: Raw, *, ends: bool, collects_codes: bool) -> Raw:
-    """Sets from how coarse a grid the quantiles of a plan are selected (the leaves of the grid).
+    """Sets the width of the grid, in codes, from which the quantiles of a plan are selected.
 
-    With ``ends``, the ends of their intervals are selected too. ``collects_codes``: the engine can
-    collect every code that has a row, so no grid is needed for its sake.
+    With ``ends``, the ends of their intervals are selected too. ``collects_codes`` is true if the
+    engine can collect every code that has a row.
 
     Raises:
         WrongUse: ends, and nothing in the plan is a quantile.
@@ -49,7 +50,9 @@ def with_leaves(raw: Raw, *, ends: bool, collects_codes: bool) -> Raw:
 
 
 def codes_of_leaf(codes: int, groups: int | None, *, collects_codes: bool) -> int:
-    """The number of codes of a leaf, of a value with so many codes; ``groups`` is None if private.
+    """Returns the number of codes in a leaf, for a value with ``codes`` codes.
+
+    ``groups`` is the number of groups; None if it is private.
 
     >>> codes_of_leaf(10**7, 20, collects_codes=True)
     1

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is reckless in declarations: said to the owner, and not forbidden."""
+"""Warns the owner of declarations that are allowed, but promise less than they seem to.
+
+``sfumato check`` prints the warnings.
+"""
 
 import math
 from collections.abc import Iterator
@@ -17,10 +20,10 @@ _NO_PROTECTION = 20
 
 
 def reckless(dataset: Dataset, budget: Budget | None = None) -> tuple[str, ...]:
-    """Returns sentences on a budget and on limits that promise less than they seem to.
+    """Returns warnings about a budget and about limits, from the declarations alone.
 
-    They follow from the declarations alone: a delta of at least 1 / rows, an epsilon above 10,
-    limits that no unit could reach, and a limit without which GROUP BY is refused.
+    They are about: a delta of at least 1 / rows, an epsilon above 10, limits that no unit could
+    reach, and a missing limit without which GROUP BY is refused.
 
     >>> from sfumato.metadata.dataset import Dataset
     >>> from sfumato.metadata.table import Table
@@ -28,16 +31,16 @@ def reckless(dataset: Dataset, budget: Budget | None = None) -> tuple[str, ...]:
     >>> print(*reckless(Dataset("survey", {"people": people}), Budget(1, "0.001")))
     delta = 0.001 is at least 1 / 1000, the rows of people: ...
     """
-    found: list[str] = []
+    warnings: list[str] = []
     if budget is not None:
-        found += _of_budget(dataset, budget)
+        warnings += _of_budget(dataset, budget)
     for name, table in dataset.tables.items():
-        found += _of_limits(name, table)
-    return tuple(found)
+        warnings += _of_limits(name, table)
+    return tuple(warnings)
 
 
 def _of_budget(dataset: Dataset, budget: Budget) -> Iterator[str]:
-    """What a budget promises too little."""
+    """Warnings about a budget that protects too little."""
     if budget.epsilon > _LARGE_EPSILON:
         epsilon = decimal_text(budget.epsilon)
         if budget.epsilon > _NO_PROTECTION:
@@ -58,7 +61,10 @@ def _of_budget(dataset: Dataset, budget: Budget) -> Iterator[str]:
 
 
 def _of_limits(name: str, table: Table) -> Iterator[str]:
-    """Which limits of a table only add noise, since nothing can reach them, and which lack."""
+    """Warnings about limits of a table that no unit can reach, so that they only add noise.
+
+    Also about limits that are missing.
+    """
     unit = table.unit
     if not isinstance(unit, Unit):
         return
@@ -84,7 +90,7 @@ def _of_limits(name: str, table: Table) -> Iterator[str]:
 
 
 def _together(unit: Unit) -> int | None:
-    """The most rows of a unit that its other two limits leave; None if they bound nothing."""
+    """The most rows of a unit that its other two limits allow; None if they bound nothing."""
     if isinstance(unit.max_rows, int) and isinstance(unit.max_groups, int):
         return unit.max_rows * unit.max_groups
     return None

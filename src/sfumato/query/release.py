@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Releases the answer of a SQL statement as a task. Proof: release.proof.md."""
+"""The SQL statement as a task: charges it, releases its parts and stores the answer.
+
+``statements`` calls ``release`` with an ``Asked``; ``charge.charged`` runs the ``SqlTask``. Proof:
+release.proof.md.
+"""
 
 import datetime
 from collections.abc import Iterator, Sequence
@@ -44,8 +48,8 @@ _KEY_TYPES = {
 class Asked:
     """A planned question, its asker, and the keys under which its answer and its parts are stored.
 
-    ``question`` is the key of the answer; ``shared`` is its key whoever asks; ``statement`` is the
-    key of the statement at any price. ``parts`` has one key for each part. ``earlier`` and
+    ``question`` is the key of the answer; ``shared`` is its key for all accounts; ``statement`` is
+    the key of the statement at any price. ``parts`` has a key for each part. ``earlier`` and
     ``earlier_parts`` are the same keys as ledger formats before 4 computed them.
     """
 
@@ -60,7 +64,7 @@ class Asked:
 
     @classmethod
     def of(cls, planned: Planned, asker: Asker) -> "Asked":
-        """Computes every key of a planned question once."""
+        """Computes all keys of a planned question."""
         plan = form(planned.plan, aggregate_forms(planned.plan))
         forms = []
         if planned.levels:
@@ -86,17 +90,17 @@ class Asked:
 
     @property
     def fresh(self) -> Planned:
-        """The plan of the parts that are not stored; the whole plan if every part is stored."""
+        """The plan of the parts that are not stored yet; the whole plan if all of them are."""
         return self.planned.fresh or self.planned
 
     @property
     def event(self) -> Event:
-        """The privacy event of the parts that are not stored."""
+        """The privacy event of the parts that are not stored yet."""
         return self.fresh.event
 
     @property
     def names(self) -> Names:
-        """The keys of the answer, and of the parts that it releases for the first time."""
+        """The keys of the answer, and of the parts that are released for the first time."""
         planned = self.planned
         kept = self.parts if planned.stores_parts else ()
         new = tuple(key for place, key in enumerate(kept) if key and place not in planned.stored)
@@ -113,7 +117,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Preface:
-    """What an answer says that does not depend on released numbers, computed before the charge.
+    """The contents of an answer that do not depend on released numbers; computed before the charge.
 
     ``moves`` states for each part how far rounding may move the values that it reads.
     """
@@ -147,14 +151,14 @@ class _Preface:
 
 @dataclass(frozen=True, slots=True)
 class SqlTask:
-    """A SQL statement as a task: what ``charged`` reserves, runs and stores."""
+    """A SQL statement as a task, which ``charged`` reserves, runs and stores."""
 
     asked: Asked
     preface: _Preface
 
     @classmethod
     def of(cls, asked: Asked) -> "SqlTask":
-        """Computes all of the answer that does not depend on released numbers.
+        """Computes the contents of the answer that do not depend on released numbers.
 
         Guarantees:
             an error in the texts of an answer charges nothing
@@ -168,7 +172,7 @@ class SqlTask:
 
     @property
     def line(self) -> str:
-        """Always empty: a statement may quote what its asker knows."""
+        """Always empty: a statement may quote private knowledge of its asker."""
         return ""
 
     @property
@@ -211,7 +215,9 @@ def release(
     patience: Patience = ENDLESS,
     payer: Payer | None = None,
 ) -> bytes:
-    """The stored answer of a planned question, charged once. ``payer`` pays instead of the ledger.
+    """Returns the stored answer of a planned question, after charging it if it is new.
+
+    ``payer`` pays instead of the ledger.
 
     Guarantees:
         what is stored already is not charged
@@ -239,7 +245,7 @@ def _body(
     groups: Sequence[Codes],
     released: Sequence[Released],
 ) -> bytes:
-    """The bytes of an answer, from the parts ``released`` now and those that are stored."""
+    """The bytes of an answer, from the newly ``released`` parts and the stored ones."""
     planned = task.asked.planned
     preface = task.preface
     output = planned.question.output
@@ -258,7 +264,7 @@ def _body(
 
 
 def _every_part(planned: Planned, released: Sequence[Released]) -> Iterator[Released]:
-    """The parts of an answer in order: those that are stored, and those ``released`` now."""
+    """The parts of an answer in order, both the stored ones and the newly ``released`` ones."""
     new = iter(released)
     for place in range(len(planned.parts)):
         stored = planned.stored.get(place)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Takes a reserved event step by step, with the noise drawn for it. Proof: reserved.proof.md."""
+"""The steps of a reserved event, taken one by one with their noise. Proof: reserved.proof.md.
+
+``charge`` draws the noise before the data is read; the curator takes a step for each call.
+"""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -35,7 +38,7 @@ _AHEAD = 2
 
 
 def stated(event: Event, cells: object) -> tuple[int | None, ...]:
-    """Returns the ``cells`` of a task, checked: at most one size for each additive step.
+    """Checks the ``cells`` that a task states: at most one size for each additive step.
 
     Raises:
         WrongUse: they are not sizes, or there are more of them than additive steps.
@@ -60,10 +63,11 @@ def _not_sizes(cells: object) -> WrongUse:
 
 
 def drawn(event: Event, cells: Sequence[int | None]) -> Drawn:
-    """The noise of the additive steps of an event; ``cells`` are their numbers of integers.
+    """Draws the noise of the additive steps of an event; ``cells`` has their numbers of integers.
 
-    For None, and beyond the end of ``cells``, the noise is drawn inside the charge (RULES 25).
-    Much noise is drawn while earlier steps are carried out, two steps ahead, in one other thread.
+    If a size is None or is missing at the end of ``cells``, the noise of its step is drawn later,
+    inside the charge (RULES 25). If there is much noise, one other thread draws it, two steps ahead
+    of the step that is carried out.
     """
     steps = islice(_additive(event), len(cells))
     draws = (partial(_draw, *each) for each in zip(steps, cells, strict=True))
@@ -78,7 +82,7 @@ def _draw(step: AdditiveNoise, size: int | None) -> Integers | None:
 
 
 def _drawn_ahead(draws: Iterator[_Draw]) -> Iterator[Integers | None]:
-    """What the draws return, each called once and in order, by one thread that runs ahead."""
+    """Calls the draws once each, in order, in a thread that runs ahead; yields their results."""
     worker = ThreadPoolExecutor(1)
     begun = deque(worker.submit(draw) for draw in islice(draws, _AHEAD))
     try:
@@ -104,9 +108,9 @@ class Reserved:
     """The steps of a reserved event, each of which can be taken once, in one public order.
 
     The parts of a ``Composed`` are taken in their order, except that a ``Thresholded`` comes first,
-    since it selects the groups that the other parts are about. A step is any whole part of the
-    event. ``noise`` is what ``drawn`` returned: an entry for each additive or stream step, in
-    order, None where it is drawn later. After a refusal no step is left.
+    since it selects the groups of the other parts. A step is any whole part of the event. ``noise``
+    is what ``drawn`` returned: an entry for each additive or stream step, in order, None if it is
+    drawn later. After a refusal no step is left.
 
     Guarantees:
         only the next step of the reserved event can be taken
@@ -129,10 +133,11 @@ class Reserved:
         self._sampled = False
 
     def take(self, event: E, *, sampled: bool = False) -> tuple[E, Integers | None]:
-        """Takes the next step, which must be ``event``.
+        """Takes the next step, which must equal ``event``.
 
-        Returns the reserved step itself, of which a mechanism is made, and its noise if it is
-        already drawn. ``sampled`` states that the step is done on the sample that was entered last.
+        Returns the reserved step itself, from which the mechanism is made, and its noise if that
+        was drawn already. ``sampled`` states that the step measures the sample that was entered
+        last.
 
         Raises:
             InvalidDeclaration: the next step is another one, or none is left.
@@ -178,7 +183,7 @@ class Reserved:
 
 
 def plan_of(event: Event) -> Event:
-    """The event whose steps are carried out: of a ``Block``, the event in it; else the event."""
+    """Returns the event whose steps are carried out: the inner event of a ``Block``, or itself."""
     if isinstance(event, Block):
         return event.event
     return event
@@ -202,7 +207,7 @@ def _additive(event: Event) -> Iterator[AdditiveNoise]:
 
 
 def _leaves(event: Event) -> Iterator[Event]:
-    """The steps of an event that are not compositions, in order; includes steps on samples."""
+    """Yields the basic steps of an event (not compositions) in order, with the steps on samples."""
     left = [plan_of(event)]
     while left:
         step = left.pop()

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reuses parts of a question that earlier answers have released. Proof: reuse.proof.md."""
+"""Reuses parts of a question that earlier answers have released. Proof: reuse.proof.md.
+
+``statements`` calls ``reuse`` before a question is charged; ``publication`` compares mechanisms.
+"""
 
 import hashlib
 from collections.abc import Iterable
@@ -22,10 +25,10 @@ _REMEMBERED = 2**14
 
 
 class Shelf:
-    """The released parts in the stored answers of a ledger.
+    """A cache of the released parts in the stored answers of a ledger.
 
-    Answers never change, so the noise law of each part is cached. A question that is asked at
-    rising prices then does not parse all earlier answers again.
+    Answers never change, so the noise law of each part is cached: a question that is asked at
+    rising prices does not parse all earlier answers again.
     """
 
     __slots__ = ("_laws", "_ledger")
@@ -35,7 +38,7 @@ class Shelf:
         self._laws: dict[tuple[bytes, str], Released | None] = {}
 
     def first(self, asked: Asked) -> dict[int, Stored]:
-        """The earliest release of each part that has no more noise than its mechanism adds.
+        """Returns the earliest release of each part that is at least as exact as its mechanism.
 
         The keys of the result are indices of parts.
         """
@@ -58,7 +61,7 @@ class Shelf:
         key: str,
         mechanism: Mechanism,
     ) -> Stored | None:
-        """The part with a key in the first of several answers in which it is exact enough."""
+        """The part with a key, from the first of several answers in which it is exact enough."""
         for body in bodies:
             if self._fits(body, key, mechanism):
                 return _part(body, key)
@@ -74,7 +77,7 @@ class Shelf:
         return law is not None and is_as_exact(law, mechanism)
 
     def _law(self, body: bytes, key: str) -> Released | None:
-        """A part of an answer without its numbers, cached."""
+        """A released part of an answer without its numbers, cached."""
         name = hashlib.sha256(body).digest(), key
         if name in (laws := self._laws):
             return laws[name]
@@ -87,7 +90,7 @@ class Shelf:
 
 
 def reuse(asked: Asked, shelf: Shelf) -> Asked:
-    """The question with each part that is stored already and at least as exact as wanted.
+    """Adds the stored parts that are at least as exact as wanted; they are then not charged.
 
     The earliest release is used, so that the same question keeps the same answer.
 
@@ -119,7 +122,7 @@ def is_as_exact(released: Released, mechanism: Mechanism) -> bool:
 
 
 def is_no_noisier(one: Mechanism, other: Mechanism) -> bool:
-    """Whether a stored release through ``one`` is at least as exact as one through ``other``."""
+    """Whether a release through the mechanism ``one`` is at least as exact as through ``other``."""
     if isinstance(one, GridQuantiles) and isinstance(other, GridQuantiles):
         return all(mine >= wanted for mine, wanted in zip(one.rates, other.rates, strict=True))
     if isinstance(one, AdditiveMechanism) and isinstance(other, AdditiveMechanism):
@@ -127,22 +130,22 @@ def is_no_noisier(one: Mechanism, other: Mechanism) -> bool:
     return False
 
 
-def _is_narrower(one: Noise, other: Noise) -> bool:
-    """Whether a law has no larger scale than another one of the same family."""
-    for law in (one, other):
+def _is_narrower(noise: Noise, other: Noise) -> bool:
+    """Whether a noise law is of the same family as another one and has no larger scale."""
+    for law in (noise, other):
         if not isinstance(law, Noise):
             raise unknown(law)
-    match one, other:
+    match noise, other:
         case DiscreteLaplace(scale), DiscreteLaplace(wanted):
             return scale <= wanted
         case DiscreteGaussian(), DiscreteGaussian():
-            return one.sigma_squared <= other.sigma_squared
+            return noise.sigma_squared <= other.sigma_squared
         case _:
             return False
 
 
 def _part(body: bytes, key: str) -> Stored | None:
-    """The part of an answer with this key, according to the answer's own list of keys."""
+    """The part of an answer with this key, by the answer's own list of part keys."""
     form = load_body(body)
     keys = cast(list[Json], form.get("parts", []))
     if key not in keys:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the effect of rounding values to a lattice with the noise of a result."""
+"""Compares the effect of rounding values to a lattice with the noise of a result.
+
+``release`` computes a ``Move`` before the charge; ``table`` warns if it matters.
+"""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,14 +25,14 @@ _PART = 10
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """The most that rounding moves one value (``far``), and the largest absolute value."""
+    """The largest distance that rounding moves a value (``far``), and the largest absolute value."""
 
     far: Fraction
     largest: Fraction
 
 
 def move_of(aggregate: Aggregate) -> Move | None:
-    """The most that rounding moves the values that an aggregate reads; None if it does not.
+    """Returns how far rounding can move the values that an aggregate reads; None if not at all.
 
     A declared step moves nothing, since the values are declared to be multiples of it.
 
@@ -66,8 +69,8 @@ def is_beyond(
 ) -> bool:
     """Whether rounding may move an estimate by more than a tenth of its interval's half-width.
 
-    A sum moves once for each row. If no count of rows was released, the sum itself and the largest
-    value give the least number of rows.
+    A sum is moved once for each row. If no count of rows was released, the least possible number of
+    rows is the sum divided by the largest value.
     """
     if not isinstance(half_width, int | float) or read.statistic is Statistic.COUNT:
         return False

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Series: tasks that answer in pieces and are paid in full when they are opened.
 
-The guarantee rests on the order of the steps: reserve the whole cost (durable); then for each
-piece, begin its place (durable), draw the noise, read, append the bytes (durable), return them.
-Proof: series.proof.md.
+``Session.open_series`` opens one; streams of synopses are series. The guarantee rests on the order
+of the steps: reserve the whole cost (durable); then for each piece, begin its place (durable), draw
+the noise, read, append the bytes (durable), return them. Proof: series.proof.md.
 """
 
 import threading
@@ -51,9 +51,10 @@ _FIRST = 1
 class Series(Protocol):
     """A question that is answered in pieces, which ``Session.open_series`` opens.
 
-    ``kind``, ``line`` and ``form`` are as in ``Task``. ``event`` is that of all pieces together:
-    either a ``Composed``, a ``Repeated`` or a ``Block`` of one, whose parts in order are the events
-    of the pieces; or a ``Stream``, which each piece names as its event and which is paid once.
+    ``kind``, ``line`` and ``form`` are as in ``Task``. ``event`` is the event of all pieces
+    together. It is a ``Composed`` or ``Repeated``, or a ``Block`` of one, whose parts in order are
+    the events of the pieces; or it is a ``Stream``, which is the event of every piece and is paid
+    once.
     """
 
     @property
@@ -69,9 +70,9 @@ class Series(Protocol):
     def event(self) -> SeriesEvent: ...
 
     def piece(self, place: int, earlier: Mapping[int, bytes]) -> Task:
-        """The task of a piece by its place, counted from 1; its event is the part at this place.
+        """The task of the piece at a place, counted from 1; its event is the part at this place.
 
-        ``earlier`` maps places to the stored pieces, on which a piece may depend. A place that was
+        ``earlier`` has the stored pieces by place, on which a piece may depend. A place that was
         begun and not stored is lost, and is not in it.
         """
         ...
@@ -83,10 +84,10 @@ SERIES = ("event", "form", "kind", "line", "piece")
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """Who asks for the pieces of a series, and the parts of the session that compute them.
+    """What computes the pieces of a series: the asker, and the open parts of the session.
 
-    ``door`` refuses a piece once the session is closed.
-    ``states`` is the folder of the secret states of streams; None: no stream can be opened.
+    ``door`` refuses a piece once the session is closed. ``states`` is the folder of the secret
+    states of streams; None: no stream can be opened.
     """
 
     asker: Asker
@@ -96,10 +97,10 @@ class Worker:
     states: Path | None = None
 
     def past(self, event: Event, charge: str, stored: int, place: int) -> Past | None:
-        """The secret state at a place of a stream; None for other series.
+        """The secret state of a stream before a place; None for a series that is no stream.
 
         Raises:
-            WrongUse: there is no folder for it.
+            WrongUse: the session has no folder for it.
         """
         if not isinstance(event, Stream):
             return None
@@ -113,7 +114,7 @@ class Worker:
 
 @dataclass(slots=True)
 class _Begun:
-    """The progress of a charge: the fence of its worker (0: none), and the last place begun."""
+    """The progress of a charge: the worker's fence (0: no worker), and the last place begun."""
 
     charge: str
     fence: int = 0
@@ -123,9 +124,9 @@ class _Begun:
 class OpenSeries:
     """A series whose whole cost is paid. Iterating computes the remaining pieces in order.
 
-    ``charge`` is the id of the charge, ``earlier`` maps places to stored pieces. ``close``, or the
-    end of a ``with`` block, suspends the charge until the series is opened again. After the last
-    place the charge is complete.
+    ``charge`` is the id of the charge, ``earlier`` has the stored pieces by place. ``close``, or
+    the end of a ``with`` block, suspends the charge until the series is opened again. After the
+    last place the charge is complete.
 
     Guarantees:
         a place is begun before its noise is drawn and its data read
@@ -152,7 +153,7 @@ class OpenSeries:
 
     @property
     def left(self) -> int:
-        """The number of places that can still be computed; 0 if it is closed or complete."""
+        """The number of places that can still be computed; 0 if the series is closed or complete."""
         if self._begun.fence:
             return self.places - self._begun.begun
         return 0
@@ -230,7 +231,7 @@ class OpenSeries:
         return body, ""
 
     def _past(self, place: int) -> Past | None:
-        """The secret state at a place of a stream, after what is stored; None for other series."""
+        """The secret state of a stream after the stored pieces; None for any other series."""
         stored = next(reversed(self.earlier), 0)
         return self._worker.past(self._event, self.charge, stored, place)
 
@@ -248,7 +249,7 @@ class OpenSeries:
             self._lock.release()
 
     def _leave(self) -> int:
-        """Gives up the charge; returns the fence held until now."""
+        """Gives up the charge; returns the fence that this worker had."""
         fence, self._begun.fence = self._begun.fence, 0
         return fence
 
@@ -267,7 +268,7 @@ class OpenSeries:
 
 
 def opened_series(series: Series, worker: Worker, patience: Patience) -> OpenSeries:
-    """Opens a series with a new charge, a suspended one, or one that is complete.
+    """Opens a series: with a new charge, a suspended one, or one that is complete.
 
     Guarantees:
         the whole cost is debited before the first piece
@@ -305,7 +306,7 @@ def opened_series(series: Series, worker: Worker, patience: Patience) -> OpenSer
 
 
 def is_paid(series: Series, worker: Worker) -> bool:
-    """Whether opening a series is free, since it is complete or suspended."""
+    """Whether opening a series is free, since its charge is complete or suspended."""
     request = _request(series, series.event, worker.asker)
     if worker.ledger.recall(request) is not None:
         return True
@@ -320,10 +321,10 @@ def _request(series: Series, event: SeriesEvent, asker: Asker) -> Request:
 
 
 def places_of(event: Event) -> int:
-    """The number of pieces of an event.
+    """Returns the number of pieces of a series with this event.
 
     Raises:
-        WrongUse: it is not a composition.
+        WrongUse: the event is not a composition.
     """
     if isinstance(event, Stream):
         return event.steps
@@ -339,7 +340,7 @@ def places_of(event: Event) -> int:
 
 
 def part_of(event: Event, place: int) -> Event:
-    """The event of the piece at a place."""
+    """Returns the event of the piece at a place."""
     if isinstance(event, Stream):
         return event
     plan = plan_of(event)
@@ -350,7 +351,7 @@ def part_of(event: Event, place: int) -> Event:
 
 
 def _started(ledger: Ledger, request: Request, places: int) -> _Begun:
-    """Reserves and starts a new charge; resumes a suspended one if that is refused for it."""
+    """Reserves and starts a new charge, or resumes the suspended one that the ledger reports."""
     charge = token()
     try:
         ledger.reserve(request, charge)
@@ -371,7 +372,7 @@ def _started(ledger: Ledger, request: Request, places: int) -> _Begun:
 
 
 def _resumed(ledger: Ledger, request: Request) -> _Begun | None:
-    """Resumes the suspended charge of a series, if there is one."""
+    """Resumes the suspended charge of a series; None if there is none."""
     charge = ledger.suspended(request.question)
     if not charge:
         return None

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The session: asks questions about a dataset and charges them to an account."""
+"""The session: asks questions about a dataset and charges them to an account.
+
+It is the user's API: ``connect`` opens it, and each method delegates to the module of its kind of
+question (``statements`` for SQL, ``charge`` for tasks, ``series``, ``publication``).
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -116,7 +120,7 @@ class Session:
 
     @property
     def _asker(self) -> Asker:
-        """Who asks, and pays."""
+        """The asker whose account pays."""
         return self._statements.asker
 
     @property
@@ -126,7 +130,7 @@ class Session:
 
     @property
     def budget(self) -> Account:
-        """What is spent of the budget and what is left to this asker, from the ledger."""
+        """What the budget's account has spent and has left for this asker, from the ledger."""
         standing = self._ledger.standing(*self._asker.path)
         return Account(self._limit, self._ledger.balance(self.dataset.name), standing)
 
@@ -268,16 +272,18 @@ class Session:
         asked = cost_alone(epsilon=epsilon, rho=rho)
         step = Resolver(sql, parameters, asked, self.dataset, None).resolve(refused)
         norm = Norm.L1 if asked.epsilon is not None else Norm.L2
-        parts = checks(step.question, compile_plan(step.question.raw, step.dataset, norm))
-        share = asked.shared(Fraction(1, len(parts)))
+        diagnosis_checks = checks(
+            step.question, compile_plan(step.question.raw, step.dataset, norm)
+        )
+        share = asked.shared(Fraction(1, len(diagnosis_checks)))
         ready = []
-        for check in parts:
+        for check in diagnosis_checks:
             # without prepared layouts: they hold clipped codes, so nothing shows what was clipped
             planned = plan_for_price(check.question, step.dataset, share)
             ready.append(Asked.of(planned, self._asker))
         with self._door.inside():
             answers = persistently(lambda: self._statements.answer_together(ready, share), ENDLESS)
-            return diagnosis(parts, answers)
+            return diagnosis(diagnosis_checks, answers)
 
     def advise(
         self,
@@ -290,11 +296,11 @@ class Session:
         rows: int | None = None,
         beyond: Number | None = None,
     ) -> Advice:
-        """What other clips, costs and groupings would do to the noise of a question; free.
+        """The expected error of a question under other clips, costs and groupings; free.
 
         ``rows`` is the number of rows of a group (default: the declared size over the groups).
-        ``beyond`` is an epsilon that is charged once for each column: how many units lie beyond
-        each clip. A later ``sf.AUTO`` uses the same answer.
+        ``beyond`` is an epsilon that is charged once for each column, to learn how many units lie
+        beyond each clip. A later ``sf.AUTO`` uses the same answer.
 
         Raises:
             Refused: as ``preview``, or the budget forbids ``beyond``.
@@ -306,7 +312,7 @@ class Session:
         return advice(question)
 
     def _sizes(self, cost: Price, table: str, column: str) -> Answer:
-        """The charged count of the units of a table by the size of their values of a column."""
+        """Asks, for a charge, how many units of a table have values of each size in a column."""
         step = Step(learning(table, column, self.dataset), self.dataset, cost, at_any_price=True)
         stored = self._statements.answer_at_any_price(step)
         if stored is not None:
@@ -327,15 +333,15 @@ class Session:
         weights: Mapping[str, Number] = UNWEIGHTED,
         sizes: Mapping[str, int] = UNSIZED,
     ) -> Publication:
-        """Plans questions that are published together; free. ``run`` of the plan asks them.
+        """Plans questions that are published together; free. ``run`` of the result asks them.
 
-        ``epsilon`` or ``rho``, and ``delta``, are the cost of all of them: it is split by
-        ``weights`` (1 where none is given), and what several questions ask for is paid once, by the
-        one that wants it most exactly. ``sizes`` splits it instead for the least worst error: it
-        states for each question about how many rows a group has that must still be told well, and
-        the largest error, as a share of what the column could be there, is about the same in all
-        questions. ``error`` with ``max_epsilon`` is as in ``query``, for each
-        question. Questions without names are called "1", "2", ...
+        ``epsilon`` or ``rho``, and ``delta``, are the cost of all questions together. It is split
+        by ``weights`` (1 by default). A part that several questions need is paid once, by the
+        question that wants it most exactly. With ``sizes``, the cost is split so that the largest
+        relative error is about the same in all questions: ``sizes`` has, for each question, the
+        number of rows of the smallest groups that should still have a useful estimate. ``error``
+        with ``max_epsilon`` is as in ``query``, for each question. Questions without names are
+        called "1", "2", ...
 
         Raises:
             Refused, WrongUse: as ``preview``, for the first question that cannot be asked.
@@ -347,7 +353,7 @@ class Session:
         return Publication(lines, turns, self, self._is_answered)
 
     def _is_answered(self, line: Line) -> bool:
-        """Whether this asker has paid for a question, and for all that it needs."""
+        """Whether this asker has paid for a question and for everything that it needs."""
         self._door.require_open()
         return self._statements.draft(line.statement, line.price).stored
 
@@ -359,7 +365,7 @@ class Session:
         stop: Stop | None = None,
         time_limit: float | None = None,
     ) -> Stored:
-        """Answers a task of any kind: it is charged, run and stored once, and then recalled free.
+        """Answers a task of any kind: it is charged, run and stored once, then recalled for free.
 
         The cost of the whole event is debited before the data is read, and never refunded. ``key``,
         ``stop`` and ``time_limit`` are as in ``query``.
@@ -427,23 +433,24 @@ class Session:
             return opened_series(series, self._worker, patience)
 
     def has_series(self, series: Series) -> bool:
-        """Whether a series is paid for and nobody has it open, so that opening it is free."""
+        """Whether opening a series is free: it is paid for, and no worker has it open."""
         self._door.require_open()
         require_members(series, "series", SERIES)
         return is_paid(series, self._worker)
 
     def paid_series(self, series: Series) -> PaidSeries | None:
-        """What this account has paid for a series already; None if nothing. Free."""
+        """Returns what this account has already paid for a series; None if nothing. Free."""
         self._door.require_open()
         require_members(series, "series", SERIES)
         return paid_series(series, self._asker, self._ledger)
 
     def require_paid(self, series: Series, charge: str) -> None:
-        """Refuses a series that is not the one that a charge has paid for; free.
+        """Raises unless a charge has paid for exactly this series; free.
 
         Raises:
             UnknownName: this account has no such charge.
-            WrongUse: what differs; or the charge has ended without an answer.
+            WrongUse: the charge paid for something else (the error says what differs), or has ended
+                without an answer.
         """
         self._door.require_open()
         require_members(series, "series", SERIES)
@@ -455,11 +462,11 @@ class Session:
 
     @property
     def renyi_orders(self) -> frozenset[Fraction]:
-        """The Renyi orders of the accounts that pay: a charge without a rho is priced at them."""
+        """The Renyi orders of the paying accounts: a charge without a rho is priced at them."""
         return self._ledger.orders(scope_of(self._asker.account))
 
     def balances(self) -> list[Balance]:
-        """The balances of the accounts that pay for this asker; all must admit a cost."""
+        """The balances of all accounts that pay for this asker; each of them must admit a cost."""
         return self._ledger.balances(*self._asker.path)
 
     def price(self, task: Task | Series) -> Cost:
@@ -488,15 +495,15 @@ class Session:
         stop: Stop | None = None,
         time_limit: float | None = None,
     ) -> Marginals:
-        """Noisy marginals of one table: the number of rows in each cell of some sets of columns.
+        """Releases noisy marginals of one table: counts of rows in each cell of sets of columns.
 
         The table is read once. Each unit has one weight for all its rows in all marginals, so that
         the exact marginals are consistent. The marginals share the cost equally.
 
         ``rho`` buys Gaussian noise, ``epsilon`` Laplace noise, and ``epsilon`` with ``delta`` the
         Gaussian noise of the largest rho that is proved to lie within both. ``error``, in rows,
-        with ``max_epsilon`` buys noise that keeps each cell within it in 95% of answers, at the
-        smallest share of what is left; ``OnAverage(error)`` bounds the root of the mean squared
+        with ``max_epsilon`` buys noise that is within this error in each cell in 95% of answers, at
+        the smallest share of what is left; ``OnAverage(error)`` bounds the root of the mean squared
         error instead.
 
         Raises:
@@ -531,7 +538,7 @@ class Session:
         cliques: Sequence[Sequence[str]],
         stated_price: Price,
     ) -> tuple[MarginalsTask, tuple[str, ...]]:
-        """The task with a wanted error that is stored, or takes the least share of what is left."""
+        """The task that meets a wanted error: a stored one, or else the cheapest for the account."""
         asker, balances = self._asker, self.balances()
         concentrated = all(balance.gates.rho is not None for balance in balances)
         tasks = tasks_for_error(
@@ -545,7 +552,7 @@ class Session:
         return least_of_left(tasks, balances, is_stored)
 
     def check_data(self, *, report: Callable[[str], None] | None = None) -> DataCheck:
-        """How all of the data is read, for its owner: exact counts, which are **not private**.
+        """Counts how all of the data is read, for its owner; the counts are **not private**.
 
         Nothing is charged or stored. ``report`` is called with a line before each column.
 
@@ -571,7 +578,7 @@ class Session:
         return frame(name, self.query, self.preview, columns)
 
     def __getitem__(self, name: str) -> Frame:
-        """``table(name)``; a notebook completes the names of tables after ``session["``."""
+        """``table(name)``; a notebook offers the names of tables after ``session["``."""
         return self.table(name)
 
     def _ipython_key_completions_(self) -> list[str]:
@@ -612,7 +619,7 @@ class Session:
 
 
 def require_names(**names: object) -> None:
-    """Raises WrongUse for a name of an asker that is empty or not a string."""
+    """Raises WrongUse if the name of an analyst or purpose is empty or not a string."""
     for name, value in names.items():
         if not isinstance(value, str) or not value:
             raise WrongUse(f"{name}={shown(value)}.", allowed="a text that is not empty")

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Silences what a row could make visible while private rows are read (RULES 24)."""
+"""Silences warnings, errors and logs that could show a private row (RULES 24).
+
+``charge.run_task`` and the training of networks read private rows inside ``with SILENCE``.
+"""
 
 import logging
 import sys
@@ -19,14 +22,15 @@ _NOWHERE = -1
 
 @dataclass(slots=True)
 class Silence:
-    """Inside, no setting of the process lets a row be seen, or turns one into an error.
+    """A context in which no setting of the process shows a row, or turns one into an error.
 
-    Warnings are neither shown nor raised, the errors of numpy are ignored, and torch looks for no
-    anomalies. Log records of the thread inside reach no handler, except those of the owner.
-    What fails in a thread or in a finaliser is told to the owner alone, by its kind. All is as
-    before once the last thread has left.
+    Warnings are neither shown nor raised, numpy ignores floating-point errors, and torch's anomaly
+    detection is off. Log records of a thread inside the context reach no handler, except those for
+    the owner. An error that nobody handles in a thread or a finaliser is logged for the owner, by
+    its type alone. When the last thread leaves, all settings are as before.
 
-    ``warnings.catch_warnings`` alone would leave the filters of one thread to another one.
+    ``warnings.catch_warnings`` would not suffice: the filters of one thread would leak into
+    another.
 
     Guarantees:
         no row is seen by a setting of the process
@@ -59,7 +63,7 @@ class Silence:
                 self._process.close()
 
     def _silence_process(self) -> None:
-        """Changes the settings of the process, and notes what they were."""
+        """Changes the settings of the process, and registers their restoration."""
         self._process.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
         torch: Any = sys.modules.get("torch")
@@ -79,7 +83,7 @@ class Silence:
         self._process.callback(_restore_factory, record, make)
 
     def _replace(self, module: Any, name: str, hook: Callable[[Any], object]) -> None:
-        """Replaces a hook; it is put back unless somebody has replaced it, too."""
+        """Replaces a hook; it is restored at the end unless other code has replaced it, too."""
         before = getattr(module, name)
         setattr(module, name, hook)
 
@@ -91,21 +95,21 @@ class Silence:
 
 
 class _Thread(threading.local):
-    """The settings of numpy that a thread has entered."""
+    """The numpy settings that a thread has entered, as a stack."""
 
     def __init__(self) -> None:
         self.errors: list[np.errstate] = []
 
 
 def _tell_kind(failure: Any) -> None:
-    """Tells the owner the kind of an error that nobody handles; its text may quote a row."""
+    """Logs the type of an unhandled error for the owner; its text may quote a row."""
     _OWNER.error("an error that nobody handles: %s", failure.exc_type.__name__)
 
 
-def _restore_factory(own: Callable[..., Any], before: Callable[..., Any]) -> None:
-    """Puts the factory of log records back, unless somebody has replaced it, too."""
-    if logging.getLogRecordFactory() is own:
-        logging.setLogRecordFactory(before)
+def _restore_factory(replacement: Callable[..., Any], original: Callable[..., Any]) -> None:
+    """Restores the factory of log records, unless other code has replaced it, too."""
+    if logging.getLogRecordFactory() is replacement:
+        logging.setLogRecordFactory(original)
 
 
 SILENCE = Silence()

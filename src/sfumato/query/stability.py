@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sensitivity argument: how far apart the integers of neighbouring datasets can be.
 
-Each rule is a lemma of stability.proof.md. R is the limit of a unit's rows in a group, G the
-number of groups in which a unit counts, T the limit of its rows in total, s the largest amount
-that one row adds (``largest``), f the refinement. In a prepared layout, R and T are the number of
-rows of a unit that an aggregate counts (``Tracked.counted``).
+The passes call it to compute every distance of a plan. Each rule is a lemma of stability.proof.md.
+R is the limit of a unit's rows in a group, G the number of groups in which a unit counts, T the
+limit of its rows in total, s the largest amount that one row adds (``largest``), f the refinement.
+In a prepared layout, R and T are the number of rows of a unit that an aggregate counts
+(``Tracked.counted``).
 """
 
 from fractions import Fraction
@@ -58,7 +59,7 @@ def distance(
     """The distance of one part's integers between neighbouring datasets.
 
     For quantiles it is in Linf: the change in the weight of any set of leaves in one group;
-    ``occupied`` bounds the number of groups.
+    ``occupied`` bounds the number of groups. ``fine`` is the refinement.
 
     Guarantees:
         neighbours differ by at most the distance
@@ -78,7 +79,9 @@ def distance(
 
 
 def occupied(aggregate: Aggregate, plan: Tracked) -> int:
-    """The number of groups in which one unit can count fully; in more, its weights are smaller.
+    """The largest number of groups whose quantiles one unit can move.
+
+    A unit in more groups has smaller weights in them.
 
     Guarantees:
         a unit moves the quantiles of no more groups
@@ -88,9 +91,9 @@ def occupied(aggregate: Aggregate, plan: Tracked) -> int:
 
 
 def full_weight(unit: str | None, relation: Rows) -> int:
-    """The refinement of a cube: the weight of a row whose unit is within its limit of rows.
+    """The refinement of a cube: the weight of a row whose unit is within its row limit.
 
-    It is 1 if no weight is below 1.
+    It is 1 if no weight can be smaller.
     """
     if unit is None or is_single(relation):
         return 1
@@ -105,8 +108,8 @@ def marginal(
 ) -> Distance:
     """The distance of one marginal between neighbours, for row weights floor(f min(1, T / N)).
 
-    N is the number of rows of the unit. In Linf it bounds the change in the L1 distance between
-    the marginal and a public table of integers.
+    T is ``most``, f is ``fine``, and N is the number of rows of the unit. In Linf it bounds the
+    change in the L1 distance between the marginal and a public table of integers.
 
     Guarantees:
         neighbours move no marginal by more
@@ -117,7 +120,7 @@ def marginal(
 
 
 def _contribution(aggregate: Aggregate, plan: Tracked, norm: Norm) -> int:
-    """The largest norm (L1, or L2 squared) that one unit adds to a part's integers."""
+    """The largest norm (L1, or L2 squared) of what one unit adds to a part's integers."""
     rows, groups, total = _limits(aggregate, plan)
     size = aggregate.largest
     if norm is Norm.L1:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of SQL statements for one asker: their plans, their stored answers, their releases."""
+"""The steps of a SQL statement for one asker: plan, look up, reuse, charge and release.
+
+``Session`` has one ``Statements``; ``subqueries`` splits a question into the steps.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -29,10 +32,10 @@ from sfumato.query.together import Held, require_key, together, wanted_charges
 
 @dataclass(frozen=True)
 class Statements:
-    """What a session does with statements; all of it is charged to the account of one asker.
+    """Plans and answers SQL statements; all costs are charged to the account of one asker.
 
-    ``prepared`` has the version of each prepared layout; ``parts`` is the cache of what stored
-    answers have released.
+    ``prepared`` has the version of each prepared layout; ``parts`` is the cache of the released
+    parts in stored answers.
     """
 
     asker: Asker
@@ -47,10 +50,10 @@ class Statements:
         key: str,
         patience: Patience,
     ) -> tuple[Answer, Asked]:
-        """Answers a question and its sub-queries; also returns the question as it was asked.
+        """Answers a question and its sub-queries; also returns the plan of the question itself.
 
-        If the asker has paid for all sub-queries and limits, or there is none, they are resolved
-        once; otherwise with placeholders first, and again with the answers.
+        If the asker has paid for all sub-queries and limits, or there are none, they are resolved
+        once; otherwise first with placeholders, and again with the answers.
 
         Raises:
             InProgress: another caller is asking one of its sub-queries; nothing was charged.
@@ -85,9 +88,9 @@ class Statements:
         patience: Patience = ENDLESS,
         held: Held | None = None,
     ) -> tuple[Answer, Asked]:
-        """Answers a step, which is charged unless it is stored.
+        """Answers a step, which is charged unless its answer is stored.
 
-        Also returns the question as it was asked, before the reuse of stored parts.
+        Also returns the planned step, before the reuse of stored parts.
         """
         candidates = self.candidates(step)
         known = next((one for one in candidates if self.is_stored(one)), None)
@@ -101,7 +104,7 @@ class Statements:
         return answer, asked
 
     def answer_together(self, questions: Sequence[Asked], share: Price) -> list[Answer]:
-        """The answers of questions that are charged together."""
+        """Answers several planned questions, whose charges are reserved together."""
         new = {}
         for question in questions:
             if not self.is_stored(question):
@@ -115,7 +118,7 @@ class Statements:
         return answers
 
     def draft(self, sql: str, price: Price) -> Drafted:
-        """A statement at a price, before anything stored is reused."""
+        """Plans a statement at a price, before any stored part is reused."""
         question = Resolver(sql, None, price, self.asker.dataset, Values.TABLE)
         step = question.resolve(previewed)
         chosen = self.cheapest(self.candidates(step), reusing=False)
@@ -129,16 +132,16 @@ class Statements:
         return Drafted(preview, chosen, is_whole, stored)
 
     def planned(self, step: Step) -> Planned:
-        """The plan of a step: the cheapest of its candidates."""
+        """The cheapest plan of a step."""
         return self.cheapest(self.candidates(step)).planned
 
     def candidates(self, step: Step) -> list[Asked]:
-        """The candidate plans of a step, with their keys."""
+        """All plans of a step, with their keys."""
         asker = self.asker.about(step.dataset)
         return [Asked.of(plan, asker) for plan in self._plans(step)]
 
     def cheapest(self, candidates: list[Asked], *, reusing: bool = True) -> Asked:
-        """The cheapest of the candidates; ``reusing``: after the reuse of stored parts."""
+        """The cheapest of several plans; if ``reusing``, after the reuse of stored parts."""
         if reusing:
             candidates = [reuse(candidate, self.parts) for candidate in candidates]
         if len(candidates) == 1:
@@ -149,32 +152,32 @@ class Statements:
         return replace(chosen, planned=best)
 
     def is_stored(self, asked: Asked) -> bool:
-        """Whether the ledger has an answer for this asker."""
+        """Whether the ledger has an answer of this question for the asker."""
         return self.ledger.holds(asked.request())
 
     def own_answer(self, step: Step) -> Answer | None:
-        """The answer of a step, if the asker has paid for it."""
+        """The answer of a step, if the asker has paid for it; else None."""
         return self.answer_at_any_price(step) or self._first(step, self.ledger.own_answer)
 
     def answer_at_any_price(self, step: Step) -> Answer | None:
-        """The first answer of the account to a step that may have been asked at another price."""
+        """The account's first answer to a step, if a step at another price is as good."""
         return self.first_answer(step.question) if step.at_any_price else None
 
     def first_answer(self, question: Question) -> Answer | None:
-        """The first stored answer of the account to a statement, at whatever price."""
+        """The account's first stored answer to a statement, at whatever price."""
         askers = (*self.asker.earlier, self.asker)
         keys = [asker.statement_key(question) for asker in askers]
         body = self.ledger.first_answer(keys, self.asker.account)
         return None if body is None else Answer(body)
 
     def answer_to_share(self, step: Step) -> Answer | None:
-        """An answer of a step that the asker may share for its price; None for a wanted error."""
+        """An answer of another account that the asker may share; None for a wanted error."""
         if step.price.target is not None:
             return None
         return self._first(step, self.ledger.to_share)
 
     def _first(self, step: Step, find: Callable[[Request], bytes | None]) -> Answer | None:
-        """The first stored answer among the candidates of a step."""
+        """The first stored answer among the plans of a step."""
         for candidate in self.candidates(step):
             body = find(candidate.request())
             if body is not None:
@@ -184,7 +187,7 @@ class Statements:
     def _foreseen(
         self, question: Resolver, plans: list[tuple[Step, Planned]]
     ) -> list[tuple[Step, Asked]]:
-        """The steps of a question with their keys.
+        """The steps of a question with their plans and keys.
 
         If other askers have paid for some of the steps, their answers replace placeholders.
         """
@@ -216,7 +219,7 @@ class Statements:
         return Answer(body, recalled=recalled)
 
     def _plans(self, step: Step) -> list[Planned]:
-        """The candidate plans of a step: one for a price, one for each noise law for an error."""
+        """The plans of a step: one for a stated cost, one for each noise law for a wanted error."""
         question = step.question
         dataset = step.dataset
         price = step.price

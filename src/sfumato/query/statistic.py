@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bounded statistics: exact integers of private data with a proved distance between neighbours.
 
-Only a statistic needs a privacy proof; post-processing of its noisy integers needs none. Each file
-with a statistic has a proof note, a test on neighbours, and a broken version that the test detects.
+A task passes them to the curator. Only a statistic needs a privacy proof; post-processing of its
+noisy integers needs none. Each file with a statistic has a proof note, a test on neighbours, and a
+broken version that the test detects.
 """
 
 from abc import ABC, abstractmethod
@@ -50,7 +51,7 @@ MOST_KEPT = 2**24
 
 
 class NoPlan(Enum):
-    """The plan of a task that reads no data, because its units report by themselves (telemetry)."""
+    """The plan of a task that reads no data, because its units send noisy reports (telemetry)."""
 
     NO_PLAN = "no plan"
 
@@ -64,11 +65,11 @@ class Opened:
     It is passed only to the ``exact`` method of statistics. What can be read depends on the plan:
 
     * ``NO_PLAN``: nothing.
-    * One question, cube, list of rows or graph: that one (``read``, ``cube``, ``rows``, ``graph``).
+    * A question, cube, list of rows or graph: that one (``read``, ``cube``, ``rows``, ``graph``).
     * ``Levels``, ``OpenCube``, ``OpenRows``: their questions (``reads``). An ``OpenCube`` also the
       cubes that it admits (``cubes``), ``OpenRows`` the rows that they admit (``listed``).
 
-    ``given`` is the plan of the task, of which ``plan`` is a copy.
+    ``given`` is the plan object of the task, of which ``plan`` is a copy.
 
     Guarantees:
         only the plan that was opened is read
@@ -130,9 +131,10 @@ class Opened:
         self._kept: dict[Hashable, Any] = {}
 
     def own(self, value: S) -> S:
-        """A statistic, cycle or ticks of this room's, copied, with the plan that is open.
+        """Copies a statistic, cycle or ticks of sfumato, with the plan that is open.
 
-        A statistic of a class outside is taken as it is: its proof answers for it.
+        The copy protects against a task that changes it. A statistic of an outside class is
+        returned as it is: its own proof has to cover that.
 
         Raises:
             InvalidDeclaration: a part of it is not of an exact type, or its class refuses it.
@@ -145,7 +147,8 @@ class Opened:
         """The exact integers of each part of a question; the data is read once.
 
         Raises:
-            InvalidDeclaration: the plan is not the one that was opened, or a question of it.
+            InvalidDeclaration: the question is neither the plan that was opened nor one of its
+                questions.
         """
         if isinstance(self._plan, Levels | OpenCube | OpenRows):
             return self._question(self._plan, plan)
@@ -157,10 +160,10 @@ class Opened:
         return self._exact
 
     def marginal(self, plan: BoundedCube, clique: Sequence[str]) -> Integers:
-        """The exact marginal of a cube over some of its axes, which cannot be written to.
+        """The exact marginal of a cube over some of its axes, as a read-only array.
 
         Raises:
-            InvalidDeclaration: the cube is not the one that was opened, nor admitted by it.
+            InvalidDeclaration: the cube is neither the plan that was opened nor admitted by it.
         """
         if isinstance(self._plan, OpenCube):
             self._turn_to(self._plan, plan)
@@ -185,7 +188,7 @@ class Opened:
         """The rows of all units, or of the units of a sample.
 
         Raises:
-            InvalidDeclaration: the plan is not the one that was opened, nor admitted by it.
+            InvalidDeclaration: the plan is neither the one that was opened nor admitted by it.
         """
         if isinstance(self._plan, OpenRows):
             self._turn_to_rows(self._plan, plan)
@@ -198,10 +201,10 @@ class Opened:
         return self._units
 
     def derived(self, plan: BoundedRows, key: Hashable, compute: Callable[[UnitRows], D]) -> D:
-        """What ``compute`` makes of the rows, kept under ``key`` as long as they are open.
+        """Caches what ``compute`` returns for the rows, by ``key``, while the rows are open.
 
         Raises:
-            InvalidDeclaration: the plan is not the one that was opened, nor admitted by it.
+            InvalidDeclaration: the plan is neither the one that was opened nor admitted by it.
         """
         rows = self.unit_rows(plan)
         if key not in self._kept:
@@ -251,9 +254,9 @@ class Opened:
         return drawn
 
     def batches(self, count: int) -> "Callable[[int], Opened]":
-        """Puts each unit into one of so many batches by a uniform draw of its own.
+        """Puts each unit into one of ``count`` batches by an independent uniform draw.
 
-        Returns what opens a batch by its number. A unit stays in its batch.
+        Returns a function that opens a batch by its number. A unit stays in its batch.
 
         Raises:
             InvalidDeclaration: no rows are open.
@@ -272,7 +275,7 @@ class Opened:
         return batch
 
     def _question(self, whole: Levels | OpenCube | OpenRows, plan: Bounded) -> Exact:
-        """The exact integers of a question of a plan with several; the data is read once."""
+        """The exact integers of one question of a plan with several; the data is read once."""
         for own in whole.questions:
             if plan is own or is_same(plan, own):
                 read: Exact | None = self._kept.get(own)
@@ -282,7 +285,7 @@ class Opened:
         raise InvalidDeclaration("A question that the opened plan does not have.")
 
     def _turn_to(self, whole: OpenCube, cube: BoundedCube) -> None:
-        """Makes ready to open a cube that an open cube admits; one that was open is closed."""
+        """Opens a cube that the open cube admits, and closes the one before it."""
         if cube is self._accepted:
             return
         own = copied(cube)
@@ -296,7 +299,7 @@ class Opened:
         self._counted, self._cube = own, self._cubes(own)
 
     def _turn_to_rows(self, whole: OpenRows, rows: BoundedRows) -> None:
-        """Makes ready to open rows that open rows admit; those that were open are closed."""
+        """Opens rows that the open rows admit, and closes the ones before them."""
         if rows is self._accepted:
             return
         own = copied(rows)
@@ -362,8 +365,8 @@ class BoundedStatistic(ABC, Generic[E]):
 class GroupedScores(BoundedStatistic[list[Integers]]):
     """Scores of candidates in groups; one candidate of each group is selected.
 
-    ``distance`` bounds a sum: take one candidate of each group, then their scores added up change
-    by at most the distance between neighbours, whichever were taken.
+    ``distance`` bounds a sum over groups: choose any one candidate in each group and add up their
+    scores; between neighbours this sum changes by at most the distance.
     """
 
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The secret state of a stream, in a file of its owner alone. Proof: stream_state.proof.md.
+"""The secret state of a stream, in a file that only its owner can read.
 
 It holds exact integers: the memory of the encoder, and which units have taken part. It is never
-written to the ledger. It moves once a tick, before the row of the tick is handed out, by a rename
-that is on disk: so no row is ever drawn from a state that a crash could bring back.
+written to the ledger. Once a tick, before the row of the tick is returned, the file is replaced by
+an atomic rename that is flushed to disk: so a crash cannot bring back a state from which a row was
+drawn already. Used by ``ticks`` and ``series``. Proof: stream_state.proof.md.
 """
 
 import fcntl
@@ -30,13 +31,13 @@ Row: TypeAlias = tuple[int, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class State:
-    """What is kept between two ticks.
+    """The state of a stream between two ticks.
 
     ``form`` names the stream. ``place`` is the place at which the last row was drawn, ``tick`` the
-    number of rows, ``until`` the time up to which rows of the data have been counted. ``shown`` are
-    the noisy rows that are not known to be stored, by place. ``memory`` is that of the encoder.
-    ``names``, ``uses`` and ``last`` say in how many ticks each unit has taken part, and in which
-    one last.
+    number of rows drawn, ``until`` the time up to which rows of the data have been counted.
+    ``shown`` has, by place, the noisy rows that may not be stored yet. ``memory`` is that of the
+    encoder. For each unit in ``names``, ``uses`` has the number of ticks in which it has taken
+    part, and ``last`` the last of them.
     """
 
     form: str
@@ -94,7 +95,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """The state of one charge, as the curator of one place sees it.
+    """The state of one charge, as the worker of one place finds it on disk.
 
     ``stored`` is the last place whose row the ledger has; ``place`` is the one to be drawn.
 
@@ -115,21 +116,21 @@ class Past:
         return self.folder / f"{self.charge}.state"
 
     def create(self) -> None:
-        """Makes an empty file, before any place is begun; the first tick fills it."""
+        """Creates an empty file before any place is begun; the first tick fills it."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not self.path.exists():
             self._write(b"")
 
     def require(self) -> None:
-        """Raises WrongUse unless the state can be the one after the last stored place."""
+        """Raises WrongUse if the state on disk is missing or older than the last stored place."""
         self._found()
 
     @contextmanager
     def moving(self, fresh: State) -> Iterator[State]:
-        """Yields the state with a lock on it; ``fresh`` is the one before the first tick.
+        """Locks the state and yields it; before the first tick it yields ``fresh``.
 
         Raises:
-            WrongUse: it is missing, that of another stream, or not the one to go on from.
+            WrongUse: the state is missing, belongs to another stream, or is not that of this place.
         """
         with (self.folder / f"{self.charge}.lock").open("ab") as lock:
             os.fchmod(lock.fileno(), _OWNER_ONLY)
@@ -140,16 +141,16 @@ class Past:
             yield state
 
     def save(self, state: State) -> None:
-        """Replaces the state; when this returns, the new one is on disk."""
+        """Replaces the state; when this returns, the new state is on disk."""
         self._write(state.to_bytes())
 
     def remove(self) -> None:
-        """Deletes the state of a stream that is complete."""
+        """Deletes the state of a complete stream."""
         for suffix in ("state", "lock"):
             (self.folder / f"{self.charge}.{suffix}").unlink(missing_ok=True)
 
     def _found(self) -> State | None:
-        """The state, or None before the first tick."""
+        """Reads the state; None before the first tick."""
         try:
             body = self.path.read_bytes()
             state = State.from_bytes(body) if body else None

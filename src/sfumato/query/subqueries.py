@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resolves scalar sub-queries and ``sf.AUTO`` limits, which are answered before their question.
+"""Resolves scalar sub-queries and ``sf.AUTO`` limits and clips, before their question.
 
 Each of them is a question of its own, for a share of the price. Before anything is charged, the
-whole question is planned with placeholder values, so that refusals are free.
+whole question is planned with placeholder values, so that refusals are free. ``statements`` runs
+the ``Resolver`` with a policy that asks, or only looks up.
 """
 
 import datetime
@@ -41,11 +42,11 @@ Scalar: TypeAlias = Fraction | datetime.date | None
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A question with its declarations and its price.
+    """A question with its declarations and its price: the main question, or one that it needs.
 
     ``guessed`` is set if the question contains a placeholder instead of an earlier answer.
     ``limit`` is the name of the ``sf.AUTO`` limit that the step learns; empty for other questions.
-    ``at_any_price`` is set if an answer that was stored at another price is as good.
+    ``at_any_price`` is set if a stored answer at another price is as good.
     """
 
     question: Question
@@ -57,7 +58,7 @@ class Step:
 
     @property
     def name(self) -> "Name":
-        """The name of a step within one question."""
+        """A name of the step that is unique within its question."""
         return self.question.text, self.price
 
 
@@ -70,10 +71,10 @@ Policy: TypeAlias = Callable[[Step], Answer | None]
 class Resolver:
     """Replaces the sub-queries and ``sf.AUTO`` limits of a question by their answers.
 
-    Each is a step of its own. A policy (asking it, or looking for a stored answer) gives its
-    answer. If it gives none, a placeholder takes its place, and the step that contains it is
-    ``guessed``. ``guesses`` counts the placeholders of the latest ``resolve``;
-    ``doubtful`` is set if one of them stands for an answer that may be NULL.
+    Each of these is a ``Step``. A policy (a function that asks it, or looks up a stored answer)
+    returns its answer. If it returns None, a placeholder is used, and the step that contains the
+    placeholder is ``guessed``. ``guesses`` counts the placeholders of the latest ``resolve``;
+    ``doubtful`` is set if one of them replaces an answer that may be NULL.
     """
 
     def __init__(
@@ -91,7 +92,7 @@ class Resolver:
         self.doubtful = False
 
     def resolve(self, answer: Policy, *, nulls: bool = False) -> Step:
-        """The question with its share of the price, ready to be planned.
+        """Returns the question with its share of the price, ready to be planned.
 
         With ``nulls``, a placeholder is NULL if the answer may be NULL.
         """
@@ -108,7 +109,7 @@ class Resolver:
         price: Price,
         values: Values | None = None,
     ) -> Step:
-        """The step of a statement; its sub-queries and limits share the price."""
+        """Makes the step of a statement; its sub-queries and limits share the price."""
         select = tree(sql)
         guesses = self.guesses
         share = price.shared(Fraction(1, len(scalar_queries(select)) + 1))
@@ -137,7 +138,7 @@ class Resolver:
         return self._limited(Step(question, self._dataset, share, self.guesses > guesses))
 
     def _clip(self, step: Step) -> Answer | None:
-        """The answer from which a clip is chosen; None if it is not known yet."""
+        """The answer from which a clip is chosen; None if it is unknown."""
         answer = self._answer(step)
         self.guesses += answer is None
         return answer
@@ -146,8 +147,8 @@ class Resolver:
         """The value of a sub-query, and a note for the reader of the answer."""
         answer = self._answer(step)
         if answer is not None:
-            value = _constant(answer)
-            shown = "NULL" if value is None else _only(answer)
+            value = _single_constant(answer)
+            shown = "NULL" if value is None else _single_value(answer)
             charge = answer.charge_id[:12]
             return value, f"{step.question.text} = {shown} was answered first (charge {charge})."
         self.guesses += 1
@@ -177,14 +178,14 @@ class Resolver:
         return Step(question, with_limits(step.dataset, question.table, learnt), rest, guessed)
 
     def _limit(self, step: Step, groups: int | None) -> tuple[int, str]:
-        """The value of a limit, which is at most ``groups``, and a note; 1 if it is not known."""
+        """The value of a limit, at most ``groups``, and a note; 1 if it is unknown."""
         answer = self._answer(step)
         if answer is None:
             self.guesses += 1
             return 1, ""
-        limit = learnt_limit(to_fraction(step.limit, _only(answer)), groups)
+        limit = learnt_limit(to_fraction(step.limit, _single_value(answer)), groups)
         learnt = f"{step.limit} = {limit} was learnt privately (charge {answer.charge_id[:12]})"
-        return limit, f"{learnt}. {_scarce(step.price)}"
+        return limit, f"{learnt}. {_units_warning(step.price)}"
 
 
 # The most clips that one question learns: half of its cost.
@@ -196,11 +197,11 @@ _NOT_LEARNT = (
 
 
 class Clips:
-    """The clips that are ``sf.AUTO`` of one question: each column is learnt once.
+    """Learns the ``sf.AUTO`` clips of one question, each column once.
 
-    ``learnt`` counts the columns. Each takes its share of the price, also where an earlier question
-    has paid for it: the rest of the question must not depend on what was asked before.
-    ``notes`` name the clips.
+    ``learnt`` counts the columns. Each takes its share of the price, even if an earlier question
+    has paid for it: the result of the question must not depend on what was asked before. ``notes``
+    name the clips.
     """
 
     def __init__(
@@ -219,7 +220,7 @@ class Clips:
         self.notes: list[str] = []
 
     def learn(self, column: Column, occasion: Occasion) -> tuple[int, int] | None:
-        """The ends of the clip of a column as codes; None if they are not known."""
+        """Returns the ends of the clip of a column as codes; None if they are unknown."""
         if column not in self._known:
             self._known[column] = self._learnt(column, occasion)
         return self._known[column]
@@ -257,7 +258,7 @@ class Clips:
 
 
 class Rehearsal:
-    """The policy before anything is charged: stored answers only.
+    """The policy before anything is charged: it looks up stored answers only.
 
     ``own`` returns an answer that the asker has paid for; ``others`` one that the asker may share
     but would be charged for. ``plans`` collects the plans of the steps that would be charged.
@@ -266,12 +267,12 @@ class Rehearsal:
     def __init__(
         self,
         plan: Callable[[Step], Planned],
-        own: Policy = lambda step: None,
-        others: Policy = lambda step: None,
+        find_own: Policy = lambda step: None,
+        find_shared: Policy = lambda step: None,
     ) -> None:
         self._plan = plan
-        self._own = own
-        self._others = others
+        self._own = find_own
+        self._others = find_shared
         self.plans: list[tuple[Step, Planned]] = []
 
     def __call__(self, step: Step) -> Answer | None:
@@ -287,11 +288,11 @@ class Rehearsal:
 
 
 def previewed(step: Step) -> None:
-    """The policy of ``preview``: no sub-query or clip has an answer; refuses ``sf.AUTO`` limits."""
+    """The policy of ``preview``: nothing has an answer yet, and ``sf.AUTO`` limits are refused."""
     if step.limit and not step.at_any_price:
         raise MissingDeclaration(
             f"{step.limit} of table {step.question.table!r} is sf.AUTO: query learns it, "
-            f"preview is free and does not. {_scarce(step.price)}",
+            f"preview is free and does not. {_units_warning(step.price)}",
             remedy=f"Declare {step.limit}= with a number, or ask with query.",
         )
 
@@ -322,19 +323,19 @@ def _require_few(clips: int) -> None:
         )
 
 
-def _scarce(price: Price) -> str:
+def _units_warning(price: Price) -> str:
     """A warning about the number of units that learning a limit needs, from the price alone."""
     few = f"fewer than about {units_needed(price):,} units"
     return f"At this price it may be far too large where there are {few}."
 
 
-def _only(answer: Answer) -> str:
+def _single_value(answer: Answer) -> str:
     """The value of an answer with one cell, as a string."""
     ((value,),) = answer.rows
     return str(value)
 
 
-def _constant(answer: Answer) -> Scalar:
+def _single_constant(answer: Answer) -> Scalar:
     """The value of an answer with one cell, as a constant of another question."""
     ((value,),) = answer.rows
     if value is None:

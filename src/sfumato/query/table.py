@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes the table of an answer from its released parts, and the bytes that are stored."""
+"""Computes the table of an answer from its released parts, and the JSON that is stored.
+
+``release`` calls ``answer_body``; ``Answer`` restores parts and intervals from the bytes.
+"""
 
 import json
 import math
@@ -54,7 +57,7 @@ def answer_body(
     shown: Sequence[Sequence[Json]],
     moves: Sequence[Move | None] = (),
 ) -> bytes:
-    """The answer as canonical JSON: the shown table, and the parts that intervals need.
+    """Returns an answer as canonical JSON: the shown table, and the parts that intervals need.
 
     ``moves`` states for each part how far rounding may have moved the values that it reads.
     """
@@ -95,7 +98,7 @@ def _stored_parts(rows: Rows) -> dict[str, Json]:
 
 
 def _totals(output: Output, codes: Group) -> Json:
-    """The names of the columns of keys that a row adds up."""
+    """The names of the key columns over which a row is a total."""
     names: list[Json] = []
     for item in output.items:
         if isinstance(item.expression, Key) and codes[item.expression.index] is TOTAL:
@@ -104,7 +107,7 @@ def _totals(output: Output, codes: Group) -> Json:
 
 
 def _column(item: Item, parts: Sequence[AnyReleased], key_types: Sequence[str]) -> Json:
-    """The JSON of a column; ``released`` if its cells have noise and an interval."""
+    """The JSON of a column; ``released`` is set if its cells have noise and an interval."""
     kind = _type(item.expression, parts, key_types)
     return {
         "name": item.name,
@@ -119,7 +122,7 @@ def error_rows(
     order: Sequence[int],
     miss: Fraction,
 ) -> list[Json]:
-    """The interval of each cell, row by row, at confidence 1 - miss; null for a key."""
+    """The interval of each cell, row by row, at confidence 1 - miss; null in a key column."""
     columns = [_errors(item.expression, parts, order, miss) for item in output.items]
     return [list(row) for row in zip(*columns, strict=True)]
 
@@ -215,7 +218,7 @@ def _number(value: Value) -> Json:
 
 
 def _is_whole(value: Fraction) -> bool:
-    """Whether a number is shown as an integer: it is whole, and a float could hold it."""
+    """Whether a number is shown as an integer: it is whole, and a float represents it."""
     return value.denominator == 1 and abs(value.numerator) < _LARGEST
 
 
@@ -265,7 +268,7 @@ def _errors(
     rows: Sequence[int],
     miss: Fraction,
 ) -> list[Json]:
-    """The interval of each cell of a column as JSON; null for a key."""
+    """The interval of each cell of a column as JSON; null for a key column."""
     if not _is_released(expression):
         return [None] * len(rows)
     is_date = _is_date(expression, parts)
@@ -309,7 +312,7 @@ def _rank_error(
 ) -> dict[str, Json]:
     """The error of a quantile's rank in rows (RULES 22); empty for any other expression.
 
-    On a grid it is the error of some value of the leaf, whose ends are stated too.
+    On a grid it is the error of some value of the leaf, so the ends of the leaf are added.
     """
     if not isinstance(expression, Estimate):
         return {}
@@ -337,7 +340,7 @@ def _outward(value: Fraction, *, up: bool) -> Json:
 
 
 def _warnings(output: Output, errors: Sequence[Json]) -> list[Json]:
-    """Notes on columns with unusable cells, from the released numbers alone."""
+    """Notes on columns with unknown cells, from the released numbers alone."""
     lines: list[Json] = []
     for place, item in enumerate(output.items):
         without = sum(is_untold(cast(list[Json], line)[place]) for line in errors)
@@ -381,7 +384,7 @@ def _beyond_noise(
 
 
 def is_untold(error: Json) -> bool:
-    """Whether an interval is the whole possible range, so that its cell cannot be told."""
+    """Whether the interval of a cell is the whole possible range, so that its value is unknown."""
     return isinstance(error, dict) and error.get("untold") is True
 
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tail bounds for sums of independent noise. Proof: tail_bounds.proof.md."""
+"""Tail bounds for sums of independent noise, which give the intervals of estimates.
+
+Proof: tail_bounds.proof.md.
+"""
 
 import math
 from collections.abc import Sequence
@@ -21,7 +24,7 @@ def reach(
     coefficients: tuple[Fraction, ...] = (Fraction(1),),
     copies: int = 1,
 ) -> Fraction:
-    """A bound r with P(|S| > r) <= miss, for a weighted sum S of independent noise.
+    """Returns a bound r with P(|S| > r) <= miss, for a weighted sum S of independent noise.
 
     S adds c X over ``copies`` independent draws X for each coefficient c.
 
@@ -49,7 +52,7 @@ def is_within(
     coefficients: tuple[Fraction, ...] = (Fraction(1),),
     copies: int = 1,
 ) -> bool:
-    """Whether ``reach`` is at most ``most``, without the search for it.
+    """Whether ``reach`` is at most ``most``, without a search for ``reach``.
 
     >>> is_within(DiscreteLaplace(10), Fraction(30), Fraction(1, 20))
     True
@@ -70,7 +73,7 @@ def _bound(
     weights: Sequence[Fraction],
     copies: int,
 ) -> Fraction | None:
-    """A bound as ``reach`` by the moments of the noise; None for laws without one."""
+    """A bound like ``reach`` from the moments of the noise; None for laws without one."""
     tail = math.log(2 / float(miss))
     if isinstance(noise, DiscreteGaussian):
         squares = sum((weight * weight for weight in weights), Fraction(0))

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Translates a wanted error into the largest allowed noise of each part (RULES 6).
 
-A relative error is relative to a public number that the answer names: the declared size of the
-table, or the first stored estimate of the same statement. It is never relative to an exact value.
+``choose`` and ``grouping_levels`` search for the cheapest noise that passes ``Wanted.test``. A
+relative error is relative to a public number that the answer names: the declared size of the table,
+or the first stored estimate of the same statement; never to an exact value.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -43,10 +44,10 @@ _PLAIN = (Statistic.VALUE, Statistic.MEAN)
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """The mean estimate of a part in a stored answer, with the sizes of its groups.
+    """The public reference of a relative error: the mean estimate of a part in a stored answer.
 
-    ``size`` is the size of the smallest group. ``typical`` is the size of equal groups whose means
-    would have the same mean squared error.
+    ``size`` is the size of the smallest group. ``typical`` is the common size of equal groups whose
+    means would have the same mean squared error.
     """
 
     charge: str
@@ -57,9 +58,9 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """The error that one column demands of a statistic of a part, and how often it may be exceeded.
+    """The error that a column allows for a statistic of a part.
 
-    It is a half-width, exceeded with probability at most ``miss``.
+    ``amount`` is a half-width that may be exceeded with probability at most ``miss``.
     """
 
     statistic: Statistic
@@ -69,9 +70,9 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The wanted errors of each part, as numbers of the answer, and group sizes for means.
+    """The wanted errors of each part, and the group sizes on which errors of means are based.
 
-    Errors are half-widths, or if ``average`` roots of mean squared errors.
+    Errors are half-widths, or if ``average`` roots of mean squared errors, in units of the answer.
     """
 
     demands: tuple[tuple[Demand, ...], ...]
@@ -86,9 +87,9 @@ class Wanted:
         fine: int,
         copies: int = 1,
     ) -> Callable[[Noise], bool]:
-        """The test whether a noise keeps every wanted error of a part.
+        """Returns a test whether a noise law meets every wanted error of a part.
 
-        ``copies`` is the number of noises that are added up in a cell.
+        ``copies`` is the number of noisy integers that are added up in a cell.
         """
         reading = aggregate.reading(fine)
         tests = []
@@ -108,7 +109,7 @@ class Wanted:
         rows: Fraction,
         copies: int,
     ) -> Callable[[Noise], bool]:
-        """The test of the error of a mean over so many ``rows``, in its integers."""
+        """The test of the error of a mean over ``rows`` rows, stated for its noisy integers."""
         # an error of 1 in the numerator moves the mean by at most span / rows; RULES 22
         share = demand.amount / span
         if not self.average:
@@ -130,7 +131,7 @@ class Wanted:
         weights: tuple[Fraction, ...],
         copies: int,
     ) -> Callable[[Noise], bool]:
-        """The test of the error of a number, or of the count or sum that a mean gives."""
+        """The test of the error of a number, or of the count or sum released with a mean."""
         if len(weights) == 1 and (copies == 1 or self.average):
             return self._test_of_one(int(demand.amount / weights[0]), demand.miss, copies)
         if not self.average:
@@ -149,7 +150,7 @@ class Wanted:
         miss: Fraction,
         copies: int,
     ) -> Callable[[Noise], bool]:
-        """The test whether a noise is at most ``most``: often enough, or in root mean square."""
+        """The test whether a noise stays within ``most``: with probability 1 - miss, or on average."""
         if most < 0:
             return lambda noise: False
         if self.average:
@@ -157,7 +158,7 @@ class Wanted:
         return lambda noise: not _is_wider(noise, most) and noise.tail(most).upper <= miss
 
     def times(self, factor: Fraction) -> "Wanted":
-        """The same with every error multiplied by a factor."""
+        """The wanted errors, each multiplied by a factor."""
         demands = []
         for part in self.demands:
             demands.append(tuple(replace(one, amount=one.amount * factor) for one in part))
@@ -170,11 +171,11 @@ def wanted(
     target: Target,
     stored: Mapping[int, Reference],
 ) -> Wanted:
-    """The wanted error of every part.
+    """Computes the wanted error of every part from the target.
 
     Raises:
-        UnsupportedSql: a column is no multiple, sum or difference of aggregates, or an aggregate
-            is not shown.
+        UnsupportedSql: a column is no multiple, sum or difference of aggregates, or an aggregate is
+            not shown.
         NoReference: a relative error, or the error of a mean, has no public reference.
     """
     forms = _required_forms(question)
@@ -183,7 +184,7 @@ def wanted(
     demands: list[list[Demand]] = [[] for _ in aggregates]
     notes: dict[str, None] = {}
     for form in forms:
-        amount, note = _amount(form, aggregates, target, size, stored)
+        amount, note = _noise_amount(form, aggregates, target, size, stored)
         notes[note] = None
         for estimate, weight in form.weights.items():
             # the estimates of a column share its error, and the probability to exceed it
@@ -193,7 +194,7 @@ def wanted(
     sizes = [Fraction(0)] * len(aggregates)
     for index, aggregate in enumerate(aggregates):
         if isinstance(aggregate, Mean) and any(one.statistic in _PLAIN for one in demands[index]):
-            sizes[index] = _size(aggregate, size, stored.get(index), average=target.average)
+            sizes[index] = _rows_of_mean(aggregate, size, stored.get(index), average=target.average)
             if index not in stored:
                 notes[_assumption(aggregate, size or 0, dataset, question.table)] = None
     if target.average:
@@ -211,7 +212,7 @@ def _assumption(
     dataset: Dataset,
     table: str,
 ) -> str:
-    """The note on what the error of a mean assumes about the rows behind it."""
+    """A note on the group size that the error of a mean assumes."""
     left_out = "missing"
     if dataset.tables[table].unit is not None:
         left_out = "missing, or beyond the limits of its unit"
@@ -222,9 +223,9 @@ def _assumption(
 
 
 def _is_wider(noise: Noise, most: Fraction | int) -> bool:
-    """Whether a noise has a scale above ``most``, which it then exceeds in a third of all draws.
+    """Whether a noise has a scale above ``most``, so that a third of all draws exceed it.
 
-    The tails of a wide noise take long to compute.
+    Such noise is rejected at once, since the tails of a wide noise take long to compute.
     """
     match noise:
         case DiscreteLaplace(scale):
@@ -236,7 +237,7 @@ def _is_wider(noise: Noise, most: Fraction | int) -> bool:
 
 
 def _required_forms(question: Question) -> list[LinearForm]:
-    """The linear forms of the columns that are no keys.
+    """The linear forms of the columns that are not keys.
 
     Raises:
         UnsupportedSql: a column is not linear in aggregates, or an aggregate is not shown.
@@ -264,18 +265,18 @@ def _required_forms(question: Question) -> list[LinearForm]:
 
 
 def references(question: Question, answer: Answer | None) -> dict[int, Reference]:
-    """The estimates of each part that is shown, in a stored answer to the same statement."""
+    """The references of all shown parts, from a stored answer to the same statement."""
     if answer is None:
         return {}
     shown = set()
     for item in question.output.items:
         shown |= {leaf.index for leaf in leaves(item.expression) if isinstance(leaf, Estimate)}
     released = cast(dict[str, Json], answer.form["released"])
-    found = {}
+    references_by_part = {}
     for index, part in enumerate(released_parts(released)):
         if index in shown and part.count and part.noise is not None:
-            found[index] = _reference(answer.charge_id[:12], part)
-    return found
+            references_by_part[index] = _reference(answer.charge_id[:12], part)
+    return references_by_part
 
 
 def _reference(charge: str, part: AnyReleased) -> Reference:
@@ -288,7 +289,9 @@ def _reference(charge: str, part: AnyReleased) -> Reference:
 
 
 def typical_size(sizes: Sequence[Fraction]) -> Fraction:
-    """The size of equal groups whose means have the same mean squared error; 0 if one is empty.
+    """Returns the common size of equal groups whose means have the same mean squared error.
+
+    It is 0 if a group is empty.
 
     >>> typical_size([Fraction(10), Fraction(10)])
     Fraction(10, 1)
@@ -307,14 +310,14 @@ def _declared_size(question: Question, dataset: Dataset) -> int | None:
     return None
 
 
-def _amount(
+def _noise_amount(
     form: LinearForm,
     aggregates: Sequence[Aggregate],
     target: Target,
     size: int | None,
     stored: Mapping[int, Reference],
 ) -> tuple[Fraction, str]:
-    """The error that is left for the noise of a column, and a note on what it is relative to.
+    """The error that remains for the noise of a column, and a note on what it is relative to.
 
     Raises:
         NoReference: a relative error of a column that has no public reference.
@@ -332,7 +335,7 @@ def _amount(
                 remedy="Ask with an absolute error=.",
             )
         reference = stored.get(estimate.index)
-        amount, note = _relative(aggregates[estimate.index], target, size, reference)
+        amount, note = _relative_amount(aggregates[estimate.index], target, size, reference)
         amount *= weight
     if amount <= form.slack:
         raise UnsupportedSql(
@@ -342,7 +345,7 @@ def _amount(
     return amount - form.slack, note
 
 
-def _relative(
+def _relative_amount(
     aggregate: Aggregate,
     target: Target,
     size: int | None,
@@ -365,14 +368,14 @@ def _relative(
     )
 
 
-def _size(
+def _rows_of_mean(
     aggregate: Aggregate,
     size: int | None,
     stored: Reference | None,
     *,
     average: bool,
 ) -> Fraction:
-    """The rows behind a mean: the declared size, or a stored one."""
+    """The number of rows behind a mean: the declared size, or a stored estimate of it."""
     if size is not None:
         return Fraction(size)
     if stored is not None and stored.size > 0:

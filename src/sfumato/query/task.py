@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The protocol of a task, and the keys under which its answer is stored."""
+"""The protocol of a task, and the keys under which its answer is stored.
+
+Every kind of question implements ``Task``: SQL, marginals, synthetic data, models, synopses.
+``charge.charged`` charges, runs and stores it.
+"""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -28,16 +32,15 @@ class Task(Protocol):
 
     @property
     def line(self) -> str:
-        """A line for the log and the report, computed from declarations alone; may be empty."""
+        """A line for the log and the report, from declarations alone; may be empty."""
         ...
 
     @property
     def form(self) -> str:
-        """A canonical string of all that the answer depends on (RULES 21).
+        """A canonical string of all that the answer depends on (RULES 21), except event and asker.
 
-        The event and the asker are not part of it. For a frozen dataclass,
-        ``plan.show.form(self)`` returns such a string from every field that takes part in
-        comparisons.
+        For a frozen dataclass, ``plan.show.form(self)`` returns such a string from every field that
+        takes part in comparisons.
         """
         ...
 
@@ -50,20 +53,20 @@ class Task(Protocol):
     def cells(self) -> Sequence[int | None]:
         """The number of integers that each additive step of ``event`` releases, in order.
 
-        Their noise is drawn before the data is read. For None, and after the end of the sequence,
-        the number is chosen inside the charge, and the noise is drawn then (RULES 25).
+        Their noise is drawn before the data is read. If a number is None or missing at the end, it
+        is chosen inside the charge, and the noise is drawn then (RULES 25).
         """
         ...
 
     @property
     def size(self) -> int | None:
-        """The most bytes of the answer, from declarations alone; None if it has no public bound."""
+        """The largest number of bytes of the answer, from declarations alone; None if unbounded."""
         ...
 
     def ready(self, declarations: Dataset) -> Plan | NoPlan:
         """The plan that ``run`` reads; ``NO_PLAN`` if it reads nothing.
 
-        What can fail without the data should fail here, free.
+        Whatever can fail without the data should fail here, since that is free.
         """
         ...
 
@@ -104,10 +107,10 @@ class Named(Protocol):
 
 
 def named(task: Named) -> tuple[str, str]:
-    """The kind and the form of a task or a series, checked.
+    """Returns the kind and the form of a task or series, checked.
 
     Raises:
-        WrongUse: one is not a string, or cannot be encoded as UTF-8; or the kind is SQL.
+        WrongUse: either is not a string, or cannot be encoded as UTF-8; or the kind is SQL.
     """
     kind = _text("kind", task.kind)
     form = _text("form", task.form)
@@ -128,7 +131,7 @@ def _text(name: str, value: object) -> str:
 
 
 def sized(size: object) -> int | None:
-    """The size that a task states (WrongUse unless it is a number of bytes or None)."""
+    """Returns the size that a task states (WrongUse unless it is a number of bytes or None)."""
     if size is None or (type(size) is int and size >= 0):
         return size
     raise WrongUse(f"size={shown(size)}.", allowed="a whole number of bytes, or None")
@@ -139,9 +142,9 @@ class Names:
     """The keys under which an answer is stored.
 
     ``question`` is its key for this account and price, ``statement`` its key at any price, and
-    ``shared`` its key whoever asks, or "" if it may not be shared. ``earlier`` are the keys that
-    earlier ledger formats computed. ``released`` are the keys of its parts that may be reused.
-    ``kind`` is the kind of question, for people.
+    ``shared`` its key for all accounts, or "" if it may not be shared. ``earlier`` are the keys
+    that earlier ledger formats computed. ``released`` are the keys of its reusable parts. ``kind``
+    is the kind of question, for people.
     """
 
     question: str

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tick of a stream: encodes the rows that came since the last one. Proof: ticks.proof.md."""
+"""A tick of a stream: counts and encodes the rows since the last tick. Proof: ticks.proof.md.
+
+``synopsis`` plans streams of ``Ticks``; ``Curator.tick`` draws the noisy row of each.
+"""
 
 import math
 from dataclasses import dataclass, replace
@@ -24,12 +27,12 @@ from sfumato.query.stream_state import Past, Row, State
 
 @dataclass(frozen=True, slots=True)
 class Ticks:
-    """The rows of a table by cell, encoded tick by tick, up to the time ``until``.
+    """A stream of counts of a table's rows by cell; this tick counts rows up to the time ``until``.
 
     The first value of the plan is the time of a row; the others are the axes of the cells, each
-    with a cell for every code and one for missing. A row counts in the first tick that ends at its
-    time or later, unless its unit has taken part in ``participations`` ticks, or in one of the
-    last ``separation`` - 1: then it never counts. A row without a time never counts.
+    with a cell for every code and one for missing values. A row counts in the first tick that ends
+    at its time or later. It never counts if its unit has already taken part in ``participations``
+    ticks, or in one of the last ``separation`` - 1, or if it has no time.
 
     Guarantees:
         all rows together move by at most their proved distance
@@ -75,13 +78,13 @@ class Ticks:
 
     @property
     def form(self) -> str:
-        """A string of all that must be the same in every tick."""
+        """A canonical string of everything that must be the same in every tick."""
         plan = self.plan
         rows = [list(plan.rows.values), plan.unit, plan.most, plan.neighbours, plan.naming]
         return form([self.encoder, self.participations, self.separation, *rows])
 
     def distance(self, participations: int) -> Distance:
-        """The bound on the difference of all rows, for a unit in so many ticks."""
+        """The bound on the difference of all rows together, for a unit in so many ticks."""
         encoder, most = self.encoder, self.plan.most
         moved = encoder.sensitivity(participations, self.separation)
         sides = 2 if self.plan.neighbours is Relation.REPLACE_ONE else 1
@@ -106,11 +109,12 @@ class Ticks:
         mechanism: AdditiveMechanism,
         noise: Integers | None,
     ) -> dict[int, Row]:
-        """The noisy row of this tick, by its place; or rows that were drawn and are not stored.
+        """Draws the noisy row of this tick; returns it by its place.
 
-        If there are such rows, or the tick ends no later than the last one, nothing is drawn: the
-        rows of the plan begin after the last stored tick, and ``most`` of a unit could be others.
-        Only the curator calls this.
+        If there are drawn rows that are not stored, these are returned and nothing is drawn; so too
+        if the tick ends no later than the last one. For the rows of the plan begin after the last
+        stored tick, and which ``most`` rows of a unit are kept could differ. Only the curator calls
+        this.
         """
         fresh = State.fresh(self.form, self.encoder.begin(self.cells))
         with past.moving(fresh) as state:
@@ -151,7 +155,7 @@ class Ticks:
 
     @property
     def _is_limited(self) -> bool:
-        """Whether a unit could take part in more ticks than it may."""
+        """Whether a unit could be in more ticks than ``participations`` and ``separation`` allow."""
         always = self.separation == 1 and self.participations == self.steps
         return self.plan.unit is not None and not always
 
@@ -161,7 +165,7 @@ class Ticks:
         names: Names,
         tick: int,
     ) -> tuple["np.ndarray[tuple[int], np.dtype[np.bool_]]", State]:
-        """Which of these units may take part in a tick, and the state in which they have."""
+        """A mask of the units that may take part in a tick, and the state after they have."""
         every = np.union1d(state.names, names)
         uses, last = (np.zeros(len(every), np.int64) for _ in range(2))
         known = np.searchsorted(every, state.names)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reserves all charges of one question together, before the first of them is used."""
+"""Reserves all charges of one question together, before the first of them is used.
+
+``statements`` uses it for a question with sub-queries, and for the questions of a publication.
+"""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +26,7 @@ from sfumato.query.subqueries import Name, Step
 
 
 class Held:
-    """The reserved charges of a question by step; ``paid`` if a part of it is paid for."""
+    """The reserved charges of a question, by step; ``paid`` is true if one of them is paid."""
 
     def __init__(self, ledger: Ledger, charges: Mapping[Name, tuple[str, Request]]) -> None:
         self._ledger = ledger
@@ -35,7 +38,7 @@ class Held:
         """Reserves all charges in one transaction, which also shares answers of other accounts.
 
         Raises:
-            As ``Ledger.reserve_all``; then nothing was taken.
+            As ``Ledger.reserve_all``; then nothing was reserved.
         """
         if not self._charges:
             return
@@ -53,12 +56,13 @@ class Held:
                 del self._charges[name]
 
     def of(self, name: Name) -> "_StepPayer":
-        """The payer of one step."""
+        """The payer of one step, which uses its reserved charge."""
         return _StepPayer(self, name)
 
     def recall(self, name: Name, request: Request) -> bytes | None:
-        """The stored answer of a step, as from ``Ledger.recall``; a shared one is paid with the
-        charge reserved for the step.
+        """The stored answer of a step, as ``Ledger.recall`` returns it.
+
+        An answer that is shared by another account is paid with the charge reserved for the step.
         """
         charge, _ = self._charges.get(name, ("", None))
         return self._ledger.recall(request, held=charge)
@@ -69,7 +73,7 @@ class Held:
         request: Request,
         charge_id: str = "",
     ) -> str:
-        """Takes the charge that is reserved for a step, exchanged if it is for another request.
+        """Uses the reserved charge of a step, exchanged if it is for another request.
 
         ``charge_id`` is the id of a new charge, as in ``Ledger.reserve``.
 
@@ -92,7 +96,7 @@ class Held:
     def give_back(self, *, interrupted: bool = False) -> None:
         """Voids the charges that were not used.
 
-        After an interrupt the used ones are abandoned too, since the caller may have missed them.
+        After an interrupt the used ones are abandoned too, since the caller may not know of them.
         """
         left = [charge for charge, _ in self._charges.values()]
         if interrupted:
@@ -120,7 +124,7 @@ class _StepPayer:
 
 @contextmanager
 def together(ledger: Ledger, requests: Mapping[Name, Request]) -> Iterator[Held]:
-    """Reserves all requests in one transaction; charges that are not used are voided at the end.
+    """Reserves all requests in one transaction; unused charges are voided when the block ends.
 
     Guarantees:
         a question of several charges takes them together or pays for nothing
@@ -128,7 +132,7 @@ def together(ledger: Ledger, requests: Mapping[Name, Request]) -> Iterator[Held]
         a question that is cancelled says whether any of it was paid
 
     Raises:
-        As ``Ledger.reserve_all``; then nothing was taken.
+        As ``Ledger.reserve_all``; then nothing was reserved.
     """
     held = Held(ledger, {name: (token(), request) for name, request in requests.items()})
     interrupted = True
@@ -146,11 +150,11 @@ def together(ledger: Ledger, requests: Mapping[Name, Request]) -> Iterator[Held]
 
 
 def wanted_charges(steps: Sequence[tuple[Step, Asked]], ledger: Ledger) -> dict[Name, Request]:
-    """The requests to reserve for the steps of a question, in the order of their answers.
+    """Returns the requests to reserve for the steps of a question, in the order of their answers.
 
-    A step is reserved under its own key only if the step is known and none before it is guessed.
-    So a caller that holds a key never waits for another. For any other step a charge is reserved
-    under a key for which nobody waits.
+    A step is reserved under its own key only if neither it nor an earlier step contains a
+    placeholder. So a caller that has reserved a key never waits for another. For any other step a
+    charge is reserved under a key that no other caller waits for.
     """
     requests: dict[Name, Request] = {}
     guessed = False
@@ -158,12 +162,16 @@ def wanted_charges(steps: Sequence[tuple[Step, Asked]], ledger: Ledger) -> dict[
         guessed |= step.guessed
         request = asked.request()
         if step.guessed:
-            requests[step.name] = _unknown(step, asked)
-        elif ledger.holds(request) or asked.planned.fresh is None or _holds(requests, request):
+            requests[step.name] = _largest_request(step, asked)
+        elif (
+            ledger.holds(request)
+            or asked.planned.fresh is None
+            or _has_same_question(requests, request)
+        ):
             # it is paid already, or listed already
             continue
         elif guessed and ledger.to_share(request) is None:
-            requests[step.name] = _nobodys(step, request)
+            requests[step.name] = _unawaited_request(step, request)
         else:
             requests[step.name] = request
     return requests
@@ -178,32 +186,32 @@ def require_key(
     """Raises KeyUsed, before any charge, if an idempotency key is bound to another question."""
     request = asked.request(key)
     # a caller that repeats the bound question has paid for its sub-queries, so it is not guessed
-    ledger.require_key(_nobodys(step, request) if step.guessed else request)
+    ledger.require_key(_unawaited_request(step, request) if step.guessed else request)
 
 
-def _holds(requests: Mapping[Name, Request], request: Request) -> bool:
-    """Whether the same question is among the requests."""
+def _has_same_question(requests: Mapping[Name, Request], request: Request) -> bool:
+    """Whether a request for the same question is among the requests."""
     return any(listed.question == request.question for listed in requests.values())
 
 
-def _unknown(step: Step, asked: Asked) -> Request:
+def _largest_request(step: Step, asked: Asked) -> Request:
     """The request for a step that depends on missing answers: for the most that it can cost."""
     bounded = asked.planned.bounded
     most = ceiling(step.price, bounded.norm, bounded.parts[0].distance.relation)
-    return replace(_nobodys(step, asked.request()), event=most)
+    return replace(_unawaited_request(step, asked.request()), event=most)
 
 
-def _nobodys(step: Step, request: Request) -> Request:
-    """The request under another key, which only the same question of the same account can have."""
+def _unawaited_request(step: Step, request: Request) -> Request:
+    """The request under another key, which only the same question of the same account has."""
     place = canonical_json([request.question, step.question.text])
     question = hashlib.sha256(place.encode()).hexdigest()
     return replace(request, question=question, shared="", earlier=())
 
 
 def ceiling(price: Price, norm: Norm, relation: Relation) -> Event:
-    """An event that costs at least as much, at both gates, as any question at a price.
+    """Returns an event that costs at least as much, at both gates, as any question at a price.
 
-    A question may depend on an answer that does not exist yet; the most that it can cost does not.
+    A question may depend on an answer that does not exist yet; its largest cost does not.
 
     Guarantees:
         no question costs more than the ceiling of its price

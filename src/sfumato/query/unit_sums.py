@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sum of clipped vectors, one for each unit, as a statistic. Proof: unit_sums.proof.md."""
+"""The sum of clipped vectors, one for each unit, as a statistic. Proof: unit_sums.proof.md.
+
+docs/tasks.md shows how a task of one's own releases it.
+"""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -22,7 +25,7 @@ _MOST = 2**62
 
 @dataclass(frozen=True, slots=True)
 class UnitSums(BoundedStatistic[list[int]]):
-    """The sum over units of a vector that is clipped to ``bound`` in ``norm``.
+    """The sum over units of a vector that is clipped to the length ``bound`` in ``norm``.
 
     The vector of a unit is the sum of the codes of its rows; a missing value counts as zero.
     Clipping scales a vector down, and rounds each entry towards zero.
@@ -71,7 +74,7 @@ class UnitSums(BoundedStatistic[list[int]]):
         return proved
 
     def exact(self, opened: Opened) -> list[int]:
-        """The exact sums, one for each value."""
+        """The exact sums, one for each value of the plan."""
         vectors = _vectors(opened.unit_rows(self.plan))
         return _added(_clipped(vectors, self.bound, self.norm))
 
@@ -87,12 +90,12 @@ def _vectors(rows: UnitRows) -> Integers:
 
 def _clipped(vectors: Integers, bound: int, norm: Norm) -> Integers:
     """Scales each vector down to the bound if it is longer."""
-    kept = vectors.copy()
+    clipped = vectors.copy()
     # a vector within this box is within the bound in both norms
     small = bound // vectors.shape[1]
     for place in np.flatnonzero((np.abs(vectors) > small).any(axis=1)):
-        kept[place] = _shortened([int(each) for each in vectors[place]], bound, norm)
-    return kept
+        clipped[place] = _shortened([int(each) for each in vectors[place]], bound, norm)
+    return clipped
 
 
 def _shortened(vector: list[int], bound: int, norm: Norm) -> list[int]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How results are shown: tables, pictures and pages. It knows no room that it shows.
+"""Shows results: text tables, charts and pages, without knowledge of what they show.
 
-May import: ``privacy``, ``noise``, ``exact``, ``errors``. Begin with ``page``: the frame and the
-style sheet of every page. ``svg``, ``axes`` and ``bars`` draw, ``palette`` has the colours,
-``render`` makes tables of text and HTML. What is drawn stays in the room that draws it.
+May import: ``privacy``, ``noise``, ``exact``, ``errors``. Begin with ``page``, the frame and the
+style sheet of every page. ``svg``, ``axes`` and ``bars`` draw charts, ``palette`` has the colours,
+``render`` makes tables of text and HTML. Each other room decides itself which numbers it draws.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Axes, grid lines and words of pictures with two axes, as SVG."""
+"""Axes, grid lines and labels of charts with two axes, as SVG; the charts of telemetry use it."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ TOP, HEIGHT, LEFT, RIGHT = 62, 260, 66, 24
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """From a value to a place in the picture, linear.
+    """Maps values linearly to pixels along one axis of a chart.
 
     >>> Axis((0.0, 10.0), (100.0, 200.0))(2.5)
     125.0
@@ -32,29 +32,29 @@ def words(
     anchor: str = "start",
     kind: str = "a",
 ) -> str:
-    """Words at a place: ``kind`` is that of the style of all pictures (t: title, h: heading)."""
+    """A text element at a position; ``kind`` is its CSS class (t: title, h: heading, a: axis)."""
     at = f'x="{x:.1f}" y="{y:.1f}" class="{kind}" text-anchor="{anchor}"'
     return f"<text {at}>{xml_text(text)}</text>"
 
 
 def title_of(text: str, left: float = LEFT) -> str:
-    """The title of a picture."""
+    """The title element of a chart."""
     return words(left, 20, text, kind="t")
 
 
 def upright(x: float, bottom: float, style: str = 'class="g"') -> str:
-    """A vertical line over the whole picture."""
+    """A vertical line over the full height of a chart."""
     return f'<line x1="{x:.1f}" y1="{TOP}" x2="{x:.1f}" y2="{bottom:.1f}" {style}/>'
 
 
 def level(y: float, text: str) -> str:
-    """A horizontal grid line with its number."""
+    """A horizontal grid line with its label."""
     line = f'<line x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}" class="g"/>'
     return line + words(LEFT - 6, y + 4, text, "end")
 
 
 def percent(share: float) -> str:
-    """A share in percent.
+    """A share as a percentage.
 
     >>> percent(0.95), percent(0.99975)
     ('95%', '99.975%')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bar charts with error bars, as SVG that takes the colour of the text around it."""
+"""Bar charts with error bars, as SVG in the text colour of the page around them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ _LEGEND = 18
 class Bar:
     """One bar: its label, its series, its value and its interval (None if unbounded).
 
-    If ``untold``, its interval is the whole range, and a remark is drawn instead of a bar.
+    If ``untold``, its interval is the whole possible range, and a remark is drawn instead of a bar.
     """
 
     label: str
@@ -29,7 +29,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One line of a chart: a bar with its label, or the heading of the bars below it."""
+    """One line of a chart: a bar with its label, or the heading of a group of bars."""
 
     label: str
     bar: Bar | None = None
@@ -37,10 +37,10 @@ class _Line:
 
 
 def bar_chart(title: str, axis: str, bars: Sequence[Bar]) -> Figure:
-    """Draws horizontal bars with intervals as whiskers.
+    """Draws horizontal bars with their intervals as whiskers.
 
-    Up to eight series have a colour each. More of them have a heading each, above their own bars
-    on the common axis.
+    Up to eight series have a colour each. With more series, each has a heading above its bars, on
+    the common axis.
     """
     bars = _with_few_series(bars)
     series = list(dict.fromkeys(bar.series for bar in bars))
@@ -57,21 +57,21 @@ def bar_chart(title: str, axis: str, bars: Sequence[Bar]) -> Figure:
     def x(value: float) -> float:
         return _LEFT + (min(max(value, low), high) - low) * scale
 
-    parts = [f'<text x="{_LEFT}" y="20" class="t">{xml_text(title)}</text>', legend]
-    parts += [_tick(tick, x(tick), (top, bottom)) for tick in marks]
+    elements = [f'<text x="{_LEFT}" y="20" class="t">{xml_text(title)}</text>', legend]
+    elements += [_tick(tick, x(tick), (top, bottom)) for tick in marks]
     for place, line in enumerate(lines):
         y = top + _ROW * place
-        parts.append(_label(line, y))
+        elements.append(_label(line, y))
         if line.bar is not None:
-            parts.append(_bar(line.bar, x, y, line.colour))
+            elements.append(_bar(line.bar, x, y, line.colour))
     # a tspan holds a sentence, which pages translate; other texts are data
     caption = f"<tspan>{xml_text(axis)}; whiskers: 95% interval</tspan>"
-    parts.append(f'<text x="{_LEFT}" y="{bottom + 34}" class="a">{caption}</text>')
-    return Figure(svg_document(bottom + _BOTTOM, title, "".join(parts)))
+    elements.append(f'<text x="{_LEFT}" y="{bottom + 34}" class="a">{caption}</text>')
+    return Figure(svg_document(bottom + _BOTTOM, title, "".join(elements)))
 
 
 def _with_few_series(bars: Sequence[Bar]) -> Sequence[Bar]:
-    """The bars by their series, each with its label as the series, if only this leaves few."""
+    """The bars with labels and series exchanged, if only that leaves few series."""
     series = list(dict.fromkeys(bar.series for bar in bars))
     labels = {bar.label for bar in bars}
     if len(series) <= len(PALETTE) or len(labels) > len(PALETTE):
@@ -81,7 +81,7 @@ def _with_few_series(bars: Sequence[Bar]) -> Sequence[Bar]:
 
 
 def _lines(bars: Sequence[Bar], series: Sequence[str]) -> list[_Line]:
-    """The lines of a chart; a label stands beside the first of its bars."""
+    """The lines of a chart; a label is written at the first of its bars only."""
     lines = []
     if len(series) <= len(PALETTE):
         previous = None
@@ -101,7 +101,7 @@ def _tick(
     x: float,
     ends: tuple[int, int],
 ) -> str:
-    """A vertical grid line with its number."""
+    """A vertical grid line with its label."""
     top, bottom = ends
     line = f'<line x1="{x:.1f}" y1="{top - 4}" x2="{x:.1f}" y2="{bottom}" class="g"/>'
     place = f'x="{x:.1f}" y="{bottom + 16}"'
@@ -160,19 +160,19 @@ def _bar(
 
 
 def _legend(series: Sequence[str]) -> tuple[str, int]:
-    """The colours of the series, and how much height they take beyond one line; empty for one."""
+    """The legend of the series, and the height that it adds; empty for one series."""
     if not 2 <= len(series) <= len(PALETTE):
         return "", 0
-    parts = []
+    elements = []
     left, top = float(_LEFT), 31
-    for place, name in enumerate(series):
+    for series_index, name in enumerate(series):
         shown = name[:24]
         width = 30 + sum(6.6 if sign < "\u2e80" else 12 for sign in shown)
         if left > _LEFT and left + width > WIDTH:
             left, top = float(_LEFT), top + _LEGEND
-        fill = PALETTE[place]
+        fill = PALETTE[series_index]
         box = f'<rect x="{left:.0f}" y="{top}" width="10" height="10" fill="{fill}" rx="2"/>'
         words = f'<text x="{left + 14:.0f}" y="{top + 9}" class="a">{xml_text(shown)}</text>'
-        parts.append(box + words)
+        elements.append(box + words)
         left += width
-    return "".join(parts), top - 31
+    return "".join(elements), top - 31

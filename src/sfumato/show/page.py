@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The frame of every page: one file of HTML, with one style sheet and without scripts."""
+"""The frame of every HTML page: one file with one style sheet and without scripts.
+
+Ledger reports, publications, synthetic data and demos are pages.
+"""
 
 import html
 from collections.abc import Iterable
@@ -9,9 +12,9 @@ _STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
 
 
 def page(title: str, body: str, *, language: str = "en") -> str:
-    """A page that needs no other file; ``body`` is HTML already, the title is not.
+    """Returns a self-contained HTML page; ``body`` is HTML, and the title is escaped.
 
-    The style sheet decides for phones, for dark screens, for print and for Chinese.
+    The style sheet covers phones, dark screens, print and Chinese text.
 
     >>> page("A & B", "<p>text</p>").partition("<body>")[2]
     '<main><p>text</p></main></body></html>\\n'
@@ -25,7 +28,7 @@ def page(title: str, body: str, *, language: str = "en") -> str:
 
 
 def tiles(numbers: Iterable[tuple[str, str]]) -> str:
-    """The main numbers of a page, each with what it is.
+    """Returns the main numbers of a page, each with its caption, as HTML.
 
     >>> tiles([("27,253", "persons")])
     '<div class="tiles"><div class="tile"><b>27,253</b><span>persons</span></div></div>'

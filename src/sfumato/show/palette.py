@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The colours of all pictures: of middle brightness, so that they stand on light and dark pages."""
+"""The colours of all charts, of medium brightness, which fit both light and dark pages."""
 
 BLUE, ORANGE, GREEN, VIOLET = "#3b6ea5", "#c8794a", "#5b9a68", "#8d6ab0"
 OLIVE, GREY, ROSE, TEAL = "#b5a642", "#7a8288", "#b65d78", "#4aa3a3"

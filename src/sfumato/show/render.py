@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formats the table of an answer as text and as HTML."""
+"""Formats numbers, intervals and tables as text and as HTML."""
 
 import html
 import re
@@ -16,7 +16,7 @@ _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u206
 
 
 def number(value: Json) -> str:
-    """A number for people: with thousands separators, and six significant digits.
+    """A number for people: with thousands separators, and at most six significant digits.
 
     >>> number(1234567), number(0.123456789), number(None)
     ('1,234,567', '0.123457', 'NULL')
@@ -35,7 +35,7 @@ def number(value: Json) -> str:
 
 
 def key(value: Json) -> str:
-    """A group's key for people: a year or a code, so without separators and empty decimals.
+    """A group's key for people, without thousands separators: it may be a year or a code.
 
     >>> key(2010), key(900.0), key(0.25), key("north")
     ('2010', '900', '0.25', 'north')
@@ -64,7 +64,7 @@ def interval(error: Json) -> str:
 
 
 def estimate(value: Json, error: Json) -> str:
-    """A released cell for people; a remark if its interval is the whole range."""
+    """A released cell for people; a remark if its interval is the whole possible range."""
     if isinstance(error, dict) and error.get("untold"):
         return UNTOLD
     return number(value)
@@ -73,7 +73,7 @@ def estimate(value: Json, error: Json) -> str:
 def cells(
     columns: Sequence[dict[str, Json]], rows: Json, errors: Json
 ) -> tuple[list[str], list[list[str]]]:
-    """The header and the rows as text; each released column is followed by its 95% interval."""
+    """The header and the rows of a table as text, with a 95% interval after each released column."""
     assert isinstance(rows, list) and isinstance(errors, list), "an answer's own JSON"
     released = [bool(column["released"]) for column in columns]
     header: list[str] = []
@@ -111,7 +111,7 @@ def text_table(header: Sequence[str], body: Cells, limit: int = 60) -> str:
 
 
 def display_width(text: str) -> int:
-    """How many columns of a terminal a string takes: two for each wide character, as in Chinese.
+    """The number of terminal columns of a string: two for each wide character, as in Chinese.
 
     >>> display_width("n"), display_width("误差")
     (1, 4)
@@ -120,7 +120,7 @@ def display_width(text: str) -> int:
 
 
 def _fill(text: str, width: int) -> str:
-    """The blanks that bring a string to a width."""
+    """The spaces that pad a string to a display width."""
     return " " * (width - display_width(text))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all pictures share: an SVG document whose words and lines have the colour of the page."""
+"""The SVG document of all charts, whose text and lines have the colour of the page."""
 
 import html
 import math
@@ -19,7 +19,7 @@ _SUFFIXES = (
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """An SVG picture, which a notebook displays.
+    """An SVG chart, which a notebook displays.
 
     >>> Figure("<svg/>")._repr_svg_()
     '<svg/>'
@@ -39,7 +39,7 @@ class Figure:
 
 
 def svg_document(height: float, title: str, inside: str) -> str:
-    """The SVG document around the drawn elements."""
+    """Wraps drawn elements into an SVG document."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" role="img" '
         f'aria-label="{xml_text(title)}" font-family="system-ui, sans-serif">'
@@ -53,7 +53,7 @@ def svg_document(height: float, title: str, inside: str) -> str:
 
 
 def xml_text(words: str) -> str:
-    """A string as XML text, with control characters replaced by spaces."""
+    """Escapes a string for XML, with control characters replaced by spaces."""
     signs = []
     for sign in words:
         if category(sign) in ("Cc", "Cs", "Cn"):
@@ -63,7 +63,7 @@ def xml_text(words: str) -> str:
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """About five round numbers from at most ``low`` to at least ``high``."""
+    """About five round numbers, from ``low`` or below to ``high`` or above."""
     raw = (high - low) / 5
     power = 10.0 ** math.floor(math.log10(raw))
     steps = [power * factor for factor in (1, 2, 5, 10)]

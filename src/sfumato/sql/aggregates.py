@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowers aggregate calls, and groups those that share one release (RULES 15)."""
+"""Lowers aggregate calls, and merges those that can share one release (RULES 15).
+
+``lower`` uses it: each call becomes an ``Ask``, and ``shared`` returns the releases to measure.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -64,7 +67,7 @@ LOWEST, HIGHEST = Fraction(1, 200), Fraction(199, 200)
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A statistic of a value; several of one value may share a release."""
+    """A requested statistic of a value; several statistics of one value may share a release."""
 
     value: Value
     statistic: Statistic
@@ -72,7 +75,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A quantile of a value."""
+    """A requested quantile of a value."""
 
     value: Value
     level: Fraction
@@ -95,7 +98,7 @@ class Aggregates:
         self._unlimited_columns = frozenset(_unlimited_columns(relation))
 
     def ask(self, node: exp.Expr) -> Ask:
-        """Returns what an aggregate call asks for.
+        """Returns the request of an aggregate call: which statistic of which value.
 
         Raises:
             UnsupportedSql: an aggregate that is not allowed, or of a value that it does not take.
@@ -234,9 +237,9 @@ class Aggregates:
 
 
 def shared(asks: Iterable[Ask]) -> tuple[tuple[Aggregate, ...], dict[Ask, Estimate]]:
-    """Returns the fewest releases that answer all asks, and how each ask is read from them.
+    """Returns the fewest releases that answer all requests, and the estimate that answers each.
 
-    The release of a variance also answers the mean, sum and count of the same value, that of a mean
+    The release of a variance also answers the mean, sum and count of the same value; that of a mean
     its sum and count. All quantiles of a value share one release.
     """
     wanted = list(dict.fromkeys(asks))

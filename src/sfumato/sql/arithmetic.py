@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arithmetic of row expressions on lattices: + - * /, rounding, buckets, signs."""
+"""Arithmetic on numbers of row expressions: + - * /, rounding, buckets, signs.
+
+A number is an integer code times a constant step (its lattice, see ``lattice``); the results are
+codes again, so every engine computes them exactly. ``row_expressions`` and ``functions`` use it.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -221,7 +225,7 @@ def _is_computed(left: Number, right: Number, step: Fraction) -> bool:
 
 
 def may_be_zero() -> UnsupportedSql:
-    """Returns the refusal of a divisor that can be zero."""
+    """Returns the refusal of a divisor that may be zero."""
     return UnsupportedSql(
         "A division by an expression that can be zero on some row.",
         remedy="Keep it away from zero, GREATEST(expression, 1), "
@@ -329,9 +333,9 @@ def extreme(parts: Sequence[Number], *, greatest: bool) -> Number:
 
 
 def together(parts: Sequence[Number]) -> tuple[Callable[[Scalar], Number], list[Scalar]]:
-    """Returns the codes of numbers on one lattice, and a function from a code to its number.
+    """Brings numbers to one lattice; returns their codes, and a function from a code to its number.
 
-    The function is for codes that are chosen among the returned ones.
+    The function is for a code that is chosen among the returned ones, as by CASE.
     """
     step, codes = aligned([(part.expression, part.step) for part in parts])
     roundings = [part.rounding + moved(part.step, step) for part in parts]

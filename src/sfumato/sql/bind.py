@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fills in a statement before it is lowered: parameters, CURRENT_DATE, scalar sub-queries.
+"""Binds a statement before it is lowered: parameters, CURRENT_DATE, scalar sub-queries.
 
-A parameter becomes a constant node of the syntax tree, never a piece of SQL text, so no value can
-change what a statement means.
+Each becomes a constant node of the syntax tree, never a piece of SQL text, so no value can change
+the meaning of a statement.
 """
 
 import datetime

@@ -40,7 +40,7 @@ def _is_call(node: exp.Expr) -> bool:
 
 
 def placed(node: exp.Expr, select: exp.Select, scope: Scope) -> exp.Expr:
-    """Returns the expression that a GROUP BY item refers to.
+    """Returns the expression that a GROUP BY item refers to: itself, or an item of SELECT.
 
     A number is a position in SELECT, a name may be an alias of SELECT. A column of the table takes
     precedence over an alias of the same name.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clipped twins: the aggregates of a question with the columns they read clipped.
+"""Clipped aggregates: the same aggregates over values that are clipped to a declared range.
 
-A column with a clip has a twin of each of its sums, means and variances: the same aggregate with
-each value of the column moved to the nearest end of the clip. Its range is narrower, so it needs
-less noise, and it is the statistic of the clipped values. Tests read the value itself.
+If a column declares a clip, each of its sums, means and variances gets a second aggregate, its
+twin, in which values beyond the clip are moved to its nearest end. The narrower range needs less
+noise. Tests (WHERE, keys) read the unclipped values. ``lower`` and ``output`` use it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -44,7 +44,7 @@ _NOTHING = (
 
 @dataclass(frozen=True, slots=True)
 class Occasion:
-    """The question in which a clip is wanted: its rows, its keys, and the number of aggregates."""
+    """The question for which clips are considered: its rows, keys and number of aggregates."""
 
     relation: Relation
     keys: tuple[GroupKey, ...]
@@ -57,14 +57,14 @@ Learn: TypeAlias = Callable[[Column, Occasion], tuple[int, int] | None]
 
 @dataclass(frozen=True, slots=True)
 class Clipping:
-    """What a question does with clips; ``values`` is None where no twin is wanted."""
+    """The clips of a question; ``values`` is None if no clipped aggregates are wanted."""
 
     values: Values | None = None
     learn: Learn = lambda column, occasion: None
     occasion: Occasion | None = None
 
     def ends(self, column: Column) -> tuple[int, int] | None:
-        """The ends of the clip of a column as codes; None if there is none."""
+        """Returns the ends of a column's clip as codes; None if it has none."""
         kind = column.type
         if not isinstance(kind, Integer | Real) or kind.clip is None:
             return None
@@ -74,11 +74,11 @@ class Clipping:
         return self.learn(column, self.occasion)
 
     def split(self, asks: Mapping[int, Ask], shown: Iterable[exp.Expr]) -> "Split":
-        """What the calls of a statement ask for, and their twins.
+        """Returns the requests of a statement's aggregate calls, and their clipped twins.
 
         Args:
-            asks: what each aggregate call asks for, by the identity of its node.
-            shown: the calls in the SELECT list; HAVING and ORDER BY need no twin beside.
+            asks: the request of each aggregate call, by the identity of its node.
+            shown: the calls in the SELECT list; only these are shown with a twin beside them.
         """
         if self.values is None:
             return Split(asks)
@@ -149,11 +149,11 @@ class Clipping:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """What the calls of a statement ask for.
+    """The requests of a statement's aggregate calls, with and without clips.
 
-    ``twins`` has the twin of each ask that has one beside it, ``clipped`` what each call asks for
-    with the twins in their place. ``bias`` says what is clipped; ``notes`` that nothing is, where
-    clipped values were asked for.
+    ``twins`` maps each request to its clipped twin, if it has one; ``clipped`` maps each call to
+    its request with twins substituted. ``bias`` are the notes about clipped values; ``notes`` say
+    that nothing is clipped although clipped values were requested.
     """
 
     asks: Mapping[int, Ask]
@@ -168,7 +168,7 @@ NO_TWINS = Clipping()
 
 
 def between(operand: Scalar, low: int, high: int) -> Scalar:
-    """The operand, moved to the nearest end where it lies outside; NULL where it is NULL.
+    """Returns the operand, clipped to [low, high]; NULL if it is NULL.
 
     >>> age = Field(Column("age", Integer(0, 120)))
     >>> span(between(age, 18, 65))
@@ -192,7 +192,7 @@ def _bias_sentence(column: Column, low: int, high: int) -> str:
 def paired(
     twins: Mapping[Ask, Ask], estimates: Mapping[Ask, Estimate]
 ) -> tuple[tuple[int, int], ...]:
-    """The positions of each twin and of the aggregate that it is the twin of."""
+    """Returns pairs of positions: of each clipped twin, and of its unclipped aggregate."""
     pairs = {}
     for ask, twin in twins.items():
         pairs[estimates[twin].index] = estimates[ask].index

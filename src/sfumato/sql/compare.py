@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Comparisons of typed values, lowered to comparisons of codes.
 
-Every comparison becomes one of integers (or of strings, for a Text column), so it means the same
-on every engine. A constant is converted to the lattice here, exactly.
+``row_expressions`` uses it. Every comparison becomes one of integers (or of strings, for a Text
+column), so it means the same on every engine. A constant is converted exactly to the lattice of the
+other operand.
 """
 
 import math
@@ -110,7 +111,7 @@ def _compare_values(op: Comparison, left: Typed, right: Typed) -> Scalar:
 
 
 def uncertain(left: Typed, right: Typed) -> Fraction:
-    """Returns the rounding of two compared numbers if one is not precise; else 0."""
+    """Returns the rounding error of two compared numbers if one is not precise; else 0."""
     if not isinstance(left, Number) or not isinstance(right, Number):
         return Fraction(0)
     rounding = left.rounding + right.rounding

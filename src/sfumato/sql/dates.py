@@ -63,7 +63,7 @@ def literal_day(text: str) -> Day:
 
 
 def as_day(typed: Typed) -> Day | None:
-    """Returns a date, or the date of a constant ISO string; None for any other value."""
+    """Returns a date value, or the date of a constant ISO string; None for any other value."""
     if isinstance(typed, Day):
         return typed
     constant = known(typed)
@@ -127,7 +127,7 @@ def difference(name: str, start: Day, end: Day) -> Number:
 
 
 def shifted(moment: Day, length: Interval | Number, sign: int) -> Day:
-    """Returns a date plus an interval or a number of days; minus it where ``sign`` is -1."""
+    """Returns a date plus (``sign`` 1) or minus (-1) an interval or a number of days."""
     if isinstance(length, Number):
         if length.step.denominator != 1:
             raise UnsupportedSql(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operators /, // and % of a row."""
+"""Lowers the operators /, // and % of row expressions."""
 
 from sqlglot import exp
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GROUP BY: the keys, and the grouping sets of ROLLUP, CUBE and GROUPING SETS."""
+"""Lowers GROUP BY: the keys, and the grouping sets of ROLLUP, CUBE and GROUPING SETS."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ def grouped(
     rows: Rows,
     relation: Relation,
 ) -> Group:
-    """Returns the keys of GROUP BY, each expression once.
+    """Returns the lowered keys of GROUP BY, without repetitions.
 
     Raises:
         UnsupportedSql: a key that is the unit, a constant or an aggregate, or that has no group.
@@ -103,7 +103,7 @@ def _key_positions(
 
 
 def require_linear(group: Group, aggregates: Sequence[Aggregate]) -> None:
-    """Refuses grouping sets of aggregates whose groups cannot be added up after the noise."""
+    """Refuses grouping sets with aggregates whose noisy groups cannot be added up."""
     if not group.sets:
         return
     is_declared = all(key.codes is not None for key in group.keys)

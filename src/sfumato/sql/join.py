@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JOIN: on the unit with a table of one row a unit, through ``via``, or with a public table."""
+"""Lowers JOIN: by the unit with one row a unit, along a declared link, or with a public table."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

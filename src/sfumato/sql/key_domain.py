@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The domain of a group key: every code it can have, computed from declarations alone."""
+"""Computes the domain of a group key (every code it can have) from declarations alone.
+
+``group`` uses it, so the set of groups never depends on the data.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -44,9 +47,9 @@ _LONGEST = {Part.YEAR: 366, Part.QUARTER: 92, Part.MONTH: 31, Part.WEEK: 7}
 
 @lru_cache(maxsize=512)
 def image(expression: Scalar, tests: Tests = ()) -> tuple[int, ...]:
-    """Returns the codes that a key can have where the ``tests`` are TRUE, ascending.
+    """Returns the codes that a key can have in rows that pass the ``tests``, ascending.
 
-    They are exact where the values of its columns can be enumerated; else the range of the key.
+    They are exact if the values of its columns can be enumerated; else the whole range of the key.
 
     Raises:
         MissingDeclaration: more than 100,000 codes.
@@ -84,10 +87,10 @@ def _key_codes(expression: Scalar, tests: Tests) -> Sequence[int]:
 def may_be_missing(
     expression: Scalar, absent: frozenset[Column] = frozenset(), tests: Tests = ()
 ) -> bool:
-    """Whether NULL is a group of a key.
+    """Whether NULL can be a group of a key.
 
-    It is one if a column that the key reads declares missing values or is in ``absent`` (NULL after
-    an outer join), or if the key has NULL as a result; and if no test excludes it.
+    It can if a column that the key reads declares missing values or is in ``absent`` (NULL after an
+    outer join), or if the key can compute NULL; and if no test excludes it.
     """
     if never_null(expression, tests):
         return False

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""String functions of Category columns, computed at planning time for each declared value.
+"""String functions of Category columns, evaluated at planning time for each declared value.
 
-A Category has a public list of values, so UPPER(region) becomes a public lookup table from codes
-to codes. Engines never see a string function or a pattern.
+A Category has a public list of values, so UPPER(region) becomes a public lookup table from codes to
+codes. Engines never see a string function or a pattern. ``functions`` uses it.
 """
 
 import re
@@ -21,7 +21,7 @@ _LONGEST_PATTERN = 200
 
 
 def mapped(operand: Label, function: Callable[[str], str]) -> Label:
-    """Returns the label to which a function maps another one; equal results share a code."""
+    """Applies a string function to every label of a value; equal results share a code."""
     if isinstance(operand.expression, Constant):
         return text(function(operand.labels[0]))
     images = [function(label) for label in operand.labels]
@@ -54,7 +54,7 @@ def joined(parts: Sequence[Label]) -> Label:
 
 
 def measured(operand: Label, function: Callable[[str], Fraction | int | None]) -> Number:
-    """Returns the number to which a function maps a label; NULL where it returns None."""
+    """Applies a numeric function to every label of a value; a result of None is NULL."""
     numbers = [function(label) for label in operand.labels]
     known = [Fraction(number) for number in numbers if number is not None]
     steps = [Fraction(1, number.denominator) for number in known]
@@ -71,7 +71,7 @@ def measured(operand: Label, function: Callable[[str], Fraction | int | None]) -
 
 
 def matching(operand: Label, test: Callable[[str], bool]) -> Truth:
-    """Returns the Boolean that says whether a label passes a test."""
+    """Applies a test to every label of a value; returns the Boolean."""
     codes = []
     for place, label in enumerate(operand.labels):
         if test(label):
@@ -91,7 +91,7 @@ def like(pattern: str, *, ignore_case: bool = False) -> Callable[[str], bool]:
 
 
 def upper_case(label: str) -> str:
-    """Returns a label in capital letters, each for itself as in DuckDB: no letter becomes two.
+    """Returns a label in upper case, letter by letter as in DuckDB: no letter becomes two.
 
     >>> upper_case("straße"), upper_case("ŉ")
     ('STRAẞE', 'ŉ')
@@ -109,7 +109,7 @@ def _upper_letter(letter: str) -> str:
 
 
 def lower_case(label: str) -> str:
-    """Returns a label in small letters, each for itself as in DuckDB: no letter becomes two.
+    """Returns a label in lower case, letter by letter as in DuckDB: no letter becomes two.
 
     >>> lower_case("İstanbul")
     'istanbul'
@@ -148,10 +148,9 @@ def _fits(label: str, place: int, piece: str) -> bool:
 
 
 def regex(pattern: str, *, whole: bool) -> Callable[[str], bool]:
-    """Returns the test of a simple regular expression.
+    """Returns the test of a simple regular expression: alternatives of characters and classes.
 
-    It may have alternatives of characters and classes, and no groups. ``whole``: the entire string
-    must match, else any part of it.
+    Groups are not allowed. ``whole``: the entire string must match, else any part of it.
 
     Raises:
         UnsupportedSql: another regular expression.

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Brings numbers with different steps onto one lattice, exactly where 2^52 codes suffice.
+"""Converts numbers with different steps to one lattice, exactly if 2^52 codes suffice.
 
-A number that does not fit is rounded to the finest lattice on which it does; ``moved`` bounds
-the change.
+A lattice is the set of multiples of a step; a number on it is stored as an integer code. A number
+that does not fit is rounded to the finest lattice on which it does; ``moved`` bounds the rounding
+error. ``arithmetic`` and ``compare`` use it.
 """
 
 import math
@@ -22,7 +23,7 @@ _EXACT = LARGEST // 4
 
 
 def times(expression: Scalar, factor: int) -> Scalar:
-    """Returns the code times a constant, folded where the code is a constant."""
+    """Returns a code times a constant; computed at once if the code is a constant."""
     if isinstance(expression, Constant) and isinstance(expression.value, int):
         return Constant(expression.value * factor)
     if factor == 1:
@@ -31,7 +32,7 @@ def times(expression: Scalar, factor: int) -> Scalar:
 
 
 def plus(expression: Scalar, amount: int) -> Scalar:
-    """Returns the code plus a constant, folded where the code is a constant."""
+    """Returns a code plus a constant; computed at once if the code is a constant."""
     if isinstance(expression, Constant) and isinstance(expression.value, int):
         return Constant(expression.value + amount)
     if amount == 0:
@@ -88,7 +89,7 @@ def largest(expression: Scalar) -> int:
 
 
 def onto(expression: Scalar, step: Fraction, target: Fraction) -> Scalar:
-    """Returns the code on another lattice: exact where ``target`` divides ``step``, else rounded.
+    """Converts a code to another lattice: exactly if ``target`` divides ``step``, else rounded.
 
     Halves are rounded up.
     """
@@ -98,7 +99,7 @@ def onto(expression: Scalar, step: Fraction, target: Fraction) -> Scalar:
 
 
 def moved(step: Fraction, target: Fraction) -> Fraction:
-    """Returns the most by which ``onto`` changes a number."""
+    """Returns the largest error by which ``onto`` rounds a number."""
     if (step / target).denominator == 1:
         return Fraction(0)
     return target / 2
@@ -112,7 +113,7 @@ def finest_step(size: Fraction) -> Fraction:
 
 
 def common_step(steps: Sequence[Fraction]) -> Fraction:
-    """Returns the greatest step that divides all steps."""
+    """Returns the greatest step of which all steps are multiples."""
     unders = [step.denominator for step in steps]
     under = math.lcm(*unders)
     aboves = [int(step * under) for step in steps]
@@ -133,7 +134,7 @@ def aligned(parts: Sequence[tuple[Scalar, Fraction]]) -> tuple[Fraction, list[Sc
 
 
 def fitted(expression: Scalar, step: Fraction) -> tuple[Scalar, Fraction]:
-    """Returns a (code, step) pair whose codes are at most 2^52, rounded as little as needed."""
+    """Returns a (code, step) pair with codes of at most 2^52, rounded only if needed."""
     size = largest(expression)
     if size <= MAX_CODE:
         return expression, step

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joins of a table to the one through which its units are found, as ``via=`` declares."""
+"""Finds joins along a declared link (``via=``): to the table in which the units are looked up."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from sfumato.sql.tables import From
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """A join along a declared link: the rows that have it, the table it leads to, and the link.
+    """A join along a declared link: the rows with the link, the linked table, and the link.
 
     ``rest`` has the tests of ON besides link = key.
     """
@@ -25,7 +25,7 @@ class Linked:
 
 
 def linked(left: From, right: From, tests: Sequence[exp.Expr]) -> Linked | None:
-    """Returns the link that a join condition equates with the key it leads to; None without one."""
+    """Returns the declared link whose equality with its key ON contains; None if there is none."""
     for child, parent in ((left, right), (right, left)):
         for source in child.sources:
             link = source.link

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact values of the constants in a statement."""
+"""Reads constants of a statement as exact values."""
 
 from fractions import Fraction
 from typing import TypeAlias

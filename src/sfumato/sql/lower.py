@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowers a statement to a question: a plan of the rows, and the output of released numbers."""
+"""Lowers a statement to a question: a plan of the rows, and the output of released numbers.
+
+This is the entry of the SQL compiler; ``Session`` and the planner call ``understand``.
+"""
 
 import datetime
 from collections.abc import Mapping
@@ -124,7 +127,7 @@ def tree(statement: str | exp.Select) -> exp.Select:
 
 
 def text_of(statement: str | exp.Select) -> str:
-    """Returns the SQL text of a statement that was lowered."""
+    """Returns the SQL text of a statement, given as text or as a syntax tree."""
     if isinstance(statement, str):
         return statement
     return statement.sql(dialect="duckdb")
@@ -139,7 +142,7 @@ def question_of(
     scalars: Scalars | Mapping[str, Answered] | None = None,
     clipping: Clipping = NO_TWINS,
 ) -> Question:
-    """Returns the question of a tree, without its text; the tree is changed.
+    """Returns the question of a syntax tree, which is changed in place.
 
     Other arguments and errors are those of ``understand``.
     """

@@ -20,7 +20,7 @@ _MOST_TABLES = 50
 
 @dataclass(slots=True)
 class Context:
-    """The state shared by the lowering of one statement.
+    """The state that all parts of one statement share while it is lowered.
 
     ``dataset`` has the declarations; ``notes`` and ``bias`` are lines for the reader of the answer.
     ``answered`` has the tests that contain the answer of a scalar sub-query, ``units_read`` the
@@ -42,7 +42,7 @@ class Context:
             self.notes.append(words)
 
     def prefix(self, table: str, columns: Iterable[str]) -> str:
-        """Returns a prefix that makes the columns of a table unique; the first table needs none."""
+        """Returns a prefix that makes a table's column names unique; "" for the first table."""
         self._tables += 1
         if self._tables > _MOST_TABLES:
             raise UnsupportedSql(
@@ -61,7 +61,7 @@ class Context:
         raise AssertionError("there are more candidates than tables")
 
     def name(self, wanted: str) -> str:
-        """Returns a unique name for a computed column: ``wanted``, or with a number after it."""
+        """Returns a unique name for a computed column: ``wanted``, with a number if it is taken."""
         count = self._counts.get(wanted, 1)
         chosen = wanted
         while chosen in self._taken:
@@ -74,9 +74,9 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """The column ``name`` by which rows reach the rows of ``table`` with this ``key``.
+    """A declared link (``via=``): the column ``name`` refers to the ``key`` of ``table``.
 
-    The unit of a row is that of the row it reaches. ``value`` is what a join reads.
+    The unit of a row is that of the linked row. ``value`` is the value that a join reads.
     """
 
     name: str
@@ -87,12 +87,12 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One table or sub-query of FROM.
+    """A table or sub-query in FROM, and its columns.
 
     ``columns`` are its columns by lower-case name, ``shown`` their names as written. ``parts`` maps
     each column that identifies the unit to its position among those that identify it together.
-    ``known`` describes the source in messages. ``table`` is the declared table that it is, and
-    ``link`` tells how the units of its rows are found there; None of a sub-query.
+    ``known`` describes the source in messages. ``table`` is the declared table, and ``link`` the
+    link to the table with its units; both are None for a sub-query.
     """
 
     name: str
@@ -138,7 +138,7 @@ class Scope:
             self._context.bias.append(words)
 
     def written(self, tests: Iterable[Scalar]) -> tuple[Scalar, ...]:
-        """Returns the tests that do not contain the answer of a scalar sub-query."""
+        """Returns the tests that do not depend on the answer of a scalar sub-query."""
         answered = self._context.answered
         if not answered:
             return tuple(tests)
@@ -163,14 +163,14 @@ class Scope:
         return typed
 
     def reads(self, person: Person) -> None:
-        """Makes the scan read the unit's own column, for a test of it."""
+        """Adds the unit's own column to the columns that the scan reads, for a test of it."""
         if isinstance(person.reading, Words):
             leaf = person.reading.expression
             assert isinstance(leaf, Field), "a unit's own column is read as it is"
             self._context.units_read[leaf.column.name] = leaf.column
 
     def part(self, node: exp.Expr | None) -> int | None:
-        """Returns the position of a column among those that identify the unit; None for others."""
+        """Returns the position of a column among those that identify the unit; else None."""
         while isinstance(node, exp.Paren):
             node = node.this
         if not isinstance(node, exp.Column):
@@ -182,7 +182,7 @@ class Scope:
         return None
 
     def is_unit(self, nodes: Iterable[exp.Expr]) -> bool:
-        """Whether columns identify the unit together."""
+        """Whether the columns together identify the unit."""
         if self.width == 0:
             return False
         parts = {self.part(node) for node in nodes}
@@ -196,7 +196,7 @@ class Scope:
         return "unit"
 
     def owns(self, node: exp.Expr) -> bool:
-        """Whether this scope has every column of an expression."""
+        """Whether this scope has all columns of an expression."""
         return all(self._owners(column) for column in node.find_all(exp.Column))
 
     def _owners(self, node: exp.Column) -> list[Source]:

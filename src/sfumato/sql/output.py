@@ -32,10 +32,10 @@ _ONE = Fraction(1)
 
 
 class Outputs:
-    """Lowers the post-processing part of a statement.
+    """Lowers SELECT, HAVING and ORDER BY to expressions over released numbers and keys.
 
-    ``calls`` maps each aggregate call, by identity, to what it asks for; ``estimates`` maps that to
-    the released number.
+    ``calls`` maps each aggregate call, by identity, to its request; ``estimates`` maps the request
+    to the released number.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Outputs:
         items: tuple[Item, ...],
         nodes: Sequence[exp.Expr],
     ) -> tuple[Item, ...]:
-        """Returns the columns, and after them those that clips change, of the clipped values.
+        """Returns the columns, followed by the clipped version of those that clips change.
 
         The estimates of these outputs are those of the clipped values.
         """

@@ -65,7 +65,7 @@ def _check_statement(statement: exp.Expr) -> exp.Select:
 
 
 def built(statement: exp.Expr) -> exp.Select:
-    """Returns a copy of the syntax tree of a SELECT that was not built by the parser.
+    """Checks a syntax tree that a caller built himself; returns a copy of it as a SELECT.
 
     Raises:
         UnsupportedSql: a tree with a part missing, or anything that ``parse`` refuses.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sub-queries with one row for each unit: GROUP BY the unit, or SELECT DISTINCT the unit."""
+"""Lowers sub-queries with one row a unit: GROUP BY the unit, or SELECT DISTINCT the unit."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -170,7 +170,7 @@ def _aggregate_values(summaries: "Summaries", select: exp.Select) -> dict[int, T
 def items(
     nodes: Sequence[exp.Expr], scope: Scope, rows: Rows
 ) -> tuple[dict[str, Typed], tuple[str, ...], dict[str, int]]:
-    """Returns the columns of a sub-query, their names as written, and those of the unit.
+    """Returns the columns of a sub-query, their names as written, and the columns of the unit.
 
     The last maps each column that identifies the unit to its position among those that do.
     """
@@ -200,7 +200,7 @@ def items(
 
 
 class Summaries:
-    """Lowers the aggregates of a sub-query to columns of one row a unit, each distinct one once."""
+    """Lowers the aggregates of a per-unit sub-query to columns, each distinct aggregate once."""
 
     def __init__(
         self,

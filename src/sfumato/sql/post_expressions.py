@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowers expressions over released numbers and keys: exact fractions, without lattices."""
+"""Lowers expressions over released numbers and keys: exact fractions, without lattices.
+
+``output`` uses it for SELECT, HAVING and ORDER BY.
+"""
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -56,9 +59,9 @@ _ZERO = Constant(Fraction(0))
 
 
 class Finished:
-    """Lowers post-processing expressions.
+    """Lowers expressions of post-processing.
 
-    ``leaf`` returns the value of a node that is released or a key, and None for other nodes.
+    ``leaf`` returns the value of a node that is a released number or a key; None for other nodes.
     """
 
     def __init__(self, leaf: Callable[[exp.Expr], Typed | None]) -> None:
@@ -128,7 +131,7 @@ class Finished:
         return typed.test
 
     def truth(self, codes: Scalar) -> Truth:
-        """Returns the value of a Boolean key."""
+        """Returns the Boolean value of a Boolean key, given its codes."""
         return truth_of(codes)
 
     def number(self, node: exp.Expr) -> Scalar:

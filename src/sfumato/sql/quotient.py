@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares quotients exactly, by comparing products, within 62 bits."""
+"""Compares quotients exactly by comparing products of integers within 62 bits.
+
+``compare`` uses it for numbers that came from a division.
+"""
 
 import math
 from fractions import Fraction
@@ -67,10 +70,10 @@ def against(op: Comparison, ratio: Ratio, value: Fraction) -> Scalar:
 
 
 def between(op: Comparison, left: Number, right: Number) -> Scalar | None:
-    """The exact test ``left op right``, where at least one is a quotient, by cross-multiplication.
+    """Returns the exact test ``left op right`` of quotients, by cross-multiplication.
 
-    A negative divisor is allowed; a divisor of zero makes it NULL. None if the products may exceed
-    62 bits.
+    At least one of them is a quotient. A negative divisor is allowed; a divisor of zero makes the
+    test NULL. Returns None if the products may exceed 62 bits.
     """
     left_dividend, left_divisor = _fraction(left)
     right_dividend, right_divisor = _fraction(right)

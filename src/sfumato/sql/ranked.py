@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ROW_NUMBER within one unit, the only window function that does not read across units."""
+"""Lowers ROW_NUMBER within a unit, the only window function that does not read across units."""
 
 from sqlglot import exp
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refusals of SQL: which constructs, why, and what to write instead."""
+"""The refusals of SQL: which construct, why, and what to write instead.
+
+Every module of this room raises them.
+"""
 
 import re
 
@@ -158,7 +161,7 @@ def reject(node: exp.Expr | None) -> UnsupportedSql:
 
 
 def refuse_node(node: exp.Expr, reason: tuple[str, str]) -> UnsupportedSql:
-    """Returns the refusal of a function or expression that is not allowed where it stands."""
+    """Returns the refusal of a function or operator that is not allowed in its context."""
     if isinstance(node, exp.AggFunc):
         return refuse(f"The aggregate {called(node)}", reason)
     if isinstance(node, exp.Func):
@@ -180,7 +183,7 @@ def called(node: exp.Expr) -> str:
 
 
 def written(node: exp.Expr) -> str:
-    """Returns a node as SQL text, at most 60 characters of it.
+    """Returns a node as SQL text, cut to 60 characters.
 
     >>> written(exp.BitwiseNot(this=exp.column("age")))
     '~age'
@@ -235,7 +238,7 @@ def _not_allowed(node: exp.Expr, name: str, value: object) -> UnsupportedSql:
 
 
 def require_few(count: int, what: str) -> None:
-    """Refuses more than 200 parts of one SELECT: planning compares every pair of them."""
+    """Refuses more than 200 parts of a SELECT, because planning compares every pair of them."""
     if count > _MOST:
         raise UnsupportedSql(
             f"{count:,} {what} in one SELECT.",

@@ -63,7 +63,7 @@ class Relations:
         return source
 
     def definitions(self, select: exp.Expr, known: Definitions) -> Definitions:
-        """Returns ``known`` with the definitions of WITH; each can use those before it."""
+        """Returns ``known`` extended by the definitions of WITH; each can use those before it."""
         clause = select.args.get("with_")
         if clause is None:
             return known

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowers expressions of a row: names, constants, tests and CASE; functions are in ``functions``."""
+"""Lowers row expressions to typed values: names, constants, tests, CASE; see ``functions``."""
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
@@ -66,7 +66,7 @@ _TESTS = (*COMPARISONS, exp.Is, exp.In, exp.Between, exp.Not, exp.And, exp.Or)
 
 
 class Names(Protocol):
-    """Resolves the columns of a row, and collects what the reader of the answer must know."""
+    """The interface that resolves columns of a row and collects notes about the answer."""
 
     def column(self, node: exp.Column) -> Typed:
         """Returns the value of a column; refuses an unknown one."""
@@ -75,7 +75,7 @@ class Names(Protocol):
         """Adds a note to the answer."""
 
     def reads(self, person: Person) -> None:
-        """Makes the scan read the unit's own column, for a test of it."""
+        """Adds the unit's own column to the columns that the scan reads, for a test of it."""
 
     def answered(self, test: Scalar) -> None:
         """Records that a test contains the answer of a scalar sub-query."""
@@ -88,10 +88,10 @@ Functions = Mapping[type[exp.Expr], Callable[["Rows", exp.Expr], Typed]]
 
 
 class Rows:
-    """Lowers expressions over the rows of a scope.
+    """Lowers the row expressions of one scope.
 
-    ``done`` has the values of nodes that were lowered before, by identity: aggregates within a
-    unit, row numbers.
+    ``done`` has the values of nodes that were lowered before, by identity: per-unit aggregates and
+    row numbers.
     """
 
     def __init__(
@@ -139,9 +139,9 @@ class Rows:
         )
 
     def countable(self, node: exp.Expr) -> Typed:
-        """Returns the value that COUNT(expression) counts.
+        """Returns the value whose non-NULL rows COUNT(expression) counts.
 
-        For a unit column of an outer join's other side it is not NULL where a row was found.
+        A unit column of the other side of an outer join is NULL if no row was joined.
         """
         typed = self.value(node)
         if not isinstance(typed, Person):
@@ -158,11 +158,11 @@ class Rows:
         return as_label(self.value(node), node)
 
     def comparable(self, left_node: exp.Expr, right_node: exp.Expr) -> tuple[Typed, Typed]:
-        """Returns the values of two expressions that are to be compared.
+        """Returns the values of two expressions that are compared.
 
         Raises:
-            UnsupportedSql: a string and the answer of a scalar sub-query. Whether the answer is
-                among the declared strings would decide about the refusal.
+            UnsupportedSql: a string is compared with the answer of a scalar sub-query. Whether the
+                answer is a declared string would decide about the refusal.
         """
         left = self._read_operand(left_node)
         right = self._read_operand(right_node)
@@ -251,7 +251,7 @@ class Rows:
         return compare.compare(op, left, right)
 
     def tell(self, left: Typed, right: Typed) -> None:
-        """Adds a line of bias about the rounding of two compared numbers, if one is not precise."""
+        """Notes the rounding error of two compared numbers if one of them is not precise."""
         size = compare.uncertain(left, right)
         if size:
             self._names.rounded(
@@ -259,7 +259,7 @@ class Rows:
             )
 
     def tell_divisor(self, divisor: Typed, node: exp.Expr) -> None:
-        """Adds a line of bias about a divisor that is not precise: it may be rounded to zero."""
+        """Notes that an imprecise divisor may have been rounded to zero."""
         size = compare.uncertain(divisor, number(0))
         if size:
             name = node.sql(dialect="duckdb")
@@ -324,7 +324,7 @@ class Rows:
 
 
 def as_number(typed: Typed, node: exp.Expr) -> Number:
-    """Returns a value that must be a number; a Boolean is 1 or 0.
+    """Returns a value as a number; a Boolean is 1 or 0.
 
     Raises:
         UnsupportedSql: it is neither.
@@ -359,7 +359,7 @@ def bounds_needed(what: str, typed: Words) -> MissingDeclaration:
 
 
 def as_date(typed: Typed, node: exp.Expr) -> Day:
-    """Returns a date, the date of a constant ISO string, or the local date of a timestamp."""
+    """Returns a value as a date: a date, a constant ISO string, or a timestamp's local date."""
     if isinstance(typed, Instant):
         return timestamps.local_day(typed)
     day = dates.as_day(typed)
@@ -372,7 +372,7 @@ def as_date(typed: Typed, node: exp.Expr) -> Day:
 
 
 def as_label(typed: Typed, node: exp.Expr) -> Label:
-    """Returns a value that must be a string with declared values."""
+    """Returns a value as a string with declared values; refuses other values."""
     if not isinstance(typed, Label):
         code_of(typed)
         raise UnsupportedSql(
@@ -383,7 +383,7 @@ def as_label(typed: Typed, node: exp.Expr) -> Label:
 
 
 def unified(values: Sequence[Typed]) -> tuple[Callable[[Scalar], Typed], list[Scalar]]:
-    """Brings values to one type, so that one of them can be chosen.
+    """Brings values to one type, for CASE and COALESCE, which choose one of them.
 
     Returns their codes, NULL for a literal NULL, and a function from a chosen code to its value.
 
@@ -484,7 +484,7 @@ def _short_text(node: exp.Expr) -> str:
 
 
 def kept(operand: Typed, test: Scalar | None) -> Typed:
-    """Returns a value where a test is TRUE, else NULL; without a test the value itself."""
+    """Returns a value that is NULL unless the test is TRUE; without a test, the value itself."""
     if test is None:
         return operand
     wrap, codes = unified([operand])
@@ -492,7 +492,7 @@ def kept(operand: Typed, test: Scalar | None) -> Typed:
 
 
 def counted(operand: Typed, test: Scalar | None) -> Typed:
-    """Returns a value for COUNT: not NULL where the operand is not NULL and the test is TRUE."""
+    """Returns a value for COUNT: NULL unless the test is TRUE and the operand is not NULL."""
     if test is None:
         return operand
     is_known = Not(compare.is_null(operand))

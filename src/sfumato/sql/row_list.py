@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowers a SELECT of rows, which only statistics read: no row is ever shown."""
+"""Lowers a SELECT of rows for tasks that read rows; no row is ever shown."""
 
 from dataclasses import replace
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of FROM, with the names of their columns and what is declared of their units."""
+"""Lowers the tables of FROM: their columns' names, and their declared units."""
 
 from dataclasses import dataclass, replace
 
@@ -37,11 +37,11 @@ _DEEPEST = 100
 
 @dataclass(frozen=True, slots=True)
 class From:
-    """A relation, and the sources under whose names its columns are known.
+    """A lowered FROM: a relation, and the sources that name its columns.
 
-    ``table`` is the leftmost private table. ``unit`` names the units, None where each row is a
-    unit of its own; ``width`` is the number of columns that identify one. ``limit`` is the declared
-    largest number of rows of a unit; ``once``: it is declared to be one. ``public``: it has no
+    ``table`` is the leftmost private table. ``unit`` is the declared unit, None if each row is a
+    unit; ``width`` is the number of columns that identify a unit. ``limit`` is the declared largest
+    number of rows of a unit; ``once``: a declaration says that it is one. ``public``: it has no
     units.
 
     Raises:
@@ -75,13 +75,13 @@ class From:
         return Scope(context, self.sources, self.width)
 
     def over(self, relation: Relation) -> "From":
-        """Returns another relation under the same names."""
+        """Returns the same names over another relation."""
         return replace(self, relation=relation)
 
     def single(self, context: Context) -> Relation | None:
-        """Returns a relation with at most one row a unit.
+        """Returns the relation if it has at most one row a unit, else None.
 
-        None if neither the plan nor a declaration implies that there is only one.
+        This must follow from the plan or from a declaration.
         """
         if is_single(self.relation):
             return self.relation
@@ -144,7 +144,7 @@ def _table_name(dataset: Dataset, node: exp.Table) -> str:
 
 
 def fields(relation: Relation) -> tuple[Field, ...]:
-    """Returns the columns of a relation, which a deterministic order of its rows is based on."""
+    """Returns the columns of a relation; a deterministic order of its rows is based on them."""
     match relation:
         case Scan(_, _, columns, _) | Union(_, _, columns):
             return tuple(Field(column) for column in columns)
@@ -161,7 +161,7 @@ def fields(relation: Relation) -> tuple[Field, ...]:
 
 
 def with_columns(relation: Relation, columns: dict[str, Column]) -> Relation:
-    """Returns the relation with scans that also read those unit columns that a test reads."""
+    """Returns the relation with scans that also read the unit columns that tests read."""
     match relation:
         case Scan():
             return _with_unit(relation, columns)
@@ -212,7 +212,7 @@ def require_plain(alias: exp.Expr | None) -> None:
 
 
 def require_private(rows: From) -> From:
-    """Refuses rows of public tables alone."""
+    """Returns the rows; refuses rows of public tables alone."""
     if rows.public:
         raise UnsupportedSql(
             "A question about public tables alone.",

@@ -131,9 +131,9 @@ def _shift_moment(
 
 
 def as_instant(typed: Typed, zone: str) -> Instant | None:
-    """Returns a timestamp, or that of a constant string or date; None for any other value.
+    """Returns a value as a timestamp: a timestamp, a constant string or date; None for others.
 
-    ``zone`` is that of a constant without an offset; a date alone is its first second.
+    ``zone`` is the time zone of a constant without an offset; a date alone is its first second.
 
     Raises:
         UnsupportedSql: a constant that is no timestamp, or a local time that never happens.
@@ -175,9 +175,9 @@ def _of_text(text: str, zone: str) -> int:
 
 
 def instants(values: Sequence[Typed]) -> list[Instant] | None:
-    """Returns values as timestamps; None if none of them is one, or one is something else.
+    """Returns values as timestamps; None if none is a timestamp, or one cannot be.
 
-    The zone of a constant without an offset is that of the first timestamp.
+    A constant without an offset has the time zone of the first timestamp.
     """
     zone = next((value.zone for value in values if isinstance(value, Instant)), None)
     if zone is None:
@@ -188,9 +188,9 @@ def instants(values: Sequence[Typed]) -> list[Instant] | None:
 
 
 def chosen(moments: Sequence[Instant]) -> tuple[Callable[[Scalar], Typed], list[Scalar]]:
-    """Returns the codes of timestamps on one step, and a function from a code to its timestamp.
+    """Brings timestamps to one step; returns their codes, and a function back from a code.
 
-    Moments of several zones are shown in the first of these.
+    Timestamps of several zones are shown in the first of these zones.
     """
     step, codes = aligned(moments)
     return lambda scalar: Instant(scalar, step, moments[0].zone), codes
@@ -212,7 +212,7 @@ def _happening(
 
 
 def written(text: str) -> Label:
-    """Returns the constant of TIMESTAMP '...': its string, until its zone is known."""
+    """Returns the constant TIMESTAMP '...' as a string, until its time zone is known."""
     if date_code(text) is None and parsed_moment(text) is None:
         raise UnsupportedSql(_UNWRITTEN, remedy="TIMESTAMP '2019-12-31 18:30:00'")
     return Label(Constant(0), (text,))

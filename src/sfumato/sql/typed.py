@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Typed values of row expressions: an integer code, and what the code means.
+"""Typed values of row expressions: an integer code, and the meaning of the code.
 
-Lowering gives every expression one of these types; the plan keeps only the code. A constant has
+Lowering gives every expression one of these types; the plan stores only the code. A constant has
 one of the same types, on the lattice of its own digits.
 """
 
@@ -109,7 +109,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """A Boolean: a test, and the expression of its codes if that is already known."""
+    """A Boolean: a test, and its code expression if one exists already."""
 
     test: Scalar
     known_codes: Scalar | None = None
@@ -133,7 +133,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """A column of lists of numbers, which only the rows of a task read."""
+    """A column of lists of numbers; only tasks on rows read it."""
 
     expression: Field
 
@@ -179,12 +179,15 @@ def text(value: str) -> Label:
 
 
 def truth_of(codes: Scalar) -> Truth:
-    """Returns the Boolean whose codes are 1, 0 and NULL."""
+    """Returns the Boolean for an expression of codes 1, 0 and NULL."""
     return Truth(Member(codes, (1,)), codes)
 
 
 def known(typed: Typed) -> Fraction | str | bool | None:
-    """Returns the value of a constant, a date as an ISO string; None for NULL and non-constants."""
+    """Returns the Python value of a constant (a date as an ISO string); None if it is not constant.
+
+    A NULL constant is None too.
+    """
     match typed:
         case Number(Constant(int(code)), step):
             return code * step
@@ -314,7 +317,7 @@ def _names_persons(person: Person) -> UnsupportedSql:
 
 
 def category(labels: Sequence[str]) -> Category:
-    """Returns the type of computed strings."""
+    """Returns the Category type of computed strings."""
     if "" in labels:
         raise UnsupportedSql(
             "A key or value of texts of which one is empty.",
@@ -324,14 +327,14 @@ def category(labels: Sequence[str]) -> Category:
 
 
 def alike(column: ColumnType, other: Label) -> Scalar | None:
-    """Returns the code of ``other`` among the values of a Category; None for another type."""
+    """Returns the code of the string ``other`` in a Category column; None for another type."""
     if not isinstance(column, Category):
         return None
     return recoded(other, column.labels)
 
 
 def recoded(typed: Label, labels: tuple[str, ...]) -> Scalar:
-    """Returns the code of a label among other labels; NULL where it is not one of them."""
+    """Returns the code of a label in another list of labels; NULL if it is not listed."""
     if typed.labels == labels:
         return typed.expression
     places = {label: place for place, label in enumerate(labels)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""WHERE: tests of rows, and tests of units against another table (IN, EXISTS)."""
+"""Lowers WHERE: tests of rows, and tests of units against another table (IN, EXISTS)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The values that an expression can have under WHERE, derived from the statement alone.
+"""Derives from WHERE which codes an expression can have; used for keys and bounds.
 
-A test is read in three ways: as a range (``narrowed``), as single codes (``left``), and at NULL
-(``never_null``). What none of them knows narrows nothing.
+A test is read in three ways: as a range (``narrowed``), by single codes (``left``), and at NULL
+(``never_null``). A test that none of these understands excludes nothing.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -64,7 +64,7 @@ def holding(relation: Relation) -> Iterator[Scalar]:
 
 
 def about(expression: Scalar, tests: Iterable[Scalar]) -> Tests:
-    """Returns the tests that read only columns that an expression reads."""
+    """Returns the tests that read no columns but those of an expression."""
     read = set(leaves(expression))
     if not read:
         return ()
@@ -81,7 +81,7 @@ def left(expression: Scalar, tests: Tests, codes: Sequence[int]) -> Sequence[int
 
 
 def narrowed(expression: Scalar, tests: Tests, whole: Span) -> Span:
-    """Returns the range of an expression where the tests are TRUE; None if it has no value there.
+    """Returns the range of an expression in rows that pass the tests; None if it is empty.
 
     ``whole`` is its range without the tests.
     """
@@ -106,7 +106,7 @@ def narrowed(expression: Scalar, tests: Tests, whole: Span) -> Span:
 
 
 def never_null(expression: Scalar, tests: Tests) -> bool:
-    """Whether some test cannot be TRUE where an expression is NULL."""
+    """Whether some test is never TRUE in rows where the expression is NULL."""
     return any(not _true_of_null(test, expression) for test in tests)
 
 

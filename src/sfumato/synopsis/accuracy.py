@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far the answers of a workload are off together, from declarations alone.
+"""Simultaneous error bounds for the queries of a workload, from declarations alone.
 
-A synopsis is accurate in the sense of the theory if, with a confidence, a share of the queries of a
-distribution are all answered within an error. The queries are those of the workload, each term as
-often as its weight says.
+``Plan.error`` and ``Synopsis.error`` use them. A synopsis is accurate in the sense of the theory
+if, with a given confidence, at least a given share of the queries have an error within the bound.
+The queries are those of the workload, weighted as the workload weights its terms.
 """
 
 import math
@@ -24,9 +24,9 @@ class Spread:
     """The variances of the answers of a workload, in squared steps.
 
     Args:
-        mean: over the queries, each term as often as its weight says.
-        worst: at least that of every query.
-        queries: how many there are.
+        mean: the weighted mean over the queries.
+        worst: an upper bound of every query's variance.
+        queries: the number of queries.
     """
 
     mean: float
@@ -35,7 +35,7 @@ class Spread:
 
 
 def share_of(over: Number) -> Fraction:
-    """The share of the queries of which a bound is to hold.
+    """Checks and returns the share of the queries for which an error bound must hold.
 
     Raises:
         InvalidNumber: a share outside of (0, 1].
@@ -47,7 +47,7 @@ def share_of(over: Number) -> Fraction:
 
 
 def require_confidence(confidence: Number | None, over: Number) -> None:
-    """Refuses a share of the queries where no bound is asked for.
+    """Refuses a share of the queries without a confidence.
 
     Raises:
         WrongUse: ``over`` without a confidence.
@@ -61,18 +61,18 @@ def require_confidence(confidence: Number | None, over: Number) -> None:
 def bound(
     spread: Spread, reach: Callable[[float, float], float], confidence: Number, over: Number
 ) -> float:
-    """An error that a share of the queries stay within, with at least a probability.
+    """Returns an error within which a share of the queries stay, with a given confidence.
 
-    Of all queries at once it is the union bound. Of a share 1 - t, the mean share of queries that
+    For all queries at once it is the union bound. For a share 1 - t, the mean share of queries that
     miss their own interval is at most the probability m of a miss, so more than t miss with
     probability at most m / t (Markov). And at most t / 2 of the queries have a variance above the
-    mean times 2 / t, so a miss of the others with m = t / 2 is enough. The least of the bounds
-    holds: which one that is follows from declarations.
+    mean times 2 / t, so a miss of the others with m = t / 2 is enough. The smallest of these bounds
+    is returned; which one it is follows from declarations.
 
     Args:
         spread: the variances.
-        reach: the error that an estimate of a variance exceeds with at most a probability.
-        confidence: one less the probability with which the bound may fail.
+        reach: returns the error that an estimate of a variance exceeds with at most a probability.
+        confidence: one minus the probability with which the bound may fail.
         over: the share of the queries.
 
     >>> from sfumato.synopsis.estimate import gaussian_reach
@@ -91,10 +91,11 @@ def bound(
 
 
 def reach_of(task: LayersTask | GridTask) -> Callable[[float, float], float]:
-    """The error that an estimate of a task's noise exceeds with at most a probability.
+    """Returns the function from (variance, probability) to the error of an estimate.
 
-    The sum over the integers of (coefficient times the width of its noise) squared is at most the
-    variance of the estimate times the largest squared width over variance of a layer.
+    The error is exceeded with at most this probability under the noise of the task. The sum over
+    the integers of (coefficient times the width of its noise) squared is at most the variance of
+    the estimate times the largest squared width over variance of a layer.
     """
     widening = 0.0
     for mechanism, precision in set(zip(task.mechanisms, task.precisions, strict=True)):

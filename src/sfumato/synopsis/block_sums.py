@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A layer of several axes of a bounded cube, as a statistic. Proof: block_sums.proof.md."""
+"""A layer over several axes of a bounded cube, as a statistic. Proof: block_sums.proof.md.
+
+``GridTask`` measures these statistics.
+"""
 
 from dataclasses import dataclass
 
@@ -14,10 +17,10 @@ from sfumato.query.statistic import BoundedStatistic, Opened
 
 @dataclass(frozen=True, slots=True)
 class BlockSums(BoundedStatistic[Integers]):
-    """The rows of each combination of blocks of some axes, whatever the other axes are.
+    """Counts of rows by combinations of blocks of some axes, summed over all other axes.
 
     ``blocks`` has for each of these axes the number of neighbouring cells in a block; the last
-    block may be shorter. The cell of missing values is the last of its axis.
+    block may be shorter. The cell of missing values is the last cell of its axis.
 
     Guarantees:
         sums of blocks move by at most their proved distance
@@ -34,7 +37,7 @@ class BlockSums(BoundedStatistic[Integers]):
             raise InvalidDeclaration(f"Blocks {self.blocks}.", allowed="at least 1 cell each")
 
     def distance(self, norm: Norm) -> Distance:
-        """The proved distance in L1 or L2 (squared).
+        """Returns the proved distance in L1 or L2 (squared).
 
         Raises:
             InvalidDeclaration: nothing is proved in another norm.
@@ -46,7 +49,7 @@ class BlockSums(BoundedStatistic[Integers]):
         raise InvalidDeclaration(f"Sums of blocks in {norm.value}.", allowed="L1, L2")
 
     def exact(self, opened: Opened) -> Integers:
-        """The sums; those that differ in the block of the last axis alone follow one another."""
+        """Returns the sums in row-major order: the block of the last axis varies fastest."""
         cells = opened.marginal(self.plan, tuple(name for name, _ in self.blocks))
         for axis, (_, width) in enumerate(self.blocks):
             starts = np.arange(0, cells.shape[axis], width)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The error that no linear strategy goes below, whatever it measures."""
+"""A lower bound of the error of every linear measurement strategy for a workload.
+
+``Plan.least`` shows it beside the error of the chosen strategy.
+"""
 
 from functools import lru_cache
 
@@ -13,7 +16,7 @@ MOST_CELLS = 2048
 
 @lru_cache(maxsize=64)
 def least_factor(workload: Workload) -> float | None:
-    """A lower bound of ``Strategy.factor``, for Gaussian noise and for Laplace noise.
+    """Returns a lower bound of ``Strategy.factor``, for Gaussian noise and for Laplace noise.
 
     A strategy whose columns have length 1, measured with noise of variance 1, has a total squared
     error of at least (sum of the singular values of the workload)^2 over the cells. A column whose

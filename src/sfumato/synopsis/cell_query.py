@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SQL statements as sums over the cells of single columns.
+"""Reads an SQL statement as weighted sums over the cells of single columns.
 
-A statement that counts or adds up rows by tests of one column each is, for each of its groups, a
-product of factors: what each cell of a column counts, that of missing values last. All follows from
-the declarations.
+A cell is a declared value of a column, or its missing value. If every test and every aggregate
+reads one column, each group of the answer is a product of factors: the weight that each cell of
+each column has in it. A synopsis answers such statements, and workloads are declared by them. All
+follows from declarations.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,7 +40,7 @@ MAX_GROUPS = 100_000
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """A key of GROUP BY: its column, and for each cell the place of its group, or -1."""
+    """A GROUP BY key: its column, and for each cell the index of its group, or -1 for none."""
 
     key: GroupKey
     column: str
@@ -47,24 +48,24 @@ class Grouping:
 
     @property
     def codes(self) -> tuple[int | None, ...]:
-        """The groups; that of missing values, which is last, is None."""
+        """The code of each group; None for the group of missing values, which is last."""
         codes = self.key.codes or ()
         return (*codes, None) if self.key.missing else codes
 
     def cells(self, group: int) -> Floats:
-        """1 for the cells of a group."""
+        """Returns an array with 1 for the cells of a group and 0 for the others."""
         inside: Floats = (self.places == group).astype(np.float64)
         return inside
 
     @property
     def each_value(self) -> bool:
-        """Whether each declared value is a group of its own."""
+        """Whether each declared value is its own group."""
         return bool((self.places[:-1] == np.arange(len(self.places) - 1)).all())
 
 
 @dataclass(frozen=True, eq=False)
 class CellQuery:
-    """What a statement asks of the cells of each column.
+    """A statement as weights of cells: groups, tests and aggregates by column.
 
     >>> import sfumato as sf
     >>> columns = {"age": sf.Integer(0, 4), "sex": sf.Category("F", "M")}
@@ -81,19 +82,19 @@ class CellQuery:
 
     @cached_property
     def groups(self) -> list[tuple[int, ...]]:
-        """Each group, as the places of its codes."""
+        """The groups, each as a tuple of indices into the codes of the keys."""
         return list(product(*(range(len(key.codes)) for key in self.keys)))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns whose cells do not all count alike."""
+        """The columns whose cells do not all have the same weight."""
         found = [key.column for key in self.keys]
         for weights in self.aggregates:
             found += weights
         return tuple(dict.fromkeys(found))
 
     def weights(self, aggregate: int) -> Iterator[Weights]:
-        """What an aggregate asks, group by group."""
+        """Yields, for each group, the weights by column that an aggregate gives the cells."""
         fixed = self.aggregates[aggregate]
         inside: list[list[Floats]] = []
         for key in self.keys:
@@ -108,7 +109,7 @@ class CellQuery:
     def columns(
         self, estimates: Callable[[Sequence[Weights]], Sequence[Estimate]]
     ) -> dict[str, list[object]]:
-        """The columns of the answer, given the estimates of sums over cells."""
+        """Returns the columns of the answer, given the estimates of sums over cells."""
         all_columns: dict[str, list[object]] = {}
         for item in self.items:
             if isinstance(item.expression, Key):
@@ -124,7 +125,7 @@ class CellQuery:
         return all_columns
 
     def terms(self) -> tuple[Term, ...]:
-        """The statement as a workload: a term for each aggregate, of one query a group.
+        """Returns the statement as a workload: a term for each aggregate, of one query a group.
 
         Raises:
             UnsupportedSql: no declared value passes its tests.
@@ -140,7 +141,7 @@ class CellQuery:
         return tuple(terms)
 
     def _kind(self, name: str, weights: Weights) -> Kind | None:
-        """The queries of one column; None if all cells count 1."""
+        """Returns the queries of one column; None if all cells count 1."""
         key = next((key for key in self.keys if key.column == name), None)
         if key is None:
             rows = [weights[name]] if name in weights else []
@@ -158,7 +159,7 @@ class CellQuery:
         return GivenKind.of(counted_rows) if counted_rows else None
 
     def _decoded(self, place: int) -> list[object]:
-        """The value of a key in each group."""
+        """Returns the value of a key in each group."""
         key = self.keys[place]
         kind = key.key.value.type
         assert not isinstance(kind, Text), "its codes are declared"
@@ -169,19 +170,19 @@ class CellQuery:
 def cell_query(
     sql: str, dataset: Dataset, table: str | None = None, known: Sequence[str] | None = None
 ) -> CellQuery:
-    """Reads ``SELECT keys, COUNT(*), SUM(x) FROM table WHERE ... GROUP BY keys``.
+    """Parses ``SELECT keys, COUNT(*), SUM(x) FROM table WHERE ... GROUP BY keys``.
 
-    Tests, keys and sums are of one column each; tests are joined by AND. COUNT(x) counts where x is
-    not NULL, SUM adds up whole numbers, and a key may be computed from a column.
+    Each test, key and sum reads one column; tests are joined by AND. COUNT(x) counts rows where x
+    is not NULL, SUM adds integers, and a key may be computed from a column.
 
     Args:
         sql: the statement.
         dataset: the declarations.
-        table: the only table that may be asked; None: any.
-        known: the only columns whose cells may count differently; None: all.
+        table: the only table that the statement may read; None: any.
+        known: the only columns that the statement may read; None: all.
 
     Raises:
-        UnsupportedSql: anything else, by name.
+        UnsupportedSql: any other statement; the message names what is not supported.
         UnknownName, MissingDeclaration: as ``session.query``.
     """
     question = understand(sql, dataset)
@@ -212,7 +213,7 @@ def cell_query(
 
 
 def weights_of(where: str, dataset: Dataset, table: str, known: Sequence[str]) -> Weights:
-    """Which cells of each column pass a test of SQL.
+    """Returns the weights, 1 or 0, of the cells of each column that pass an SQL test.
 
     Raises:
         As ``cell_query``.
@@ -224,7 +225,7 @@ def weights_of(where: str, dataset: Dataset, table: str, known: Sequence[str]) -
 
 
 def resolved(wanted: Wanted, dataset: Dataset, table: str) -> Wanted:
-    """A workload whose statements are read as terms.
+    """Returns a workload with its SQL statements replaced by terms.
 
     Raises:
         As ``cell_query``.
@@ -237,7 +238,7 @@ def resolved(wanted: Wanted, dataset: Dataset, table: str) -> Wanted:
 
 
 def refused(sql: str, allowed: str) -> UnsupportedSql:
-    """The error for a statement that the cells of single columns do not answer."""
+    """Returns the error for a statement that is not a sum over the cells of single columns."""
     return UnsupportedSql(
         f"A synopsis does not know {shown(sql)}.",
         allowed=allowed,
@@ -259,7 +260,7 @@ def _require_table(relation: Relation, table: str | None, sql: str) -> None:
 
 
 def _tests(relation: Relation) -> list[Scalar]:
-    """The tests that all have to pass, without those that always do."""
+    """Returns the tests that all have to pass, without those that always do."""
     waiting = predicates(relation)
     tests: list[Scalar] = []
     while waiting:
@@ -276,7 +277,7 @@ def _multiply(weights: Weights, name: str, factor: Floats) -> None:
 
 
 def _passing(test: Scalar, sql: str, known: Sequence[str] | None) -> tuple[str, Floats]:
-    """The column of a test, and which of its cells pass."""
+    """Returns the column of a test, and which of its cells pass."""
     column = _column(test, sql, "tests", known)
     match test:
         case Compare(op, Field(), Constant(int() as value)) if not isinstance(value, bool):
@@ -291,7 +292,7 @@ def _passing(test: Scalar, sql: str, known: Sequence[str] | None) -> tuple[str, 
 
 
 def _grouping(key: GroupKey, sql: str, known: Sequence[str] | None) -> Grouping:
-    """A key, with the group of each cell."""
+    """Returns a key, with the group of each cell."""
     column = _column(key.value.expression, sql, "groups", known)
     if key.codes is None:
         raise refused(sql, "groups of declared values")
@@ -303,7 +304,7 @@ def _grouping(key: GroupKey, sql: str, known: Sequence[str] | None) -> Grouping:
 
 
 def _added(aggregate: Aggregate, sql: str, known: Sequence[str] | None) -> tuple[str, Floats]:
-    """The column of an aggregate, and what each of its cells adds to it."""
+    """Returns the column of an aggregate, and what each of its cells adds to it."""
     match aggregate:
         case CountValues(value):
             column = _column(value.expression, sql, "counts", known)
@@ -318,7 +319,7 @@ def _added(aggregate: Aggregate, sql: str, known: Sequence[str] | None) -> tuple
 
 
 def _column(expression: Scalar, sql: str, what: str, known: Sequence[str] | None) -> Column:
-    """The one column that an expression reads."""
+    """Returns the one column that an expression reads."""
     columns = {}
     for leaf in leaves(expression):
         if not isinstance(leaf, Field):
@@ -334,7 +335,7 @@ def _column(expression: Scalar, sql: str, what: str, known: Sequence[str] | None
 
 @lru_cache(maxsize=256)
 def _codes(column: Column) -> tuple[int, ...]:
-    """The code of each declared value.
+    """Returns the code of each declared value.
 
     Raises:
         MissingDeclaration, WrongUse: it has no declared values, or too many.
@@ -367,7 +368,7 @@ def _require_free(taken_columns: Mapping[str, object], columns: Mapping[str, obj
 
 
 def listed(wheres: Sequence[str]) -> Sequence[str]:
-    """Some tests (WrongUse for a string, which is one test).
+    """Returns a sequence of tests as it is; refuses a string, which would be a single test.
 
     >>> listed(["age < 18"])
     ['age < 18']
@@ -378,7 +379,7 @@ def listed(wheres: Sequence[str]) -> Sequence[str]:
 
 
 def _released(name: str, rows: Sequence[Estimate]) -> Mapping[str, list[object]]:
-    """The columns of an aggregate."""
+    """Returns the columns of an aggregate."""
     return {
         name: [row.value for row in rows],
         f"{name}_error": [row.standard_error for row in rows],

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One column of several: blocks of its cells whose widths divide one another."""
+"""The widths of nested blocks of one column's cells, and the orthogonal spaces they define.
+
+``grid`` combines the chains of several columns.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,10 +16,11 @@ from sfumato.synopsis.workload import Floats, Workload
 
 @dataclass(frozen=True)
 class Chain:
-    """The widths 1 = w_0 | w_1 | ... | w_h of blocks of neighbouring cells; the last covers all.
+    """The widths 1 = w_0 | w_1 | ... | w_h of blocks of neighbouring cells; w_h covers all cells.
 
-    The functions of a column are a sum of orthogonal spaces: V_j for j < h are constant on blocks
-    of w_j and add up to 0 in blocks of w_(j+1); V_h are the constants (``stack`` has the argument).
+    The functions on the cells are a sum of orthogonal spaces: V_j for j < h has the functions that
+    are constant on blocks of w_j and add up to 0 in blocks of w_(j+1); V_h has the constants
+    (``stack`` has the argument).
 
     Raises:
         WrongUse: widths that do not begin with 1, do not divide one another or do not cover all.
@@ -39,36 +43,37 @@ class Chain:
 
     @property
     def top(self) -> int:
-        """The level of the constants: one block of all cells."""
+        """The index h of the space of the constants: one block of all cells."""
         return len(self.widths) - 1
 
     @cached_property
     def padded(self) -> int:
-        """The number of cells with those that fill the last block."""
+        """The number of cells, including those that fill up the last block."""
         return self.widths[-1]
 
     def blocks(self, level: int) -> int:
-        """The number of blocks that have cells."""
+        """Returns the number of blocks of a level that contain cells."""
         return -(-self.cells // self.widths[level])
 
     def energies(self, workload: Workload) -> Floats:
-        """The sum over the queries of the squared length of their part in each space.
+        """Returns the sum over the queries of their squared projection on each space.
 
-        It is divided by the number of padded cells, so that a query of all cells has 1 in V_h.
+        The sums are divided by the number of padded cells, so that a query of all cells has 1 in
+        V_h.
         """
         lengths = np.append(workload.energies(self.widths), 0.0)
         return np.maximum(-np.diff(lengths), 0.0) / self.padded
 
     def largest(self, workload: Workload) -> Floats:
-        """At least the squared length of the part of every query in each space, as ``energies``."""
+        """Returns an upper bound of every query's squared projection on each space."""
         wider = (*self.widths[1:], None)
         lengths = list(map(workload.largest, self.widths, wider))
         return np.maximum(lengths, 0.0) / self.padded
 
     def parts(self, query: Floats) -> list[Floats]:
-        """The part of a query in each space, as the value that it has on each block.
+        """Returns the projection of a query on each space, as its value on each block.
 
-        A query of all cells is taken to go on over the cells that fill the last block, which are 0.
+        A query of all cells is extended with 1 to the padding cells, whose counts are 0.
         """
         means = [self._filled(query)]
         for narrow, wide in zip(self.widths, self.widths[1:], strict=False):
@@ -80,13 +85,13 @@ class Chain:
         return [*parts, means[-1]]
 
     def squared(self, parts: Sequence[Floats]) -> Floats:
-        """The squared lengths of the parts of one query, divided as ``energies``."""
+        """Returns the squared length of each projection of one query, divided as ``energies``."""
         lengths = [float(part @ part) for part in parts]
         squared: Floats = np.array(lengths) * np.array(self.widths) / self.padded
         return squared
 
     def lift(self, table: Floats, level: int, axis: int) -> Floats:
-        """Sums of the blocks of the next level, of a table of sums of blocks along an axis."""
+        """Adds up sums of blocks along an axis of a table to the blocks of the next level."""
         return _grouped(table, self.widths[level + 1] // self.widths[level], axis)
 
     def _filled(self, query: Floats) -> Floats:

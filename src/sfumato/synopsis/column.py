@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A synopsis of one column: measured once, it answers every question about the column.
+"""A synopsis of one column: the plan that compares strategies, and the measured ``Synopsis``.
 
-What a ``Synopsis`` computes from the stored integers is post-processing, and free.
+``measure.plan`` and ``measure.measure`` return these. All that a ``Synopsis`` computes from its
+stored integers is post-processing, and free.
 """
 
 import math
@@ -48,10 +49,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The strategies for a synopsis, the best first, with their exact expected error; free.
+    """The strategies for the queries of one column with their expected errors, best first; free.
 
     The error is the root of the mean squared error over the queries, in rows. It is exact if the
-    blocks of the strategy fill the cells, and else at most that.
+    blocks of the strategy divide the cells evenly, and an upper bound otherwise.
     """
 
     table: str
@@ -67,7 +68,7 @@ class Plan:
         return self.of(self.candidates[0])
 
     def of(self, strategy: Strategy) -> LayersTask:
-        """The task that measures a strategy."""
+        """Returns the task that measures a strategy."""
         return LayersTask(self.table, self.axis, self.cube, strategy, self.allowance)
 
     def error(
@@ -77,7 +78,7 @@ class Plan:
         *,
         over: Number = 1,
     ) -> float:
-        """The expected error of a strategy, by default the best; or a bound.
+        """Returns the expected error of a strategy, by default the best; or a bound.
 
         With a ``confidence``, all queries of the workload are within the bound with at least this
         probability; with ``over``, at least this share of them is (``accuracy``).
@@ -90,7 +91,7 @@ class Plan:
         return bound(spread, reach_of(task), confidence, over) / self.cube.refinement
 
     def worst(self, strategy: Strategy | None = None) -> float:
-        """At least the standard error of every query of the workload, in rows."""
+        """Returns an upper bound of the standard error of every query of the workload, in rows."""
         task = self.of(self.candidates[0] if strategy is None else strategy)
         return math.sqrt(self._spread(task).worst) / self.cube.refinement
 
@@ -102,7 +103,7 @@ class Plan:
 
     @property
     def least(self) -> float | None:
-        """The error that no linear strategy goes below, whatever it measures.
+        """A lower bound of the error of every linear strategy, in rows.
 
         None for more than 2,048 values, and where units are replaced: then the bound is not proved.
         Discrete noise has a little less variance than the continuous noise of the bound.
@@ -118,7 +119,7 @@ class Plan:
         return math.sqrt(squared) / self.cube.refinement
 
     def plot(self, strategy: Strategy | None = None) -> Figure:
-        """The layers of a strategy, by default of the best, as a picture."""
+        """Draws the layers of a strategy, by default of the best."""
         chosen = self.candidates[0] if strategy is None else strategy
         stacked: Sequence[Layer | DenseLayer] = chosen.stack.layers
         strips = []
@@ -171,7 +172,7 @@ def plan_column(dataset: Dataset, table: str, axis: str, kind: Kind, allowed: Al
 
 
 class Synopsis:
-    """The noisy layers of one column, and every answer that they give; all of it is free.
+    """The noisy layers of one column, and the answers computed from them; all of it is free.
 
     >>> import sfumato as sf, pyarrow as pa, tempfile
     >>> people = sf.Table(pa.table({"age": [30, 40, 40]}), columns={"age": sf.Integer(0, 63)})
@@ -199,7 +200,7 @@ class Synopsis:
 
     @property
     def axis(self) -> GroupKey:
-        """The column, with a cell for each of its declared values."""
+        """The column, with one cell for each of its declared values."""
         (key,) = self.task.plan.cube.axes
         return key
 
@@ -211,7 +212,7 @@ class Synopsis:
         return estimate / self.task.plan.refinement
 
     def answer(self, where: str, confidence: Number = "0.95") -> Estimate:
-        """The number of rows that pass a test of SQL on the column, with an interval.
+        """Returns the estimated number of rows that pass an SQL test, with an interval.
 
         The interval holds the bounded count with at least this probability.
 
@@ -223,7 +224,7 @@ class Synopsis:
         return self._estimates([test], where, miss_of(confidence))[0]
 
     def answers(self, wheres: Sequence[str], confidence: Number = "0.95") -> list[Estimate]:
-        """The number of rows that pass each of some tests; each interval holds by itself.
+        """Returns an estimate for each of several tests; each interval holds by itself.
 
         Raises:
             As ``answer``.
@@ -245,22 +246,21 @@ class Synopsis:
         return pyarrow.table(read.columns(lambda asked: self._estimates(asked, sql, miss)))
 
     def error(self, confidence: Number = "0.95", *, over: Number = 1) -> float:
-        """An error that all queries of the workload stay within, with at least a probability.
+        """Returns an error bound for the queries of the workload, with the given confidence.
 
-        ``over``: the share of the queries that do, for example "0.99" (``accuracy``).
+        ``over`` is the share of the queries that stay within it, for example "0.99" (``accuracy``).
         """
         return self.plan.error(self.task.strategy, confidence, over=over)
 
     def to_json(self) -> str:
-        """The synopsis as JSON, with its cost and the id of its charge; ``from_json`` reads it."""
+        """Returns the synopsis as JSON, with its cost and charge id; ``from_json`` reads it."""
         wanted = Wanted((Term(((self.plan.axis, self.plan.kind),)),))
         return document(self.task, wanted, self._dataset, self.stored)
 
     def reconstruct(self, *, nonnegative: bool = True, integer: bool = True) -> Floats:
-        """The counts as a plausible table: not below 0, whole, with about the same total.
+        """Returns counts that are non-negative integers with about the same total, for histograms.
 
-        It is what a histogram shows. Ranges of it are biased where counts are small: use ``answer``
-        for numbers.
+        Sums of them are biased where counts are small: use ``answer`` for numbers.
         """
         counts = self.counts
         if nonnegative:
@@ -270,7 +270,7 @@ class Synopsis:
         return counts
 
     def to_arrow(self) -> "pyarrow.Table":
-        """A row for each declared value: its count and its standard error."""
+        """Returns a table with a row for each declared value: its count and its standard error."""
         import pyarrow
 
         codes = self.axis.codes or ()
@@ -282,7 +282,7 @@ class Synopsis:
         return pyarrow.table(dict(zip(names, columns, strict=True)))
 
     def plot(self) -> Figure:
-        """The counts of the values in the bands of their intervals; of many values, of ranges."""
+        """Draws the counts of the values with their intervals; of many values, counts of ranges."""
         groups = Groups.of(self.axis, STEPS)
         rows = []
         for query in groups.queries:
@@ -305,7 +305,7 @@ class Synopsis:
         return Estimate(value, self._deviation(query), value - far, value + far)
 
     def _deviation(self, query: Floats) -> float:
-        """The standard deviation of the estimate of a query, in rows; an upper bound."""
+        """Returns the standard deviation of the estimate of a query, in rows; an upper bound."""
         variance = self.task.strategy.stack.variance(query, self.task.precisions)
         return math.sqrt(variance) / self.task.plan.refinement
 
@@ -323,7 +323,7 @@ class Synopsis:
         return laplace_reach(squared, float(weights.max()), tail) / self.task.plan.refinement
 
     def _estimates(self, queries: Sequence[Weights], sql: str, miss: float) -> list[Estimate]:
-        """The estimates of sums over the declared values."""
+        """Returns the estimates of sums over the declared values."""
         found = []
         for weights in queries:
             cells = weights.get(self.axis.value.name)
@@ -348,7 +348,7 @@ _UNKNOWN = Estimate(math.nan, math.inf, 0.0, math.inf)
 
 
 def _nonnegative(counts: Floats) -> Floats:
-    """The nearest counts of at least 0 with the same total, by a common shift; or all 0."""
+    """Returns the nearest counts of at least 0 with the same total, by a common shift; or all 0."""
     total = max(float(counts.sum()), 0.0)
     ordered = np.sort(counts)[::-1]
     over = (np.cumsum(ordered) - total) / np.arange(1, len(counts) + 1)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The counts of a stream over one range of ticks, a number for each cell."""
+"""The counts of a stream over one range of ticks: one number for each cell.
+
+``Stream`` returns them.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,10 +28,10 @@ _SHOWN = 20
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """A count for each cell, all with the same standard error and half width of the interval.
+    """A count for each cell, all with the same standard error and the same interval width.
 
-    An interval holds the count of the rows that were not left out, with at least the confidence
-    that was asked for; ``limits`` says which rows are.
+    An interval contains, with at least the requested confidence, the count of the rows that the
+    limits of the stream did not leave out; ``limits`` describes these rows.
 
     >>> import numpy as np
     >>> from sfumato.metadata.column import Category, Column
@@ -45,7 +48,7 @@ class Counts:
     limits: str = ""
 
     def __getitem__(self, cell: object) -> Estimate:
-        """The count of one cell, given by its values: ``counts["A"]``, ``counts["A", 3]``.
+        """Returns the count of one cell, given by its values: ``counts["A"]``, ``counts["A", 3]``.
 
         Raises:
             UnknownName: no such cell.
@@ -73,7 +76,7 @@ class Counts:
         return list(product(*map(_labels, self.axes)))
 
     def to_dicts(self, name: str = "n") -> list[dict[str, object]]:
-        """A dictionary for each cell: its values, the count, its error and its interval."""
+        """Returns a dictionary for each cell: its values, the count, its error and its interval."""
         rows = []
         for cell, value in zip(self.cells, self.values.tolist(), strict=True):
             row: dict[str, object] = {}
@@ -114,7 +117,7 @@ class Counts:
 
 
 def _labels(axis: Value) -> Iterator[Label]:
-    """The values of an axis, then None for missing."""
+    """Yields the values of an axis, then None for missing."""
     kind = axis.type
     assert not isinstance(kind, Text), "a stream has no open axis"
     for code in range(kind.lower_code, kind.upper_code + 1):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates from the noisy rows of a stream, and their exact weights on the noise.
+"""Decoders: estimates of sums over ticks from a stream's noisy rows, and their exact variance.
 
-A decoder knows nothing but the encoder; what it computes is post-processing.
+``Stream`` decodes with them; ``stream_plan`` compares encoders by their variances. A decoder reads
+released rows only, so what it computes is post-processing.
 """
 
 import math
@@ -23,10 +24,10 @@ _STRIDE, _FIRST, _BEYOND = 1.5, -2.5, 2
 
 
 class Decoder(Protocol):
-    """The estimates of one encoder. A range of ticks (after, upto] is given by its ends."""
+    """The interface of a decoder. A range of ticks (after, upto] is given by its two ends."""
 
     def push(self, row: Floats) -> None:
-        """Takes the noisy row of the next tick, in steps."""
+        """Adds the noisy row of the next tick, in steps."""
         ...
 
     def total(
@@ -34,7 +35,7 @@ class Decoder(Protocol):
         after: int,
         upto: int,
     ) -> Floats:
-        """The estimated sum of the inputs of a range of ticks that were pushed, for each cell."""
+        """Returns, for each cell, the estimated sum of the inputs over a range of past ticks."""
         ...
 
     def squared(
@@ -42,7 +43,7 @@ class Decoder(Protocol):
         after: Integers,
         upto: Integers,
     ) -> Floats:
-        """The sum of the squared weights of the noise in it, for each of many ranges."""
+        """Returns the sum of the squared weights of the noise, for the estimate of each range."""
         ...
 
     def largest(
@@ -50,7 +51,7 @@ class Decoder(Protocol):
         after: int,
         upto: int,
     ) -> float:
-        """The largest weight of the noise of one integer."""
+        """Returns the largest weight that the noise of a single integer has in the estimate."""
         ...
 
     def rounding(
@@ -58,12 +59,12 @@ class Decoder(Protocol):
         after: int,
         upto: int,
     ) -> float:
-        """The most by which rounding inside the encoder changes the estimate."""
+        """Returns the most by which rounding in the encoder can change the estimate."""
         ...
 
 
 def decoder_of(encoder: Encoder, cells: int = 1) -> Decoder:
-    """The decoder of an encoder, before the first row."""
+    """Returns the decoder of an encoder, before the first row."""
     if isinstance(encoder, Tree):
         return Blocks(encoder, cells)
     assert isinstance(encoder, SquareRoot | Buffered), "there is no other"
@@ -71,9 +72,10 @@ def decoder_of(encoder: Encoder, cells: int = 1) -> Decoder:
 
 
 class Toeplitz:
-    """Rows that are the same weighted sum of inputs at every tick: the inverse is such a sum too.
+    """The decoder of Toeplitz encoders: each row is the same weighted sum of past inputs.
 
-    It is the only unbiased linear estimate, as there is a row for each input.
+    The inverse is such a weighted sum too. It is the only unbiased linear estimate, as there is one
+    row for each input.
 
     >>> found = Toeplitz(SquareRoot(4, 4), 1)
     >>> for row in (1.0, 1.5, 1.875):
@@ -97,7 +99,7 @@ class Toeplitz:
         return _sums(self._encoder)
 
     def push(self, row: Floats) -> None:
-        """Subtracts from a row what older inputs have added to it, by their estimates."""
+        """Subtracts the estimated contributions of older inputs from a row."""
         newest = self._inverse.input(row / self._encoder.unit)
         self._totals.append(self._totals[-1] + newest)
 
@@ -106,7 +108,7 @@ class Toeplitz:
         after: int,
         upto: int,
     ) -> Floats:
-        """The difference of two running totals."""
+        """Returns the difference of two running totals."""
         return self._totals[upto] - self._totals[after]
 
     def squared(
@@ -114,7 +116,7 @@ class Toeplitz:
         after: Integers,
         upto: Integers,
     ) -> Floats:
-        """From prefix sums for running totals and for windows of one width, else one by one."""
+        """Uses prefix sums for running totals and windows of one width, else single sums."""
         if not after.any():
             return _squares(self._encoder, self._encoder.steps)[upto - 1]
         widths = np.unique(upto - after)
@@ -128,7 +130,7 @@ class Toeplitz:
         after: int,
         upto: int,
     ) -> float:
-        """At most that of the newest row."""
+        """Returns an upper bound: the weight of the newest row."""
         return float(self._sums[0])
 
     def rounding(
@@ -136,7 +138,7 @@ class Toeplitz:
         after: int,
         upto: int,
     ) -> float:
-        """Two steps in each row of a buffered encoder, by the inequality of Cauchy."""
+        """Returns the bound for two steps of error in each row of a buffered encoder (Cauchy)."""
         if not self._encoder.slack:
             return 0.0
         (squared,) = self.squared(np.array([after]), np.array([upto]))
@@ -167,7 +169,7 @@ class _Bands:
         self._inputs = np.zeros((0, cells))
 
     def input(self, row: Floats) -> Floats:
-        """The row without the older inputs."""
+        """Returns the row without the older inputs."""
         older = self._weights[1 : 1 + len(self._inputs)]
         found: Floats = row - older[::-1] @ self._inputs
         kept = np.concatenate([self._inputs, found[None]])
@@ -188,7 +190,7 @@ class _Buffers:
         self._buffers = np.zeros((len(encoder.rates), cells))
 
     def input(self, row: Floats) -> Floats:
-        """The row without the older inputs."""
+        """Returns the row without the older inputs."""
         faded = self._buffers * self._rates
         found: Floats = (row - self._weights @ faded) / self._weights.sum()
         self._buffers = faded + found
@@ -196,7 +198,7 @@ class _Buffers:
 
 
 class Blocks:
-    """The blocks of a tree: a range is the sum of the largest blocks that fit in it.
+    """The decoder of tree encoders: a range is the sum of the largest blocks that fit in it.
 
     >>> Blocks(Tree(8, 2, (1, 1, 1)), 1).blocks(0, 7)
     [(0, 7), (1, 6), (2, 4)]
@@ -212,7 +214,7 @@ class Blocks:
         self._rows: list[Floats] = []
 
     def push(self, row: Floats) -> None:
-        """Keeps the blocks that end with a tick, from single ticks up."""
+        """Stores the blocks that end with this tick, from single ticks upwards."""
         self._rows.append(row)
 
     def blocks(
@@ -220,7 +222,7 @@ class Blocks:
         after: int,
         upto: int,
     ) -> list[tuple[int, int]]:
-        """The level and the last tick of each block of a range."""
+        """Returns the blocks that add up to a range, each as (level, last tick)."""
         found = []
         while after < upto:
             level = self._level(after, upto)
@@ -233,7 +235,7 @@ class Blocks:
         after: int,
         upto: int,
     ) -> int:
-        """The level of the largest block that ends with a tick and begins in the range."""
+        """Returns the level of the largest block that ends with a tick and begins in the range."""
         fitting = [
             level
             for level in self._encoder.complete(upto)
@@ -246,7 +248,7 @@ class Blocks:
         after: int,
         upto: int,
     ) -> Floats:
-        """The sum of the blocks."""
+        """Returns the sum of the blocks."""
         total = np.zeros(self._cells)
         for level, tick in self.blocks(after, upto):
             place = self._encoder.complete(tick).index(level) * self._cells
@@ -259,7 +261,7 @@ class Blocks:
         after: Integers,
         upto: Integers,
     ) -> Floats:
-        """The number of blocks of each level, each times its squared weight."""
+        """Returns the number of blocks of each level, times the level's squared weight, summed."""
         counts = block_counts(self._encoder, after, upto)
         weights: Floats = 1 / np.array(self._encoder.weights, float) ** 2
         found: Floats = counts @ weights
@@ -270,7 +272,7 @@ class Blocks:
         after: int,
         upto: int,
     ) -> float:
-        """One over the least weight of a level that is used."""
+        """Returns one over the smallest weight of the levels that a range uses."""
         return max(1 / self._encoder.weights[level] for level, _ in self.blocks(after, upto))
 
     def rounding(
@@ -278,7 +280,7 @@ class Blocks:
         after: int,
         upto: int,
     ) -> float:
-        """A tree rounds nothing."""
+        """Returns 0: a tree does not round."""
         return 0.0
 
 
@@ -287,7 +289,7 @@ def block_counts(
     after: Integers,
     upto: Integers,
 ) -> Floats:
-    """The number of blocks of each level in each of many ranges."""
+    """Returns how many blocks of each level each of many ranges needs."""
     base = tree.base
     low, high = after.copy(), upto.copy()
     counts = np.zeros((len(low), len(tree.weights)))
@@ -304,11 +306,11 @@ def block_counts(
 
 
 def buffered(steps: int) -> Buffered:
-    """The buffered encoder that is nearest to the square root of running totals.
+    """Returns the buffered encoder that approximates the square root of the running-totals matrix.
 
-    C(2k, k) / 4^k is the mean of rate^k under the arcsine law; the integral over the logarithm of
-    the rate's age is taken at points that are equally far apart, which errs by exp(-pi^2 / 1.5).
-    What is older than the stream does not fade; what is younger than a tick is gone at once.
+    C(2k, k) / 4^k is the mean of rate^k under the arcsine law. The integral over the logarithm of
+    the rate's age is taken at equidistant points, with an error of exp(-pi^2 / 1.5). Ages beyond
+    the stream's length do not decay; ages below a tick decay at once.
     """
     ages = np.arange(_FIRST, math.log(steps) + _BEYOND, _STRIDE)
     fading = 1 / (1 + np.exp(ages))
@@ -325,9 +327,10 @@ def tree(
     base: int,
     needs: Floats,
 ) -> Tree:
-    """A tree whose levels have the best weights for needing so many blocks of each level.
+    """Returns the tree encoder whose level weights are optimal for the given use of its blocks.
 
-    The sum of needs / weight^2 is least, at a given sum of weights, for the cube roots.
+    ``needs`` is the number of blocks of each level that the queries use. At a given sum of weights,
+    the sum of needs / weight^2 is smallest for weights proportional to the cube roots.
     """
     roots = np.cbrt(np.maximum(needs, needs.max() / 1000))
     weights = np.maximum(np.round(roots / roots.max() * 2**8), 1)
@@ -335,7 +338,7 @@ def tree(
 
 
 def levels(steps: int, base: int) -> int:
-    """The number of levels of which a block fits in the stream."""
+    """Returns the number of tree levels whose blocks fit in the stream."""
     count = 1
     while base**count <= steps:
         count += 1
@@ -343,7 +346,7 @@ def levels(steps: int, base: int) -> int:
 
 
 def _rounded(value: float) -> int:
-    """A number from 0 to 1 in steps of 2^-48, rounded to 16 binary digits."""
+    """Returns a number from 0 to 1 in steps of 2^-48, rounded to 16 binary digits."""
     fine = round(value * _ONE)
     spare = max(fine.bit_length() - _DIGITS, 0)
     return (fine >> spare) << spare
@@ -371,7 +374,7 @@ def _squares(encoder: SquareRoot | Buffered, width: int) -> Floats:
 
 
 def _faded(encoder: Buffered) -> Floats:
-    """The coefficients of a buffered encoder, as floats."""
+    """Returns the coefficients of a buffered encoder, as floats."""
     ages = np.arange(encoder.steps)
     coefficients = np.zeros(encoder.steps)
     for rate, weight in zip(encoder.rates, encoder.weights, strict=True):
@@ -380,7 +383,7 @@ def _faded(encoder: Buffered) -> Floats:
 
 
 def inverse(series: Floats) -> Floats:
-    """The inverse of a power series, by Newton's iteration with fast Fourier transforms.
+    """Returns the inverse of a power series, by Newton's iteration with fast Fourier transforms.
 
     >>> inverse(np.array([2.0, 1.0, 0.0]))
     array([ 0.5  , -0.25 ,  0.125])

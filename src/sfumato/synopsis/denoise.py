@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Denoising of a noisy series, as post-processing: free, and no privacy argument is needed.
+"""Denoises a noisy time series as post-processing: free, without any privacy argument.
 
-The series is written in an orthonormal basis in which series of days are short: a basis of the
-days of a week, times Haar wavelets along the weeks. There, blocks of 16 coefficients are shrunk
-towards 0 by the rule of James and Stein. Source: James and Stein (1961); Cai (1999), "Adaptive
-wavelet estimation: a block thresholding and oracle inequality approach".
+The series is transformed to an orthonormal basis in which daily series have few large coefficients:
+a basis of the days of a week, times Haar wavelets along the weeks. There, blocks of 16 coefficients
+are shrunk towards 0 by the rule of James and Stein. Source: James and Stein (1961); Cai (1999),
+"Adaptive wavelet estimation: a block thresholding and oracle inequality approach".
 """
 
 import math
@@ -23,10 +23,10 @@ _MOST_PERIOD = 366
 
 @dataclass(frozen=True, eq=False)
 class Denoised:
-    """A denoised series.
+    """A denoised series with error estimates.
 
-    ``error`` is Stein's unbiased estimate of its root mean squared error, from the noisy series
-    itself. ``raw_error`` is that of the noisy series.
+    ``error`` is Stein's unbiased estimate of its root mean squared error, computed from the noisy
+    series; ``raw_error`` is the root mean squared error of the noisy series.
 
     >>> denoise([5.0, 5.0, 5.0, 5.0], 2, period=1).raw_error
     2.0
@@ -40,14 +40,14 @@ class Denoised:
 def denoise(values: object, standard_error: float, *, period: int = 7) -> Denoised:
     """Denoises a series whose numbers have independent Gaussian noise of one standard error.
 
-    The expected squared error is never above that of the series as it is, whatever it is of. A
-    series of another noise (Laplace, or the differences of running totals, whose noise depends on
-    its neighbours) has no such proof.
+    The expected squared error is never above that of the noisy series, whatever the true series is.
+    For other noise (Laplace, or differences of running totals, whose errors are correlated) this is
+    not proved.
 
     Args:
         values: the noisy numbers, in order.
-        standard_error: the standard deviation of the noise of each.
-        period: after how many numbers the series resembles itself: 7 for days; 1 for none.
+        standard_error: the standard deviation of the noise of each number.
+        period: the period of the series: 7 for daily numbers with a weekly pattern; 1 for none.
 
     Raises:
         WrongUse: no list of finite numbers, a standard error that is not above 0, or a period out
@@ -107,7 +107,7 @@ def _shrink(block: Floats) -> float:
 
 
 def _blocks(level: Floats) -> Iterator[Floats]:
-    """The blocks of a level, of 16 coefficients each, the last one of up to 31."""
+    """Yields the blocks of a level, of 16 coefficients each, the last one of up to 31."""
     count = max(len(level) // _BLOCK, 1)
     for place in range(count):
         end = len(level) if place == count - 1 else (place + 1) * _BLOCK
@@ -135,7 +135,7 @@ def _wavelets(series: Floats) -> tuple[list[Floats], float, list[Floats]]:
 
 
 def _series_of(levels: list[Floats], top: float, every: list[Floats]) -> Floats:
-    """The series that ``_wavelets`` gives these coefficients."""
+    """Returns the series that ``_wavelets`` gives these coefficients."""
     scaled = np.array([top])
     for details, sizes in zip(reversed(levels), reversed(every), strict=True):
         means, odd = scaled[: len(details)], scaled[len(details) :]
@@ -148,7 +148,7 @@ def _series_of(levels: list[Floats], top: float, every: list[Floats]) -> Floats:
 
 
 def _angles(sizes: Floats) -> tuple[Floats, Floats]:
-    """The roots of the shares that the two of each pair have in their sum."""
+    """Returns the roots of the shares that the two of each pair have in their sum."""
     pairs = len(sizes) // 2 * 2
     one, other = sizes[:pairs:2], sizes[1:pairs:2]
     return np.sqrt(one / (one + other)), np.sqrt(other / (one + other))
@@ -164,7 +164,7 @@ def _basis(period: int) -> Floats:
 
 
 def _series(values: object) -> Floats:
-    """The values as floats (WrongUse unless they are a list of finite numbers)."""
+    """Returns the values as floats (WrongUse unless they are a list of finite numbers)."""
     try:
         series: Floats = np.array(values, float)
     except (TypeError, ValueError):
@@ -175,7 +175,7 @@ def _series(values: object) -> Floats:
 
 
 def _positive(error: object) -> float:
-    """The standard error (WrongUse unless it is a finite number above 0)."""
+    """Returns the standard error (WrongUse unless it is a finite number above 0)."""
     if isinstance(error, int | float) and not isinstance(error, bool) and 0 < error < math.inf:
         return float(error)
     raise WrongUse(f"standard_error={shown(error)}.", allowed="a number above 0")

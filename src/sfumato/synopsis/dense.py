@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small dense integer matrices over the cells of one column, and least squares from them."""
+"""A dense integer strategy matrix over the cells of one column, and its least squares.
+
+``p_identity`` makes such strategies for Laplace noise.
+"""
 
 import hashlib
 from collections.abc import Sequence
@@ -22,10 +25,10 @@ _LARGEST = 2**61
 
 @dataclass(frozen=True)
 class DenseLayer:
-    """A matrix of integers: a diagonal, so that each cell is measured, above some more rows.
+    """An integer strategy matrix: a diagonal, so that each cell is measured, above further rows.
 
-    ``diagonal`` and ``rows`` are little-endian int32, so that layers compare by value. It has the
-    attributes of a ``Layer``; ``halves`` is always False.
+    ``diagonal`` and ``rows`` are bytes of little-endian int32, so that layers compare by value. It
+    has the attributes of a ``Layer``; ``halves`` is always False.
 
     Guarantees:
         the norm is the largest sum of absolute values of a column of the matrix that is applied
@@ -45,7 +48,7 @@ class DenseLayer:
 
     @classmethod
     def of(cls, diagonal: npt.ArrayLike, rows: npt.ArrayLike) -> "DenseLayer":
-        """From arrays of integers."""
+        """Makes a layer of arrays of integers."""
         return cls(np.asarray(diagonal, "<i4").tobytes(), np.asarray(rows, "<i4").tobytes())
 
     def __post_init__(self) -> None:
@@ -59,22 +62,22 @@ class DenseLayer:
 
     @cached_property
     def own(self) -> Integers:
-        """The diagonal."""
+        """The diagonal, as an array."""
         return np.frombuffer(self.diagonal, "<i4").astype(np.int64)
 
     @cached_property
     def more(self) -> Integers:
-        """The other rows."""
+        """The rows below the diagonal, as an array."""
         return np.frombuffer(self.rows, "<i4").astype(np.int64).reshape(-1, len(self.own))
 
     @cached_property
     def norm(self) -> int:
-        """The largest sum of absolute values of a column, in exact integers."""
+        """The L1 norm of the matrix: the largest sum of absolute values of a column."""
         return int((self.own + np.abs(self.more).sum(axis=0)).max())
 
     @property
     def width(self) -> str:
-        """A word in place of the width of a block."""
+        """A fixed word; ``Layer`` has the width of its blocks here."""
         return f"{len(self.more)} rows"
 
     @property
@@ -83,11 +86,11 @@ class DenseLayer:
         return hashlib.sha256(self.diagonal + b"|" + self.rows).hexdigest()
 
     def size(self, cells: int) -> int:
-        """The number of integers."""
+        """Returns the number of integers."""
         return cells + len(self.more)
 
     def apply(self, cells: Numbers) -> Numbers:
-        """The integers of a flat array of cells, clipped to 2^61; of an array of floats, floats."""
+        """Returns the matrix times the cells; integers are clipped to 2^61, floats are not."""
         if np.issubdtype(cells.dtype, np.floating):
             floats: Numbers = np.concatenate([self.own * cells, self.more @ cells])
             return floats
@@ -100,7 +103,7 @@ class DenseLayer:
 
 @dataclass(frozen=True)
 class DenseStack:
-    """One dense layer, with the methods of a ``Stack``.
+    """A strategy of one dense layer, with the interface of ``Stack``.
 
     With B = [diag(b); C], B^T B = diag(b) (1 + T^T T) diag(b) where T = C diag(1/b), whose inverse
     needs one of the size of T T^T (Woodbury).
@@ -115,30 +118,30 @@ class DenseStack:
         return (self.layer,)
 
     def error(self, workload: Workload, precisions: Sequence[float]) -> float:
-        """The mean over the queries of a workload of the variance of their estimates; exact."""
+        """Returns the exact mean variance of the estimates of a workload's queries."""
         scaled = workload.gram() / np.outer(self.layer.own, self.layer.own)
         inner = float(np.einsum("ij,ji->", self._kept @ scaled, self._ratios.T))
         return (float(np.trace(scaled)) - inner) / precisions[0] / workload.queries
 
     def worst(self, workload: Workload, precisions: Sequence[float]) -> float:
-        """The largest variance of the estimate of a query of a workload."""
+        """Returns the largest variance of the estimate of a workload's query."""
         own = self.layer.own
         inverse = np.eye(self.cells) - self._ratios.T @ self._kept
         # above the rounding of floats, whose terms nearly cancel
         return (1 + 1e-6) * workload.peak(inverse / np.outer(own, own)) / precisions[0]
 
     def variance(self, query: Floats, precisions: Sequence[float]) -> float:
-        """The variance of the estimate of one query, given by its coefficients."""
+        """Returns the variance of the estimate of one query, given by its coefficients."""
         return float(query @ self._solved(query)) / precisions[0]
 
     def estimate(self, noisy: Sequence[Integers | Floats], precisions: Sequence[float]) -> Floats:
-        """The least-squares estimate of the cells from the noisy integers."""
+        """Returns the least-squares estimate of the cells from the noisy integers."""
         (integers,) = noisy
         own, more = np.split(np.asarray(integers, dtype=np.float64), [self.cells])
         return self._solved(self.layer.own * own + more @ self.layer.more)
 
     def coefficients(self, query: Floats, precisions: Sequence[float]) -> list[Floats]:
-        """What each noisy integer counts in the estimate of a query."""
+        """Returns the coefficients of the noisy integers in the estimate of a query."""
         return [self.layer.apply(self._solved(query))]
 
     @cached_property

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A synopsis as JSON: its noisy integers, its layers, its workload, its cost and its charge.
+"""Writes a synopsis as JSON: noisy integers, layers, workload, cost and charge id.
 
-What is written was released, so the file needs no protection that the answers do not need.
-``restore`` reads it.
+All of it was released, so the file needs no more protection than the answers. ``restore`` reads it.
 """
 
 import base64
@@ -34,7 +33,7 @@ KINDS: Mapping[str, Kind] = {"cells": Cells, "prefixes": Prefixes, "ranges": Ran
 
 
 def document(task: LayersTask | GridTask, wanted: Wanted, dataset: Dataset, stored: Stored) -> str:
-    """A synopsis as JSON."""
+    """Returns a synopsis as JSON."""
     event = task.event
     cost = cost_of_steps(charge_for(account(event)), task.kind, event)
     facts: dict[str, Json] = {
@@ -56,7 +55,7 @@ def document(task: LayersTask | GridTask, wanted: Wanted, dataset: Dataset, stor
 
 
 def digest(plan: BoundedCube) -> str:
-    """A hash of the declarations on which the layers depend."""
+    """Returns a hash of the declarations that the layers depend on."""
     return hashlib.sha256(form([plan], every_value(plan)).encode()).hexdigest()
 
 

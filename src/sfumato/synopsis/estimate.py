@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The estimate of a query from noisy integers, and how far it can be off."""
+"""Estimates of queries from noisy integers, and tail bounds of their error."""
 
 import math
 from dataclasses import dataclass
@@ -29,7 +29,11 @@ class Estimate:
 
     @classmethod
     def within(cls, value: float, deviation: float, far: float, refinement: int) -> Self:
-        """An estimate from integers of which so many are a row, off by at most ``far`` of them."""
+        """Makes an estimate in rows of a value in steps.
+
+        ``refinement`` is the number of steps of a row; ``far`` is half the width of the interval,
+        in steps.
+        """
         value, far = value / refinement, far / refinement
         return cls(value, deviation / refinement, value - far, value + far)
 
@@ -38,7 +42,7 @@ class Estimate:
 
 
 def miss_of(confidence: Number) -> float:
-    """The probability with which an interval may miss.
+    """Returns one minus the confidence: the probability with which an interval may miss.
 
     Raises:
         InvalidNumber: a confidence outside of (0, 1 - 1e-12].
@@ -59,7 +63,7 @@ def noise_width(noise: Noise) -> float:
 
 
 def gaussian_reach(squared: float, tail: float) -> float:
-    """The sub-Gaussian bound of a weighted sum of discrete Gaussian noise.
+    """Returns the sub-Gaussian tail bound of a weighted sum of discrete Gaussian noise.
 
     It is exceeded with probability at most 2 exp(-``tail``).
 
@@ -76,11 +80,11 @@ def gaussian_reach(squared: float, tail: float) -> float:
 
 
 def laplace_reach(squared: float, largest: float, tail: float) -> float:
-    """The Chernoff bound of a weighted sum of discrete Laplace noise.
+    """Returns the Chernoff tail bound of a weighted sum of discrete Laplace noise.
 
-    It is exceeded with probability at most 2 exp(-``tail``):
-    ln E exp(s X) <= -ln(1 - s^2 w^2) <= 2 ln 2 s^2 w^2 for s w <= 1/sqrt 2, since a discrete
-    Laplace variable has no larger moments than the continuous one.
+    It is exceeded with probability at most 2 exp(-``tail``): ln E exp(s X) <= -ln(1 - s^2 w^2) <= 2
+    ln 2 s^2 w^2 for s w <= 1/sqrt 2, since a discrete Laplace variable has no larger moments than
+    the continuous one.
 
     Args:
         squared: the sum of w^2, where w is a weight times a scale.

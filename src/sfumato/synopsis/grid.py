@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers over several columns: their exact error for a workload, and least squares.
 
-A layer adds up the rows by blocks of some columns and over all values of the others. The functions
-of several columns are a sum of products of one space of each column (``chain``), which are
-orthogonal, and a layer acts on each product as a number, the product of what it does to each
-column. So what is known of each space is a number, and least squares, the variance of a query and
-the error of a workload are sums over the spaces in which the query has a part, as for one column
-(``solution`` has the estimates).
+``layout`` chooses the layers, ``solution`` computes estimates. A layer adds up the rows by blocks
+of some columns and over all values of the others. The functions on the cells of several columns are
+a sum of products of one space of each column (``chain``). These products are orthogonal, and a
+layer multiplies each of them by a number, the product of its numbers for each column. So the
+information on each space (the precision with which it is measured) is a number, and least squares,
+the variance of a query and the error of a workload are sums over the spaces, as for one column.
 
 Spaces and layers are named by the columns in which they are not constant, so that the marginals of
 a hundred columns need no table of all of them. With one width, marginals, this is ResidualPlanner
 (Xiao, He, Zhang, Kifer 2023, "An optimal and scalable matrix mechanism for noisy marginals under
-convex loss functions"): a space is a residual, and its information is
-sum over layers S that contain it of p_S times the product over S less the residual of 1/n_i.
+convex loss functions"): a space is a residual, and its information is the sum over layers S that
+contain it of p_S times the product over S less the residual of 1/n_i.
 """
 
 import math
@@ -33,7 +33,7 @@ Place: TypeAlias = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Grid:
-    """Layers over the product of some columns.
+    """Layers over the product of several columns, each column with its chain of blocks.
 
     >>> both = Grid((Chain(2, (1, 2)), Chain(3, (1, 3))), (((0, 0), (1, 0)), ((0, 0),)))
     >>> both.shape(both.layers[0]), both.shape(both.layers[1])
@@ -44,11 +44,11 @@ class Grid:
     layers: tuple[Place, ...]
 
     def shape(self, layer: Place) -> tuple[int, ...]:
-        """The number of blocks of a layer along each of its columns."""
+        """Returns the number of blocks of a layer along each of its columns."""
         return tuple(self.chains[axis].blocks(level) for axis, level in layer)
 
     def actions(self, layer: Place) -> Iterator[tuple[Place, float]]:
-        """The spaces on which a layer acts, and as what number."""
+        """Yields the spaces on which a layer acts, each with its factor there."""
         scale = self._scale(layer)
         choices = []
         for axis, level in layer:
@@ -57,7 +57,7 @@ class Grid:
             yield self.place(chosen), scale
 
     def information(self, precisions: Sequence[float]) -> dict[Place, float]:
-        """What is known of each space, given one over the variance of each layer's noise."""
+        """Returns the information on each space, given the precision of each layer."""
         known: dict[Place, float] = {}
         for layer, precision in zip(self.layers, precisions, strict=True):
             for space, action in self.actions(layer):
@@ -65,9 +65,10 @@ class Grid:
         return known
 
     def variance(self, largest: Mapping[int, Floats], known: Mapping[Place, float]) -> float:
-        """At least the variance of a query, given for some columns its largest squared lengths.
+        """Returns an upper bound of a query's variance, from its squared length on each column.
 
-        Infinite where the layers do not determine it.
+        ``largest`` maps columns to upper bounds of the squared projections. Infinite if the layers
+        do not determine the query.
         """
         choices = []
         for axis, lengths in sorted(largest.items()):
@@ -84,7 +85,7 @@ class Grid:
     def scores(
         self, noisy: Sequence[Integers | Floats], precisions: Sequence[float]
     ) -> dict[Place, Floats]:
-        """What the noisy integers say of each space, as a table of its blocks.
+        """Returns the precision-weighted sums of the noisy integers for each space, by its blocks.
 
         Sums of blocks are added up to wider blocks, one column after the other.
         """
@@ -97,7 +98,7 @@ class Grid:
         return tables
 
     def place(self, chosen: Sequence[tuple[int, int]]) -> Place:
-        """The place of these levels, without the columns that are constant."""
+        """Returns the name of a space: its (column, level) pairs, without constant columns."""
         return tuple(each for each in chosen if each[1] < self.chains[each[0]].top)
 
     def _scale(self, layer: Place) -> float:

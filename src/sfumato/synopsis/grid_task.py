@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The layers of a layout over several columns of a table, as a task."""
+"""The layers of a layout over several columns of a table, as one task."""
 
 import math
 from dataclasses import dataclass
@@ -80,7 +80,7 @@ class GridTask:
 
     @property
     def line(self) -> str:
-        """The table, the number of layers and the strategy."""
+        """A line of text: the table, the number of layers and the strategy."""
         return f"{self.table}: {len(self.cells)} layers, {self.layout.name}"
 
     @property
@@ -112,7 +112,7 @@ class GridTask:
         return 8 * sum(self.cells)
 
     def ready(self, declarations: Dataset) -> BoundedCube:
-        """The bounded cube (WrongUse if it was planned for other declarations)."""
+        """Returns the bounded cube (WrongUse if it was planned for other declarations)."""
         if marginal_cube(declarations, self.table, [self.plan.cube.names]) != self.plan:
             raise WrongUse(
                 "A synopsis that was planned for other declarations.", remedy="Plan it anew."
@@ -120,14 +120,14 @@ class GridTask:
         return self.plan
 
     def run(self, curator: Curator) -> bytes:
-        """The noisy integers of each layer, as bytes."""
+        """Returns the noisy integers of each layer, as bytes."""
         noisy = []
         for statistic, mechanism in zip(self.statistics, self.mechanisms, strict=True):
             noisy.append(curator.measure(statistic, mechanism).astype("<i8").tobytes())
         return b"".join(noisy)
 
     def noisy(self, body: bytes) -> list[Integers]:
-        """The integers of each layer of a stored answer."""
+        """Returns the integers of each layer of a stored answer."""
         ends = np.cumsum(self.cells)
         return list(np.split(np.frombuffer(body, "<i8"), ends[:-1]))
 
@@ -149,5 +149,5 @@ def fits(layout: Layout) -> bool:
 
 
 def _cells(layout: Layout) -> tuple[int, ...]:
-    """The number of integers of each layer."""
+    """Returns the number of integers of each layer."""
     return tuple(math.prod(layout.grid.shape(place)) for place in layout.grid.layers)

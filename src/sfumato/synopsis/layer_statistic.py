@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A layer of one axis of a bounded cube, as a statistic. Proof: layer_statistic.proof.md."""
+"""A layer of one axis of a bounded cube, as a statistic. Proof: layer_statistic.proof.md.
+
+``LayersTask`` measures these statistics.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -14,7 +17,7 @@ from sfumato.synopsis.layers import Layer
 
 @dataclass(frozen=True, slots=True)
 class AxisLayer(BoundedStatistic[Integers]):
-    """The integers of a layer over the declared values of an axis; missing values are in none.
+    """The integers of a layer over the declared values of an axis; missing values do not count.
 
     Guarantees:
         a layer moves by at most its proved distance
@@ -25,7 +28,7 @@ class AxisLayer(BoundedStatistic[Integers]):
     layer: Layer | DenseLayer
 
     def distance(self, norm: Norm) -> Distance:
-        """The proved distance in L1 or L2 (squared).
+        """Returns the proved distance in L1 or L2 (squared).
 
         Raises:
             InvalidDeclaration: nothing is proved in another norm.
@@ -43,7 +46,7 @@ class AxisLayer(BoundedStatistic[Integers]):
         return replace(self.plan.l1, norm=norm, value=self.plan.l1.value**2)
 
     def exact(self, opened: Opened) -> Integers:
-        """The integers of the layer."""
+        """Returns the integers of the layer."""
         cells = opened.marginal(self.plan, (self.axis,)).ravel()
         # the last cell is that of missing values
         return self.layer.apply(cells[:-1])

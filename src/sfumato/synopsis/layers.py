@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Integer layers over the cells of one axis: sums of blocks, and differences of their halves."""
+"""Integer layers over the cells of one axis: sums of blocks, or differences of their halves.
+
+A strategy (``stack``) is a set of layers with noise.
+"""
 
 from dataclasses import dataclass
 from typing import TypeVar
@@ -17,9 +20,9 @@ Numbers = TypeVar("Numbers", Integers, npt.NDArray[np.float64])
 class Layer:
     """One integer for each block of ``width`` neighbouring cells; the last block may be shorter.
 
-    The integer is the sum of the block, or with ``halves`` the sum of its first half less that of
-    its second (a Haar wavelet, times a power of two). Each cell has the coefficient 1 or -1 in one
-    integer, and 0 in all others.
+    The integer is the sum of the block; with ``halves`` it is the sum of its first half minus that
+    of its second (a Haar wavelet, times a power of two). Each cell has the coefficient 1 or -1 in
+    one integer, and 0 in all others.
 
     Guarantees:
         each cell is in one block, with the coefficient 1 or -1
@@ -40,11 +43,11 @@ class Layer:
             raise WrongUse(f"A layer of blocks of {self.width} cells.", allowed="1, 2, 3, ...")
 
     def size(self, cells: int) -> int:
-        """The number of integers over so many cells."""
+        """Returns the number of integers over so many cells."""
         return -(-cells // self.width)
 
     def apply(self, cells: Numbers) -> Numbers:
-        """The integers of a flat array of cells; of an array of floats, floats."""
+        """Returns the integers of the layer for a flat array of cells; floats for floats."""
         blocks = self.size(len(cells))
         padded = np.zeros(blocks * self.width, dtype=cells.dtype)
         padded[: len(cells)] = cells

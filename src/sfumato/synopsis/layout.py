@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts: the layers that are measured over several columns, each with its share of the cost.
+"""Layouts: sets of layers over several columns, with shares of the cost, chosen for a workload.
 
-Candidates are the tables that are asked for, at even shares; these with all coarser tables, at the
-shares of least error; the same with trees over the columns of which ranges are asked; and the one
-table of all columns. All follows from declarations, so choosing is free.
+The candidates are the requested tables at even shares; these with all coarser tables, at the shares
+of least error; the same with trees over columns of which ranges are requested; and the one table of
+all columns. All follows from declarations, so choosing is free.
 """
 
 import math
@@ -49,7 +49,7 @@ class Layout:
 
 
 def layouts(wanted: Wanted, sizes: Mapping[str, tuple[int, int]], norm: Norm) -> list[Layout]:
-    """Every candidate with its split for a workload, the one of least error first.
+    """Returns every candidate with its split for a workload, the one of least error first.
 
     Args:
         wanted: the queries.
@@ -74,7 +74,7 @@ def layouts(wanted: Wanted, sizes: Mapping[str, tuple[int, int]], norm: Norm) ->
 def _layouts(
     wanted: Wanted, columns: tuple[tuple[str, tuple[int, int]], ...], norm: Norm
 ) -> tuple[Layout, ...]:
-    """The candidates; a workload that is measured again is not planned again."""
+    """Returns the candidates; a workload that is measured again is not planned again."""
     layouts, sizes = [], dict(columns)
     for name, chains, places in _candidates(wanted, sizes):
         if not 1 <= len(places) <= _MOST:
@@ -117,7 +117,7 @@ def _candidates(
 
 
 def _ranged(wanted: Wanted) -> set[str]:
-    """The columns of which more is asked than their cells."""
+    """Returns the columns of which more is asked than their cells."""
     names = set()
     for term in wanted.terms:
         names |= {name for name, kind in term.factors if kind is not Cells}
@@ -133,7 +133,7 @@ def _chain(cells: int, branch: int) -> Chain:
 
 
 def _finest(term: Term, flat: Mapping[str, Chain]) -> Place:
-    """The table of a term by the cells of its columns."""
+    """Returns the table of a term by the cells of its columns."""
     order = {name: axis for axis, name in enumerate(flat)}
     axes = sorted(order[name] for name in term.names if flat[name].top)
     return tuple((axis, 0) for axis in axes)
@@ -159,7 +159,10 @@ def _below(wanted_places: Sequence[Place], chains: Sequence[Chain]) -> tuple[Pla
 def energies(
     grid: Grid, wanted: Wanted, sizes: Mapping[str, tuple[int, int]]
 ) -> tuple[dict[Place, float], float]:
-    """What a workload asks of each space, and the sum of the weights of its terms."""
+    """Returns the workload's energy in each space, and the sum of the weights of its terms.
+
+    The energy is the weighted sum over the queries of their squared projection on the space.
+    """
     order = {name: axis for axis, name in enumerate(sizes)}
     known: dict[tuple[str, object], Floats] = {}
     energy_by_place: dict[Place, float] = {}
@@ -199,7 +202,7 @@ def _ask(
 def _split(
     name: str, grid: Grid, wanted: Wanted, sizes: Mapping[str, tuple[int, int]], norm: Norm
 ) -> Layout:
-    """The layout with the split of least error; layers that win nothing are left out."""
+    """Returns the layout with the split of least error; layers that win nothing are left out."""
     asked, weights = energies(grid, wanted, sizes)
     spaces = {space: number for number, space in enumerate(asked)}
     actions = _actions(grid, spaces)
@@ -218,7 +221,7 @@ def _split(
 
 
 def _columns(place: Place) -> tuple[int, tuple[int, ...]]:
-    """An order of layers: more columns first, then by column."""
+    """Returns an order of layers: more columns first, then by column."""
     return -len(place), tuple(axis for axis, _ in place)
 
 
@@ -237,7 +240,7 @@ def _actions(grid: Grid, spaces: Mapping[Place, int]) -> Sparse:
 
 
 def _alone(grid: Grid, wanted: Wanted, sizes: Mapping[str, tuple[int, int]], norm: Norm) -> Layout:
-    """Every table by itself at an even share: an estimate reads its own table and no other.
+    """Returns every table by itself at an even share: an estimate reads its own table and no other.
 
     Its error is that of asking each by SQL. It is there to be compared, and the best is never it:
     the same tables estimated together are at least as good.

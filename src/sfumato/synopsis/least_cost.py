@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The least cost with which a synopsis reaches a stated error; from declarations alone."""
+"""Finds the least cost with which a synopsis reaches a requested error, from declarations alone."""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -21,9 +21,9 @@ _GRIDS = {Norm.L1: Fraction(1, 10**6), Norm.L2: Fraction(1, 10**9)}
 
 @dataclass(frozen=True, slots=True)
 class Worst:
-    """A wanted error of every query: no standard error is larger. ``error=Worst(20)``.
+    """A requested standard error of every query: ``error=Worst(20)``.
 
-    A number alone is the root of the mean squared error, as plans print it.
+    A plain number instead is the root of the mean squared error, as plans print it.
 
     >>> Worst(20).error
     20
@@ -33,7 +33,7 @@ class Worst:
 
 
 def most_allowed(max_epsilon: Number | None, max_rho: Number | None) -> Allowance:
-    """The most that an error may cost, which says what noise is meant.
+    """Returns the largest cost that a requested error may have; it decides the kind of noise.
 
     Raises:
         WrongUse: not exactly one of both.
@@ -49,9 +49,9 @@ def most_allowed(max_epsilon: Number | None, max_rho: Number | None) -> Allowanc
 
 
 def cheapest(dearest: AnyPlan, error: Number | Worst) -> AnyPlan:
-    """The same plan at the least cost whose best strategy reaches an error.
+    """Returns the plan of least cost whose best strategy reaches an error.
 
-    The cost is a multiple of 1e-6 for an epsilon, and of 1e-9 for a rho, and the least of these.
+    The cost is the least multiple of 1e-6 for an epsilon, and of 1e-9 for a rho.
 
     Raises:
         TargetUnreachable: it is above the cost of ``dearest``.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``plan`` and ``measure``: a synopsis of one column or of several. The first is free."""
+"""``plan`` and ``measure``: the entry points for a synopsis of one or several columns."""
 
 from typing import TypeVar
 
@@ -30,11 +30,11 @@ def plan(
     max_epsilon: Number | None = None,
     max_rho: Number | None = None,
 ) -> Plan | TablesPlan:
-    """Compares the strategies for a workload at a cost, from declarations alone.
+    """Compares the strategies for a workload at a cost, from declarations alone; free.
 
-    In place of a cost, ``error`` is the wanted root of the mean squared error (or ``Worst(x)``: the
-    wanted standard error of every query), in rows, and ``max_epsilon`` or ``max_rho`` the most that
-    it may cost: the plan has the least cost that reaches it.
+    Instead of a cost, ``error`` may be given: the root of the mean squared error in rows (or
+    ``Worst(x)``: the standard error of every query), with ``max_epsilon`` or ``max_rho`` as the
+    largest allowed cost. The plan then has the least cost that reaches the error.
 
     Raises:
         TargetUnreachable: the most that it may cost is not enough.
@@ -65,7 +65,7 @@ def plan(
 
 
 def _planned(dataset: Dataset, table: str, wanted: Wanted, allowed: Allowance) -> Plan | TablesPlan:
-    """The plan at a cost."""
+    """Returns the plan at a cost."""
     if wanted.single is not None:
         axis, kind = wanted.single
         return plan_column(dataset, table, axis, kind, allowed)
@@ -127,7 +127,7 @@ def measure(
 def measured(
     session: Session, planned: Plan | TablesPlan, strategy: str | None = None
 ) -> Synopsis | Tables:
-    """Measures a strategy of a plan, by default the best, in one charge."""
+    """Measures a strategy of a plan, by default the best, in one charge; returns the synopsis."""
     if isinstance(planned, Plan):
         task = planned.task
         if strategy is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The layers of a strategy over one axis of a table, as a task."""
+"""The layers of a strategy over one axis of a table, as one task."""
 
 import math
 from dataclasses import dataclass
@@ -69,7 +69,7 @@ class LayersTask:
 
     @property
     def line(self) -> str:
-        """The table, the axis and the strategy."""
+        """A line of text: the table, the axis and the strategy."""
         return f"{self.table} by {self.axis}: {self.strategy.name}"
 
     @property
@@ -100,7 +100,7 @@ class LayersTask:
         return 8 * sum(self.cells)
 
     def ready(self, declarations: Dataset) -> BoundedCube:
-        """The bounded cube (WrongUse if it was planned for other declarations)."""
+        """Returns the bounded cube (WrongUse if it was planned for other declarations)."""
         if marginal_cube(declarations, self.table, [[self.axis]]) != self.plan:
             raise WrongUse(
                 "A synopsis that was planned for other declarations.", remedy="Plan it anew."
@@ -108,14 +108,14 @@ class LayersTask:
         return self.plan
 
     def run(self, curator: Curator) -> bytes:
-        """The noisy integers of each layer, as bytes."""
+        """Returns the noisy integers of each layer, as bytes."""
         noisy = []
         for statistic, mechanism in zip(self.statistics, self.mechanisms, strict=True):
             noisy.append(curator.measure(statistic, mechanism))
         return b"".join(integers.astype("<i8").tobytes() for integers in noisy)
 
     def noisy(self, body: bytes) -> list["np.ndarray[tuple[int], np.dtype[np.int64]]"]:
-        """The integers of each layer of a stored answer."""
+        """Returns the integers of each layer of a stored answer."""
         ends = np.cumsum(self.cells)
         return list(np.split(np.frombuffer(body, "<i8"), ends[:-1]))
 
@@ -131,7 +131,7 @@ class LayersTask:
 
 
 def cost_text(allowed: Allowance) -> str:
-    """What a plan costs, for people.
+    """Returns the cost of a plan as text.
 
     >>> from sfumato.query.allowance import allowance
     >>> cost_text(allowance(rho="0.02"))
@@ -142,9 +142,10 @@ def cost_text(allowed: Allowance) -> str:
 
 
 def every_value(plan: BoundedCube) -> dict[int, str]:
-    """The form of the codes of each axis: all that its type has, so they need not be listed.
+    """Returns a short form for the codes of axes that have every code of their type.
 
-    For ``form``, by their ``id``; a large axis would be most of the form of its plan.
+    ``form`` uses it by the ``id`` of the codes; listing a large axis would be most of a plan's
+    form.
     """
     return {id(key.codes): '"every value"' for key in plan.cube.axes}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One charge measures one table: several, such as persons and households, are refused by name."""
+"""Refuses a measurement of several tables, such as persons and households, by a clear message."""
 
 from sfumato.errors import WrongUse, shown
 

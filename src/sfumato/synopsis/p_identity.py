@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """p-identity strategies for Laplace noise: every cell, and p weighted sums of cells.
 
-A = [1; T] diag(1 / d), where d is 1 and the sum of a column of T >= 0, so that each column of A
-adds up to 1. The error of a workload with Gram matrix G is tr((1 + T^T T)^-1 C) with
-C = diag(d) G diag(d), whose gradient costs p n^2. It is made small from a start of blocks of three
-widths. Source: McKenna, Miklau, Hay, Machanavajjhala (2018), "Optimizing error of high-dimensional
-statistical queries under differential privacy" (HDMM).
+``strategy`` adds it to its candidates. A = [1; T] diag(1 / d), where d is 1 plus the sum of a
+column of T >= 0, so that each column of A adds up to 1. The error of a workload with Gram matrix G
+is tr((1 + T^T T)^-1 C) with C = diag(d) G diag(d), whose gradient costs p n^2. It is minimised from
+a start of blocks of three widths. Source: McKenna, Miklau, Hay, Machanavajjhala (2018), "Optimizing
+error of high-dimensional statistical queries under differential privacy" (HDMM).
 
-What comes out is only a choice: the matrix is rounded to integers, and the noise, the error and the
-estimates are those of the rounded one.
+The optimisation only chooses a matrix: it is rounded to integers, and the noise, the error and the
+estimates are those of the rounded matrix.
 """
 
 from collections import deque
@@ -30,7 +30,7 @@ _GAIN = 1e-6
 
 @lru_cache(maxsize=16)
 def p_identity(workload: Workload) -> DenseStack | None:
-    """The best strategy that is found for a workload of 12 to 1,024 cells; None for others.
+    """Returns the best strategy found for a workload of 12 to 1,024 cells; None for other sizes.
 
     At 1,024 cells it takes about three seconds.
 
@@ -103,7 +103,7 @@ def _searched(gram: Floats, roots: Floats) -> Floats:
 
 
 def _direction(slope: Floats, past: deque[tuple[Floats, Floats]]) -> Floats:
-    """The slope, turned by what is known of the curvature."""
+    """Returns the slope, turned by what is known of the curvature."""
     way: Floats = slope.copy()
     weights: list[float] = []
     if not past:

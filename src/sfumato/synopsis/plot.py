@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of a synopsis as SVG: ranges with bands, a heat map, and the layers of a strategy."""
+"""Draws a synopsis as SVG: ranges with intervals, a heat map, and the layers of a strategy."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ def _spans(cells: int, most: int) -> list[tuple[int, int]]:
 
 
 def _names_of(labels: Sequence[str], groups: Sequence[tuple[int, int]]) -> list[str]:
-    """The name of each group of values: one value, or the first and the last.
+    """Returns the name of each group of values: one value, or the first and the last.
 
     >>> _names_of(["a", "b", "c"], [(0, 2), (2, 3)])
     ['a to b', 'c']
@@ -71,9 +71,9 @@ def bands(
     *,
     note: str = "",
 ) -> Figure:
-    """A step for each value, or for each range of values, in the band of its interval.
+    """Draws a step for each value, or range of values, with its interval as a band.
 
-    Each sentence of the note, which end with semicolons, is a line below.
+    Each sentence of ``note`` is a line below the picture; sentences end with semicolons.
     """
     low = min(0.0, *(row.low for row in rows))
     marks = ticks(low, max(*(row.high for row in rows), low + 1))
@@ -100,7 +100,7 @@ def bands(
 
 
 def _captioned(title: str, parts: Sequence[str], caption: str) -> Figure:
-    """A picture with lines of text below it, which end with semicolons."""
+    """Returns a picture with lines of text below it, which end with semicolons."""
     bottom = _TOP + _HEIGHT + 38
     first, *rest = caption.removesuffix("; ").split("; ")
     texts = []
@@ -117,7 +117,7 @@ def heat_map(
     names: tuple[Sequence[str], Sequence[str]],
     rows: Sequence[Sequence[Estimate]],
 ) -> Figure:
-    """A tile for each pair of values, darker where there are more; its tooltip has the interval."""
+    """Draws a tile for each pair of values, darker for more rows; tooltips have the interval."""
     every = [each for row in rows for each in row]
     most = max(1.0, *(each.value for each in every))
     height = min(26.0, 520 / len(rows))
@@ -139,7 +139,7 @@ def heat_map(
 
 
 def layers(title: str, strips: Sequence[Strip]) -> Figure:
-    """The layers of a strategy, one above the other: their blocks, and their share of the cost."""
+    """Draws the layers of a strategy one above the other: blocks, and share of the cost."""
     left, parts = _LEFT + 90, [_title(title)]
     width = _WIDTH - left - 90
     for place, strip in enumerate(strips):
@@ -156,7 +156,7 @@ def layers(title: str, strips: Sequence[Strip]) -> Figure:
 
 
 def _blocks(strip: Strip, left: float, top: float, width: float) -> Iterator[str]:
-    """The blocks of a layer; with more than can be told apart, one box for all of them."""
+    """Yields the blocks of a layer; with more than can be told apart, one box for all of them."""
     size = f'y="{top}" height="{_STRIP - 8}"'
     if strip.blocks > _BLOCKS:
         words = f"{strip.blocks:,} blocks"
@@ -177,7 +177,7 @@ def _blocks(strip: Strip, left: float, top: float, width: float) -> Iterator[str
 
 
 def _beside(name: str, right: float, middle: float) -> str:
-    """The name of a row of a map."""
+    """Returns the name of a row of a map."""
     at = f'x="{right}" y="{middle:.1f}" text-anchor="end"'
     return f'<text {at} class="a">{_short_name(name, 20)}</text>'
 
@@ -196,14 +196,14 @@ def _title(title: str) -> str:
 
 
 def _rule(y: float, words: str) -> str:
-    """A horizontal grid line with its number."""
+    """Returns a horizontal grid line with its number."""
     line = f'<line x1="{_LEFT}" y1="{y:.1f}" x2="{_WIDTH - _RIGHT}" y2="{y:.1f}" class="g"/>'
     at = f'x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end"'
     return f'{line}<text {at} class="a">{words}</text>'
 
 
 def _below(names: Sequence[str], step: float, bottom: float, left: float = _LEFT) -> Iterator[str]:
-    """Some of the names below the picture, as many as there is room for."""
+    """Yields some of the names below the picture, as many as there is room for."""
     longest = max(min(len(name), _LETTERS) for name in names)
     every = max(1, int(-(-(7 * longest + 8) // step)))
     for place in range(0, len(names), every):
@@ -213,7 +213,7 @@ def _below(names: Sequence[str], step: float, bottom: float, left: float = _LEFT
 
 
 def _scale(most: float, caption: str, left: float, top: float) -> Iterator[str]:
-    """The colours of a map, and what it shows."""
+    """Yields the colours of a map, and what it shows."""
     for place in range(10):
         at = f'x="{left + place * 12}" y="{top:.1f}" width="12" height="10"'
         yield f'<rect {at} fill="{_colour(place / 9)}"/>'
@@ -222,20 +222,20 @@ def _scale(most: float, caption: str, left: float, top: float) -> Iterator[str]:
 
 
 def _short_name(name: str, letters: int) -> str:
-    """The first of the values of a group, if both are too long."""
+    """Returns the first of the values of a group, if both are too long."""
     first = name if len(name) <= letters else name.partition(" to ")[0]
     return xml_text(first[:letters])
 
 
 def _colour(share: float) -> str:
-    """The colour of a share of the most; of less than 0 that of 0."""
+    """Returns the colour of a share of the most; of less than 0 that of 0."""
     inside = min(max(share, 0.0), 1.0)
     parts = [round(few + (many - few) * inside) for few, many in zip(_FEW, _MANY, strict=True)]
     return "#" + "".join(f"{part:02x}" for part in parts)
 
 
 def values_of(axis: GroupKey) -> list[object]:
-    """The declared values of an axis."""
+    """Returns the declared values of an axis."""
     kind = axis.value.type
     assert not isinstance(kind, Text), "a cube has no open axis"
     return [kind.decode(code) for code in axis.codes or ()]
@@ -250,7 +250,7 @@ class Groups:
 
     @classmethod
     def of(cls, axis: GroupKey, most: int) -> Self:
-        """At most so many groups of one size; a last cell is that of missing values."""
+        """Makes at most ``most`` groups of equal size; the last cell may be missing values."""
         words = [str(value) for value in values_of(axis)]
         spans = _spans(len(words), most)
         queries = []

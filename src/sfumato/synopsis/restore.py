@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a synopsis back from JSON (``document``), to ask it on: post-processing, free."""
+"""Reads a synopsis from JSON (``document``), to answer more queries; post-processing, free."""
 
 import base64
 import json
@@ -29,7 +29,7 @@ from sfumato.synopsis.workload import GivenKind
 
 
 def from_json(text: str, dataset: Dataset) -> Synopsis | Tables:
-    """The synopsis that ``to_json`` wrote.
+    """Returns the synopsis that ``to_json`` wrote.
 
     Args:
         text: the JSON.

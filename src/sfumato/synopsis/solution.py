@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Least squares over several columns: the estimate of any query, and its variance.
 
-A query is a product of factors, one for each of some columns. Its estimate is the sum over the
-spaces (``grid``) of its part there times what the integers say of the space, over what is known of
-it. Seen from the other side it is the product of the query with a table of estimated cells of its
-columns; that table is computed once for each set of columns.
+``Tables`` answers with it. A query is a product of factors, one for each of some columns. Its
+estimate is the sum over the spaces (``grid``) of its projection times the score of the space,
+divided by the information on the space. Equivalently, it is the product of the query with a table
+of estimated cells of its columns; that table is computed once for each set of columns.
 """
 
 import math
@@ -37,8 +37,8 @@ class Solution:
 
     Args:
         grid: the layers.
-        known: what is known of each space (``Grid.information``).
-        scores: what the noisy integers say of each space (``Grid.scores``).
+        known: the information on each space (``Grid.information``).
+        scores: the weighted sums of the noisy integers (``Grid.scores``).
 
     >>> grid = Grid((Chain(2, (1, 2)),), (((0, 0),),))
     >>> scores = grid.scores([np.array([5, 7])], [1.0])
@@ -54,7 +54,7 @@ class Solution:
     _lengths: dict[tuple[int, bytes], Floats] = field(default_factory=dict, init=False, repr=False)
 
     def estimates(self, queries: Sequence[Factors]) -> list[tuple[float, float]]:
-        """The estimate of each query and its variance.
+        """Returns the estimate of each query and its variance.
 
         The variance is infinite where the layers do not determine the query.
         """
@@ -72,7 +72,7 @@ class Solution:
         return estimates
 
     def _lengths_of(self, axis: int, cells: Floats) -> Floats:
-        """The squared lengths of a factor; queries of one workload have many in common."""
+        """Returns the squared lengths of a factor; queries of one workload have many in common."""
         name = axis, cells.tobytes()
         if name not in self._lengths:
             if len(self._lengths) >= _FACTORS:
@@ -104,14 +104,14 @@ class Solution:
         return self._inverses[axes]
 
     def _value(self, axes: Axes, factors: Sequence[Floats]) -> float:
-        """The product of a query with the table of its columns."""
+        """Returns the product of a query with the table of its columns."""
         table = self._table(axes)
         for cells in reversed(factors):
             table = table @ cells
         return float(table)
 
     def _table(self, axes: Axes) -> Floats:
-        """The estimated cells of some columns, as far as the layers determine them."""
+        """Returns the estimated cells of some columns, as far as the layers determine them."""
         if axes not in self._tables:
             tables = {}
             for space, score in self.scores.items():
@@ -142,7 +142,7 @@ class Solution:
 
 
 def _spread(chain: Chain, levels: Mapping[int, Floats], place: int) -> Floats:
-    """The sum over the levels of the transpose of a query's part there, applied to a table.
+    """Returns the sum over the levels of the transpose of a query's part there, applied to a table.
 
     A part is a mean of blocks less that of the wider blocks around them (``Chain.parts``), so its
     transpose spreads a number evenly over its block, less evenly over the wider block.
@@ -160,7 +160,7 @@ def _spread(chain: Chain, levels: Mapping[int, Floats], place: int) -> Floats:
 
 
 def _lengths(chain: Chain, query: Floats) -> Floats:
-    """The squared length of the part of a query in each space of a column."""
+    """Returns the squared length of the part of a query in each space of a column."""
     squared = chain.squared(chain.parts(query))
     real: npt.NDArray[np.bool_] = squared > _NOTHING * squared.max()
     return np.where(real, squared, 0.0)

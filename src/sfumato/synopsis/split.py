@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Splits a cost among layers so that the expected error of a workload is least.
 
-A layer acts on each space as a number; the error is the sum over the spaces of what is asked there,
-over what is known there.
+``strategy`` and ``layout`` use it. A layer multiplies each space by a number; the error is the sum
+over the spaces of the workload's energy, divided by the information on the space.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ Indices = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Dense:
-    """As what number each layer (a row) acts on each space (a column): a table of few layers.
+    """A dense table of the number by which each layer (row) multiplies each space (column).
 
     >>> Dense(np.array([[1.0, 2.0], [0.0, 3.0]])).information(np.array([1.0, 10.0])).tolist()
     [1.0, 32.0]
@@ -39,23 +39,23 @@ class Dense:
         return len(self.table)
 
     def information(self, precisions: Floats) -> Floats:
-        """What is known of each space, given the precision of each layer."""
+        """Returns the information on each space, given the precision of each layer."""
         known: Floats = precisions @ self.table
         return known
 
     def back(self, slopes: Floats) -> Floats:
-        """The sum over the spaces on which each layer acts, of a number of each space."""
+        """Returns, for each layer, the weighted sum of a number of each space."""
         falls: Floats = self.table @ slopes
         return falls
 
     def only(self, layers: Sequence[int]) -> "Dense":
-        """Of some layers, which are numbered anew."""
+        """Returns the table of some of the layers, renumbered."""
         return Dense(self.table[list(layers)])
 
 
 @dataclass(frozen=True, slots=True)
 class Sparse:
-    """As ``Dense``, of many layers: entry by entry, where a layer acts as a number other than 0.
+    """The same table as ``Dense`` for many layers, stored as its non-zero entries.
 
     >>> one, two = np.array([0, 0, 1]), np.array([0, 1, 1])
     >>> table = Sparse(one, two, np.array([1.0, 2.0, 3.0]), layers=2, spaces=2)
@@ -70,19 +70,19 @@ class Sparse:
     spaces: int
 
     def information(self, precisions: Floats) -> Floats:
-        """What is known of each space, given the precision of each layer."""
+        """Returns the information on each space, given the precision of each layer."""
         weights = self.number * precisions[self.layer]
         known: Floats = np.bincount(self.space, weights, self.spaces).astype(np.float64)
         return known
 
     def back(self, slopes: Floats) -> Floats:
-        """The sum over the spaces on which each layer acts, of a number of each space."""
+        """Returns, for each layer, the weighted sum of a number of each space."""
         weights = self.number * slopes[self.space]
         falls: Floats = np.bincount(self.layer, weights, self.layers).astype(np.float64)
         return falls
 
     def only(self, layers: Sequence[int]) -> "Sparse":
-        """Of some layers, which are numbered anew."""
+        """Returns the table of some of the layers, renumbered."""
         numbers = np.full(self.layers, -1)
         numbers[list(layers)] = np.arange(len(layers))
         stays = numbers[self.layer] >= 0
@@ -94,13 +94,13 @@ Actions: TypeAlias = Dense | Sparse
 
 
 def information(shares: Floats, actions: Actions, norm: Norm) -> Floats:
-    """The information on each space; the precision of a layer is its share, squared in L1."""
+    """Returns the information on each space; a layer's precision is its share, squared in L1."""
     precisions = shares**2 if norm is Norm.L1 else shares
     return actions.information(precisions)
 
 
 def error(energies: Floats, known: Floats) -> float:
-    """The error of a workload, infinite where something is asked and nothing is known."""
+    """Returns the error of a workload; infinite if a space has energy and no information."""
     real = energies > 1e-12 * energies.max()
     if (known[real] <= 0).any():
         return float("inf")
@@ -110,10 +110,9 @@ def error(energies: Floats, known: Floats) -> float:
 # the share of a layer that is not worth its cost runs to 0, and its square below the least float
 @np.errstate(under="ignore")
 def best_split(energies: Floats, actions: Actions, norm: Norm) -> tuple[list[int], Floats]:
-    """The layers to measure, by place, and their shares of least error.
+    """Returns the indices of the layers to measure, and their shares of least error.
 
-    In L1 the error is not convex: a layer less may be better, so layers are left out one by one
-    as long as that helps.
+    In L1 the error is not convex, so layers are left out one by one as long as that helps.
     """
     measured_layers = list(range(actions.layers))
     shares = _descended(energies, actions, norm)
@@ -133,7 +132,7 @@ def best_split(energies: Floats, actions: Actions, norm: Norm) -> tuple[list[int
 
 
 def _descended(energies: Floats, actions: Actions, norm: Norm) -> Floats:
-    """The shares of least error, by multiplicative updates from equal shares.
+    """Returns the shares of least error, by multiplicative updates from equal shares.
 
     At the optimum the error falls equally by a little more share of each layer. In L2 the error is
     convex in the shares, and the updates never raise it (Yu 2010, "Monotonic convergence of a

@@ -57,11 +57,11 @@ class Stack:
 
     @property
     def padded(self) -> int:
-        """The number of cells with those that fill the last block."""
+        """The number of cells, including those that fill up the last block."""
         return self.widths[-1]
 
     def information(self, precisions: Sequence[float]) -> Floats:
-        """The information on each space V_j, given the precision of each layer."""
+        """Returns the information on each space V_j, given the precision of each layer."""
         information = np.zeros(len(self.widths))
         for layer, precision in zip(self.layers, precisions, strict=True):
             place = self.widths.index(layer.width)
@@ -72,27 +72,27 @@ class Stack:
         return information
 
     def error(self, workload: Workload, precisions: Sequence[float]) -> float:
-        """The mean over the queries of a workload of the variance of their estimates; exact.
+        """Returns the exact mean variance of the estimates of a workload's queries.
 
-        Infinite where the layers do not determine a query.
+        Infinite if the layers do not determine a query.
         """
         energies = np.append(workload.energies(self.widths), 0.0)
         return _weighed(-np.diff(energies), self.information(precisions)) / workload.queries
 
     def worst(self, workload: Workload, precisions: Sequence[float]) -> float:
-        """At least the variance of the estimate of every query of a workload."""
+        """Returns an upper bound of the variance of every query of a workload."""
         wider = (*self.widths[1:], None)
         lengths = list(map(workload.largest, self.widths, wider))
         return _weighed(np.maximum(lengths, 0.0), self.information(precisions))
 
     def variance(self, query: Floats, precisions: Sequence[float]) -> float:
-        """The variance of the estimate of one query, given by its coefficients."""
+        """Returns the variance of the estimate of one query, given by its coefficients."""
         energies = [float((mean**2).sum()) for mean in self._means(self._pad(query))]
         lost = -np.diff(np.append(energies, 0.0))
         return _weighed(lost, self.information(precisions))
 
     def estimate(self, noisy: Sequence[Integers | Floats], precisions: Sequence[float]) -> Floats:
-        """The least-squares estimate of the cells from the noisy integers of each layer."""
+        """Returns the least-squares estimate of the cells from the noisy integers of each layer."""
         parts = [np.zeros(self.padded // width) for width in self.widths]
         for layer, integers, precision in zip(self.layers, noisy, precisions, strict=True):
             place = self.widths.index(layer.width)
@@ -105,7 +105,7 @@ class Stack:
         return self._solved(score, self.information(precisions))[: self.cells]
 
     def coefficients(self, query: Floats, precisions: Sequence[float]) -> list[Floats]:
-        """What each noisy integer of each layer counts in the estimate of a query."""
+        """Returns the coefficients of each layer's noisy integers in the estimate of a query."""
         solved = self._solved(self._pad(query), self.information(precisions))
         found = []
         for layer, precision in zip(self.layers, precisions, strict=True):
@@ -128,7 +128,7 @@ class Stack:
         return self._summed(parts)
 
     def _summed(self, parts: Sequence[Floats]) -> Floats:
-        """The sum, on the cells, of one function of blocks for each width.
+        """Returns the sum, on the cells, of one function of blocks for each width.
 
         From the widest on, so that it costs two passes over the cells and not one for each width.
         """

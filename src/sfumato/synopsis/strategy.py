@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strategies: a stack of layers with the share of the cost that each is given.
+"""Strategies for one column: a stack of layers, each with a share of the cost.
 
-Candidates are the identity, trees, the Haar wavelet, and under Laplace noise p-identity. For each,
-the cost is split among the layers so that the exact expected error of the workload is least. All
-follows from declarations, so choosing is free.
+The candidates are the identity, trees, the Haar wavelet, and for Laplace noise p-identity. For
+each, the cost is split among the layers so that the exact expected error of the workload is least.
+All follows from declarations, so choosing is free.
 """
 
 from collections.abc import Iterator
@@ -31,9 +31,10 @@ _BRANCHES = (2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64)
 class Strategy:
     """A stack of layers, each with its share of the cost; the shares add up to 1.
 
-    ``factor`` is the mean variance of the queries of its workload where a unit of cost buys noise
-    of variance 1 for a distance of 1: times T^2/(2 rho) for Gaussian noise, and 2 T^2/epsilon^2 for
-    Laplace noise (of which the discrete law has a little less), it is the expected squared error.
+    ``factor`` is the mean variance of the workload's queries if a whole unit of cost buys noise of
+    variance 1 at distance 1. The expected squared error is ``factor`` times T^2/(2 rho) for
+    Gaussian noise, and times 2 T^2/epsilon^2 for Laplace noise (discrete Laplace noise has a little
+    less).
     """
 
     name: str
@@ -45,13 +46,13 @@ class Strategy:
 
 @lru_cache(maxsize=64)
 def strategies(workload: Workload, norm: Norm, *, halves_cost: int = 1) -> tuple[Strategy, ...]:
-    """Every candidate with the best split for a workload, the one of least error first.
+    """Returns every candidate with its best split for a workload, the one of least error first.
 
     Args:
         workload: the queries.
         norm: L1 for Laplace noise, L2 for Gaussian noise.
-        halves_cost: how many times the squared L2 distance of sums that of halves is: 1 under
-            add/remove, 2 under replace-one.
+        halves_cost: the squared L2 distance of ``halves`` over that of sums: 1 under add/remove,
+            2 under replace-one.
 
     >>> from sfumato.synopsis.workload import Ranges
     >>> best, *_ = strategies(Ranges(1024), Norm.L2)
@@ -73,7 +74,7 @@ def strategies(workload: Workload, norm: Norm, *, halves_cost: int = 1) -> tuple
 
 
 def _candidates(cells: int) -> Iterator[tuple[str, Stack]]:
-    """The stacks that are compared: the identity, trees, and the Haar wavelet."""
+    """Yields the stacks that are compared: the identity, trees, and the Haar wavelet."""
     if cells == 1:
         yield "identity", Stack(1, (1,), (Layer(1),))
         return
@@ -89,7 +90,7 @@ def _candidates(cells: int) -> Iterator[tuple[str, Stack]]:
 
 
 def _widths(cells: int, branch: int) -> tuple[int, ...]:
-    """The powers of a branching factor, up to the first that covers all cells."""
+    """Returns the powers of a branching factor, up to the first that covers all cells."""
     widths = [1]
     while widths[-1] < cells:
         widths.append(widths[-1] * branch)
@@ -97,7 +98,7 @@ def _widths(cells: int, branch: int) -> tuple[int, ...]:
 
 
 def _split(name: str, stack: Stack, workload: Workload, norm: Norm, halves_cost: int) -> Strategy:
-    """The strategy with the split of least error; layers that win nothing are left out."""
+    """Returns the strategy with the split of least error; layers that win nothing are left out."""
     energies = workload.energies(stack.widths)
     lost = np.maximum(-np.diff(np.append(energies, 0.0)), 0.0)
     acts = _actions(stack)
@@ -123,7 +124,7 @@ def _actions(stack: Stack) -> Floats:
 
 
 def _rounded(shares: Floats) -> list[int]:
-    """The shares as whole parts that add up to ``_PARTS``, by largest remainders."""
+    """Returns the shares as whole parts that add up to ``_PARTS``, by largest remainders."""
     exact = shares * _PARTS
     parts = np.floor(exact).astype(int)
     rest = _PARTS - int(parts.sum())

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts that go on: a stream is charged once, and advanced tick by tick.
+"""Counts over time: a stream is charged once, and advanced tick by tick.
 
 ``plan_stream`` compares encoders and is free; ``stream`` opens the best one and charges it;
-``advance`` reads the rows of a tick. What a ``Stream`` computes from the stored rows is
+``Stream.advance`` reads the rows of a tick. All that a ``Stream`` computes from the stored rows is
 post-processing, and free.
 """
 
@@ -105,10 +105,10 @@ def stream(
 
 
 class Stream:
-    """A stream that is paid for: its ticks so far, and what they say; all of it is free.
+    """An open stream that was charged: its ticks so far, and the counts computed from them; free.
 
-    ``advance`` reads the data of a new tick. While it is open no other process can advance it;
-    ``close``, or the end of a ``with`` block, lets others go on.
+    ``advance`` reads the data of a new tick. While the stream is open, no other process can advance
+    it; ``close``, or the end of a ``with`` block, releases it.
 
     >>> import sfumato as sf, pyarrow as pa, tempfile
     >>> columns = {"hour": sf.Integer(0, 23)}
@@ -144,12 +144,12 @@ class Stream:
 
     @property
     def ends(self) -> list[Time]:
-        """The times at which the ticks so far have ended."""
+        """The end time of each tick so far."""
         return [self.plan.time.decode(code) for code in self._ticks]
 
     @property
     def left(self) -> int:
-        """How many ticks are left, at most: one that failed is lost."""
+        """The largest number of ticks that are left; a failed tick uses one up."""
         return self._open.left
 
     def advance(self, end: Time) -> Counts:
@@ -183,7 +183,7 @@ class Stream:
         *,
         confidence: Number = "0.95",
     ) -> Counts:
-        """The counts of all ticks until the end of one; by default of the last one."""
+        """Returns the counts of all ticks up to the one that ends at a time; default: the last."""
         return self._counts(0, self._tick(at), confidence)
 
     def window(
@@ -193,7 +193,7 @@ class Stream:
         *,
         confidence: Number = "0.95",
     ) -> Counts:
-        """The counts of so many ticks, of which the last ends at a time.
+        """Returns the counts of the last ``ticks`` ticks up to the one that ends at a time.
 
         Raises:
             WrongUse: there are fewer ticks.
@@ -210,7 +210,7 @@ class Stream:
         *,
         confidence: Number = "0.95",
     ) -> Counts:
-        """The counts from one time until another, both included.
+        """Returns the counts from one time to another, both included.
 
         Raises:
             WrongUse: no tick begins with the first time, or none ends with the last.
@@ -250,9 +250,10 @@ class Stream:
         return pyarrow.Table.from_pylist(rows)
 
     def plot(self, *cell: object) -> Figure:
-        """A picture of the running total of one cell, with the 95% interval of each tick.
+        """Draws the running total of one cell, with the 95% interval of each tick.
 
-        ``cell`` has a value for each column of ``by``; of many ticks some are drawn, the last too.
+        ``cell`` has a value for each column of ``by``. Of many ticks some are drawn, always the
+        last.
 
         Raises:
             WrongUse: no tick yet.
@@ -269,7 +270,7 @@ class Stream:
         return bands(title, source.columns[0], names, rows, note=self.plan.limits)
 
     def close(self) -> None:
-        """Lets another process go on with the stream."""
+        """Releases the stream, so that another process can continue it."""
         self._open.close()
 
     def __enter__(self) -> "Stream":
@@ -294,7 +295,7 @@ class Stream:
         return opened
 
     def _next(self) -> bytes:
-        """The next piece; a series that was suspended is opened again."""
+        """Returns the next piece; a series that was suspended is opened again."""
         if self._open.left:
             try:
                 return self._open.next().body
@@ -312,7 +313,7 @@ class Stream:
                 self._decoder.push(np.array(row, float))
 
     def _code(self, time: Time, *, is_end: bool = True) -> int:
-        """The code of a time (WrongUse unless it lies in the declared range).
+        """Returns the code of a time (WrongUse unless it lies in the declared range).
 
         Of a date where moments are declared, the last second; the first one as a beginning.
         """
@@ -331,7 +332,7 @@ class Stream:
         return code
 
     def _tick(self, at: Time | None) -> int:
-        """The number of the tick that ends at a time; the last one for None."""
+        """Returns the number of the tick that ends at a time; the last one for None."""
         if not self._ticks:
             raise WrongUse("No tick yet.", remedy="advance(...)")
         if at is None:
@@ -352,7 +353,7 @@ class Stream:
         upto: int,
         confidence: Number,
     ) -> Counts:
-        """The counts of the ticks after one, up to another."""
+        """Returns the counts of the ticks after one, up to another."""
         (weight,) = self._decoder.squared(np.array([after]), np.array([upto]))
         squared = float(weight)
         noise = self.plan.best.mechanism.noise
@@ -369,7 +370,7 @@ class Stream:
         upto: int,
         confidence: Number,
     ) -> float:
-        """A bound on the noise of a count that is exceeded no more often than stated."""
+        """Returns a bound on the noise of a count that is exceeded no more often than stated."""
         noise = self.plan.best.mechanism.noise
         width = noise_width(noise)
         tail = math.log(2 / miss_of(confidence))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chooses the encoder of a stream by its exact error, before anything is spent."""
+"""Compares the encoders of a stream by their exact error, before anything is charged."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -53,14 +53,14 @@ _IN_EPOCH = 256
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Running totals: the count of all ticks so far, at each tick.
+    """The running totals as a workload: the count of all ticks so far, at each tick.
 
     >>> str(Totals())
     'running totals'
     """
 
     def ranges(self, ends: Integers) -> "Ranges":
-        """The ranges (after, upto] that end with some ticks."""
+        """Returns the ranges (after, upto] whose last ticks are ``ends``."""
         return np.zeros_like(ends), ends
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """The count of the last so many ticks, at each tick.
+    """Sliding windows as a workload: the count of the last ``ticks`` ticks, at each tick.
 
     Raises:
         WrongUse: fewer than one tick.
@@ -85,7 +85,7 @@ class Windows:
             raise WrongUse(f"A window of {shown(self.ticks)} ticks.", allowed="1 or more")
 
     def ranges(self, ends: Integers) -> "Ranges":
-        """The ranges (after, upto] that end with some ticks; only whole windows."""
+        """Returns the ranges (after, upto] whose last ticks are ``ends``; only complete windows."""
         width = min(self.ticks, int(ends[-1]))
         ends = ends[ends >= width]
         return ends - width, ends
@@ -104,7 +104,7 @@ TOTALS = Totals()
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An encoder, with the exact mean and worst variance of the wanted counts, in rows."""
+    """An encoder, with the exact mean and largest variance of the workload's counts, in rows."""
 
     name: str
     ticks: Ticks
@@ -115,7 +115,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a stream reads: the rows of a table that pass a test of SQL, with some columns.
+    """The rows that a stream reads: those of a table that pass an SQL test, with some columns.
 
     The first column is the time. At most ``most`` rows of a unit are read at once.
     """
@@ -130,7 +130,7 @@ class Source:
         dataset: Dataset,
         times: str = "",
     ) -> BoundedRows:
-        """The bounded rows, of which the times pass a test too.
+        """Returns the bounded rows; ``times`` is a further test on the time column.
 
         Raises:
             As a question in SQL.
@@ -158,7 +158,7 @@ class Source:
         after: int | None,
         until: int,
     ) -> BoundedRows:
-        """The bounded rows of a tick, whose times are given by their codes."""
+        """Returns the bounded rows of one tick, whose ends are given as codes of the time."""
         kind = dataset.tables[self.table].columns[self.columns[0]]
         assert isinstance(kind, Clock), "checked by plan_stream"
         name = _quoted(self.columns[0])
@@ -170,7 +170,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class StreamPlan:
-    """The encoders for a stream, the best first, with their exact errors; nothing was charged.
+    """The encoders for a stream with their exact errors, the best first; nothing was charged.
 
     >>> import sfumato as sf
     >>> city = Dataset("city", {"trips": sf.Table("t.csv", columns={"day": sf.Integer(1, 9)})})
@@ -194,7 +194,7 @@ class StreamPlan:
 
     @property
     def limits(self) -> str:
-        """Which rows are left out, from the declarations; how many these are is private."""
+        """A text, from the declarations, about which rows are left out; their number is private."""
         ticks = self.best.ticks
         if ticks.plan.unit is None:
             return "every row counts once; one dated into a tick that is over is left out"
@@ -207,7 +207,7 @@ class StreamPlan:
         )
 
     def with_limits(self, dataset: Dataset, participations: int, rows: int) -> "StreamPlan":
-        """The same stream, of which a unit counts in other ticks, with other rows; free.
+        """Returns the plan of the same stream with other limits of a unit; free.
 
         Raises:
             As ``plan_stream``.
@@ -301,7 +301,7 @@ def plan_stream(
 
 
 def compare_limits(dataset: Dataset, plan: StreamPlan) -> str:
-    """A table of the error by how often a unit counts and with how many rows; free.
+    """Returns a text table of the error by a unit's limits of ticks and of rows; free.
 
     It follows from the declarations alone. Empty if each row is its own unit.
     """
@@ -322,14 +322,14 @@ def compare_limits(dataset: Dataset, plan: StreamPlan) -> str:
 
 
 def _ranges(wanted: object, horizon: int | None) -> Ranges:
-    """The ranges that are wanted (WrongUse for what is no kind of them)."""
+    """Returns the ranges that are wanted (WrongUse for what is no kind of them)."""
     if not isinstance(wanted, Totals | Windows):
         raise WrongUse(f"wanted={shown(wanted)}.", allowed="Totals(), Windows(7)")
     return wanted.ranges(_ends(horizon))
 
 
 def _time(source: BoundedRows) -> Clock:
-    """The type of the time (WrongUse unless it is a date, a moment or a whole number)."""
+    """Returns the type of the time (WrongUse unless it is a date, a moment or a whole number)."""
     value = source.rows.values[0]
     if not isinstance(value.type, Clock):
         raise WrongUse(
@@ -369,7 +369,7 @@ def _candidate(
     allowed: Allowance,
     ranges: Ranges,
 ) -> Candidate:
-    """A candidate with its errors (WrongUse for too many cells or too much noise)."""
+    """Returns a candidate with its errors (WrongUse for too many cells or too much noise)."""
     if ticks.cells > MAX_CELLS:
         raise WrongUse(f"{ticks.cells:,} cells.", allowed=f"at most {MAX_CELLS:,}")
     mechanism = allowed.noise(ticks.distance(ticks.participations), allowed.amount)
@@ -387,7 +387,7 @@ def _encoders(
     ranges: Ranges,
     widths: set[int],
 ) -> Iterator[tuple[str, Encoder]]:
-    """The encoders that are tried, with their names."""
+    """Yields the encoders that are tried, with their names."""
     if norm is Norm.L1:
         yield from _trees(steps, ranges)
         return
@@ -404,7 +404,7 @@ def _encoders(
 
 
 def _widths(wanted: Wanted, separation: int) -> set[int]:
-    """The numbers of bands that fit the windows, and the ticks between two of a unit."""
+    """Returns the numbers of bands that fit the windows, and the ticks between two of a unit."""
     if isinstance(wanted, Windows):
         return {separation, wanted.ticks}
     return {separation}
@@ -422,7 +422,7 @@ def _trees(steps: int, ranges: Ranges) -> Iterator[tuple[str, Encoder]]:
 
 
 def _ends(steps: int | None) -> Integers:
-    """The ends of ranges: every tick, or so many that are equally far apart, and the last.
+    """Returns the ends of ranges: every tick, or so many that are equally far apart, and the last.
 
     If no end is known, every epoch has as many: a day is as likely in the first 100 as in the next.
     """
@@ -435,7 +435,7 @@ def _ends(steps: int | None) -> Integers:
 
 
 def _columns(by: object) -> list[str]:
-    """The columns of the cells (WrongUse unless they are names, each once)."""
+    """Returns the columns of the cells (WrongUse unless they are names, each once)."""
     listed = list(by) if isinstance(by, list | tuple) else [None]
     names = [name for name in listed if isinstance(name, str) and name]
     if len(set(names)) == len(listed):
@@ -444,14 +444,14 @@ def _columns(by: object) -> list[str]:
 
 
 def _quoted(name: object) -> str:
-    """A name as SQL (WrongUse unless it is a string)."""
+    """Returns a name as SQL (WrongUse unless it is a string)."""
     if not isinstance(name, str) or not name:
         raise WrongUse(f"A column {shown(name)}.", allowed="the name of a column")
     return '"' + name.replace('"', '""') + '"'
 
 
 def _literal(kind: Clock, code: int) -> str:
-    """A time as SQL."""
+    """Returns a time as SQL."""
     value = kind.decode(code)
     if isinstance(kind, Integer):
         return str(value)

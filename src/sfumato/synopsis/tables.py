@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A synopsis of several columns: tables and ranges from one charge, each with its error."""
+"""A synopsis of several columns: the plan that compares layouts, and the measured ``Tables``.
+
+``measure.plan`` and ``measure.measure`` return these for workloads of several columns.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -37,10 +40,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TablesPlan:
-    """The strategies for a workload over several columns, the best first; free.
+    """The strategies for a workload over several columns with their errors, best first; free.
 
-    The error of a strategy is the root of the mean over the terms of the workload of the mean
-    squared error of their queries, in rows: exact if its blocks fill the cells, else at most that.
+    The error of a strategy is the root of the mean over the workload's terms of the mean squared
+    error of their queries, in rows. It is exact if its blocks divide the cells evenly, and an upper
+    bound otherwise.
 
     >>> import sfumato as sf
     >>> columns = {"age": sf.Integer(0, 63), "sex": sf.Category("F", "M")}
@@ -79,10 +83,11 @@ class TablesPlan:
         *,
         over: Number = 1,
     ) -> float:
-        """The expected error of a strategy, by default the best; discrete noise has a little less.
+        """Returns the expected error of a strategy, by default the best, or an error bound.
 
-        With a ``confidence`` a bound: all queries of the workload are within it with at least this
-        probability; with ``over``, at least this share of them is (``accuracy``).
+        The expected error is that of continuous noise; discrete noise has a little less. With a
+        ``confidence``, returns a bound within which all queries of the workload are with this
+        probability; with ``over``, at least this share of them (``accuracy``).
         """
         found = self.candidates[0] if layout is None else layout
         require_confidence(confidence, over)
@@ -92,7 +97,7 @@ class TablesPlan:
         return bound(self._spread(task), reach_of(task), confidence, over) / self.cube.refinement
 
     def worst(self, layout: Layout | None = None) -> float:
-        """At least the standard error of every query of the workload, in rows."""
+        """Returns an upper bound of the standard error of every query of the workload, in rows."""
         task = self.of(self.candidates[0] if layout is None else layout)
         return math.sqrt(self._spread(task).worst) / self.cube.refinement
 
@@ -102,7 +107,7 @@ class TablesPlan:
         return Spread(self._squared(task.layout), worst, queries)
 
     def _squared(self, layout: Layout) -> float:
-        """The mean squared error of a strategy, in squared steps."""
+        """Returns the mean squared error of a strategy, in squared steps."""
         amount = float(self.allowance.amount)
         if self.allowance.norm is Norm.L2:
             return layout.factor * float(self.cube.l2.value) / (2 * amount)
@@ -120,7 +125,7 @@ class TablesPlan:
 def extremes(
     wanted: Wanted, grid: Grid, axes: Sequence[GroupKey], precisions: Sequence[float]
 ) -> tuple[int, float]:
-    """The number of queries of a workload, and at least the largest variance of one."""
+    """Returns the number of queries of a workload, and an upper bound of their variances."""
     known, queries, worst = grid.information(precisions), 0, 0.0
     places = {key.value.name: place for place, key in enumerate(axes)}
     for term in wanted.terms:
@@ -150,7 +155,7 @@ def plan_tables(dataset: Dataset, table: str, wanted: Wanted, allowed: Allowance
 
 
 class Tables:
-    """The noisy layers over several columns, and every answer that they give; all of it is free.
+    """The noisy layers over several columns, and the answers computed from them; all of it is free.
 
     >>> import sfumato as sf, pyarrow as pa, tempfile
     >>> columns = {"age": sf.Integer(0, 63), "sex": sf.Category("F", "M")}
@@ -178,11 +183,11 @@ class Tables:
 
     @property
     def axes(self) -> tuple[GroupKey, ...]:
-        """The columns, each with a cell for every declared value and one for missing values."""
+        """The columns, each with a cell for every declared value and a cell for missing values."""
         return self.task.plan.cube.axes
 
     def answer(self, where: str = "TRUE", confidence: Number = "0.95") -> Estimate:
-        """The number of rows that pass a test of SQL, with an interval.
+        """Returns the estimated number of rows that pass an SQL test, with an interval.
 
         The test is one or more tests of one column each, joined by AND. The interval holds the
         bounded count with at least this probability.
@@ -194,7 +199,7 @@ class Tables:
         return self.answers([where], confidence)[0]
 
     def answers(self, wheres: Sequence[str], confidence: Number = "0.95") -> list[Estimate]:
-        """The number of rows that pass each of some tests; each interval holds by itself.
+        """Returns an estimate for each of several tests; each interval holds by itself.
 
         Raises:
             As ``answer``.
@@ -206,14 +211,14 @@ class Tables:
         return self._estimates(tests, miss_of(confidence))
 
     def error(self, confidence: Number = "0.95", *, over: Number = 1) -> float:
-        """An error that all queries of the workload stay within, with at least a probability.
+        """Returns an error bound for the queries of the workload, with the given confidence.
 
-        ``over``: the share of the queries that do, for example "0.99" (``accuracy``).
+        ``over`` is the share of the queries that stay within it, for example "0.99" (``accuracy``).
         """
         return self.plan.error(self.task.layout, confidence, over=over)
 
     def to_json(self) -> str:
-        """The synopsis as JSON, with its cost and the id of its charge; ``from_json`` reads it."""
+        """Returns the synopsis as JSON, with its cost and charge id; ``from_json`` reads it."""
         return document(self.task, self.plan.wanted, self._dataset, self.stored)
 
     def query(self, sql: str, confidence: Number = "0.95") -> "pyarrow.Table":
@@ -234,9 +239,9 @@ class Tables:
         return pyarrow.table(columns)
 
     def plot(self, column: str, by: str | None = None) -> Figure:
-        """The counts of a column in the bands of their intervals, or a map of two columns.
+        """Draws the counts of a column with their intervals, or a heat map of two columns.
 
-        Of many values, the counts of ranges.
+        For many values, counts of ranges are drawn.
 
         Raises:
             UnknownName: no such column.

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stream as a series, one tick of it as a task, and how the rows of ticks are stored."""
+"""A stream as a series of tasks: one task for each tick, and the storage format of its rows.
+
+``Stream`` opens a ``StreamSeries`` in the session and advances it.
+"""
 
 import struct
 from collections.abc import Iterable, Mapping
@@ -26,9 +29,9 @@ _WIDTH = 16
 
 @dataclass(frozen=True, slots=True)
 class TickTask:
-    """Measures one tick: the rows of the table after one time until another, encoded.
+    """Measures one tick: the encoded rows of the table between two times.
 
-    ``places`` is the number of places begun since the last stored one, this one included.
+    ``places`` is the number of ticks begun since the last stored one, this tick included.
     """
 
     source: Source
@@ -42,7 +45,7 @@ class TickTask:
 
     @property
     def form(self) -> str:
-        """The time of the tick; its rows are stored under the key of the stream."""
+        """The end time of the tick; its rows are stored under the key of the stream."""
         return form([self.after, self.ticks.until])
 
     @property
@@ -52,14 +55,14 @@ class TickTask:
 
     @property
     def cells(self) -> tuple[int | None]:
-        """The number of integers of the row; that of a tree depends on the tick."""
+        """The number of integers of the encoded row; for a tree it depends on the tick."""
         if self.ticks.encoder.norm is Norm.L1:
             return (None,)
         return (self.ticks.cells,)
 
     @property
     def size(self) -> int:
-        """The most bytes of the rows that may be stored."""
+        """The largest number of bytes of the rows that may be stored."""
         most = self.ticks.encoder.most_numbers * self.ticks.cells
         return self.places * (_HEAD.size + _WIDTH * most)
 
@@ -71,12 +74,12 @@ class TickTask:
         return plan
 
     def run(self, curator: Curator) -> bytes:
-        """The noisy rows that are not stored yet, as bytes."""
+        """Returns the noisy rows that are not stored yet, as bytes."""
         return packed(curator.tick(self.ticks, self.mechanism))
 
 
 class StreamSeries:
-    """A stream that ``Session.open_series`` opens.
+    """The series of a stream's ticks, for ``Session.open_series``.
 
     ``until`` is the end of the next tick; ``advance`` sets it.
     """
@@ -94,7 +97,7 @@ class StreamSeries:
 
     @property
     def line(self) -> str:
-        """The table and its columns."""
+        """A line of text: the table and its columns."""
         source = self.plan.source
         return f"{source.table} by {', '.join(source.columns)}"
 
@@ -112,7 +115,7 @@ class StreamSeries:
         return best.ticks.event(best.mechanism)
 
     def piece(self, place: int, earlier: Mapping[int, bytes]) -> TickTask:
-        """The tick from the end of the last stored one to ``until``."""
+        """Returns the task of the tick from the end of the last stored tick to ``until``."""
         best, source = self.plan.best, self.plan.source
         stored = max(earlier, default=0)
         after = _last_end(earlier[stored]) if stored else None
@@ -122,7 +125,7 @@ class StreamSeries:
 
 
 def packed(rows: Mapping[int, Row]) -> bytes:
-    """Rows by place, as bytes.
+    """Serialises rows by tick number.
 
     >>> unpacked(packed({3: (20, (-1, 5))}))
     {3: (20, (-1, 5))}
@@ -135,7 +138,7 @@ def packed(rows: Mapping[int, Row]) -> bytes:
 
 
 def unpacked(body: bytes) -> dict[int, Row]:
-    """The rows that ``packed`` wrote."""
+    """Returns the rows that ``packed`` wrote."""
     rows = {}
     start = 0
     while start < len(body):
@@ -149,7 +152,7 @@ def unpacked(body: bytes) -> dict[int, Row]:
 
 
 def all_rows(bodies: Iterable[bytes]) -> dict[int, Row]:
-    """The rows of all stored pieces, by place."""
+    """Returns the rows of all stored pieces, by place."""
     rows: dict[int, Row] = {}
     for body in bodies:
         rows |= unpacked(body)
@@ -157,6 +160,6 @@ def all_rows(bodies: Iterable[bytes]) -> dict[int, Row]:
 
 
 def _last_end(body: bytes) -> int:
-    """The end of the last tick of a stored piece."""
+    """Returns the end of the last tick of a stored piece."""
     *_, (until, _) = unpacked(body).values()
     return until

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The queries that a synopsis is wanted for: products and weighted sums of queries of columns."""
+"""The workload language of synopses: sums of products of queries of single columns.
+
+``measure.plan`` takes a ``Wanted``; users make it with ``ranges``, ``cells``, ``marginals`` and
+``queries``.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,10 +23,10 @@ MAX_TERMS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """All products of one query of each of some columns.
+    """A product of workloads of several columns: every combination of one query of each.
 
-    The error of a workload is the mean over its terms of the mean squared error of their queries;
-    ``weight`` is how many times a term counts in it.
+    The error of a workload is the weighted mean over its terms of the mean squared error of their
+    queries; ``weight`` is the weight of a term.
     """
 
     factors: tuple[tuple[str, Kind], ...]
@@ -36,7 +40,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement of SQL, which is read with the declarations: a term for each aggregate."""
+    """An SQL statement in a workload; planning turns it into one term for each aggregate."""
 
     sql: str
     weight: Fraction = Fraction(1)
@@ -44,9 +48,9 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A sum of terms. ``*`` with another one is all products, with a number a weight.
+    """A workload: a sum of terms. ``*`` multiplies all terms of two workloads, or the weights.
 
-    ``statements`` are SQL that becomes terms when it is planned.
+    ``statements`` are SQL statements, which become terms when the workload is planned.
 
     >>> both = ranges("age") * cells("sex") + 2 * cells("region")
     >>> both.names, [str(term.weight) for term in both.terms]
@@ -63,7 +67,7 @@ class Wanted:
 
     @property
     def single(self) -> tuple[str, Kind] | None:
-        """The column and its kind of queries, if that is all."""
+        """The column and its kind of queries if the workload is about one column, else None."""
         plain = len(self.terms) == 1 and not self.statements
         if plain and len(self.terms[0].factors) == 1:
             return self.terms[0].factors[0]
@@ -89,7 +93,7 @@ class Wanted:
 
 
 def ranges(axis: str) -> Wanted:
-    """Every range of the values of a column: ages 20 to 29, incomes up to 50,000.
+    """Returns every range of the values of a column: ages 20 to 29, incomes up to 50,000.
 
     >>> ranges("age").names
     ('age',)
@@ -98,7 +102,7 @@ def ranges(axis: str) -> Wanted:
 
 
 def prefixes(axis: str) -> Wanted:
-    """Every range from the least value: cumulative counts, quantiles.
+    """Returns every range from the least value: cumulative counts, quantiles.
 
     >>> prefixes("age").names
     ('age',)
@@ -107,7 +111,7 @@ def prefixes(axis: str) -> Wanted:
 
 
 def cells(axis: str, *more: str) -> Wanted:
-    """Every value by itself, or every combination of values of several columns.
+    """Returns every value by itself, or every combination of values of several columns.
 
     >>> cells("sex", "region") == cells("sex") * cells("region")
     True
@@ -119,7 +123,7 @@ def cells(axis: str, *more: str) -> Wanted:
 
 
 def marginals(columns: Sequence[str], *, up_to: int) -> Wanted:
-    """The table of every set of at most ``up_to`` of these columns.
+    """Returns the table of every set of at most ``up_to`` of these columns.
 
     Raises:
         WrongUse: no columns or one twice, ``up_to`` below 1, or more than 200,000 tables.
@@ -141,11 +145,11 @@ def marginals(columns: Sequence[str], *, up_to: int) -> Wanted:
 
 
 def queries(statements: Sequence[str]) -> Wanted:
-    """The answers of some statements: counts and sums by groups, under tests of columns.
+    """The groups and aggregates of SQL statements as a workload: counts and sums, with tests.
 
-    ``SELECT keys, COUNT(*), SUM(x) FROM table WHERE ... GROUP BY keys``. Each aggregate counts as
-    much as a table, and the mean is over its groups; a sum has its error in its own measure, so
-    give it a weight (``queries([...]) * "0.001"``) beside counts.
+    A statement is ``SELECT keys, COUNT(*), SUM(x) FROM table WHERE ... GROUP BY keys``. Each
+    aggregate has the weight of a table, and its error is the mean over its groups. The error of a
+    sum is in the units of x, so give it a weight (``queries([...]) * "0.001"``) beside counts.
 
     Raises:
         WrongUse: no statements, or more than 200,000.

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workloads of one axis: the queries for which a synopsis is chosen, never written out.
+"""Workloads of one axis: the queries for which a strategy is chosen, in closed form.
 
-A workload is known to a strategy by its energies: the sum over its queries q of the squared length
-of q after averaging over blocks. They have closed forms, so a workload of 10^12 ranges is a few
-numbers.
+A strategy knows a workload by its energies: the sum over its queries q of the squared length of q
+after averaging over blocks. They have closed forms, so 10^12 ranges are never enumerated.
 """
 
 from abc import ABC, abstractmethod
@@ -22,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Workload(ABC):
-    """Queries over ``cells`` neighbouring cells, each a sum of some of them."""
+    """Queries over ``cells`` neighbouring cells; each query is a weighted sum of cells."""
 
     cells: int
 
@@ -37,18 +36,18 @@ class Workload(ABC):
 
     @abstractmethod
     def energy(self, width: int) -> float:
-        """The sum over all queries of |B q|^2, where B averages over blocks of ``width`` cells.
+        """Returns the sum over all queries of |B q|^2; B averages over blocks of ``width`` cells.
 
-        Blocks begin at cell 0; the last one is filled with cells that are in no query.
+        Blocks begin at cell 0; the last one is padded with cells that are in no query.
         """
 
     @abstractmethod
     def gram(self) -> Floats:
-        """How many queries each two cells are in together: a matrix, for few cells."""
+        """Returns the Gram matrix: the sum over the queries of q q^T."""
 
     @abstractmethod
     def largest(self, width: int, wider: int | None) -> float:
-        """At least the largest |B q|^2 - |B' q|^2 of a query.
+        """Returns an upper bound of |B q|^2 - |B' q|^2 over the queries q.
 
         B' averages over blocks of ``wider`` cells, a multiple of ``width``. None: |B q|^2 alone,
         where one block has all cells.
@@ -56,21 +55,21 @@ class Workload(ABC):
 
     @abstractmethod
     def peak(self, covariance: Floats) -> float:
-        """The largest variance of a query, given the covariance of the cells."""
+        """Returns the largest variance of a query, given the covariance of the cells."""
 
     def energies(self, widths: Sequence[int]) -> Floats:
-        """The energy for each width."""
+        """Returns the energy for each width."""
         return np.array([_energy(self, width) for width in widths])
 
 
 @lru_cache(maxsize=256)
 def _energy(workload: Workload, width: int) -> float:
-    """The energy of a workload; several candidates need the same widths."""
+    """Returns the energy of a workload; several candidates need the same widths."""
     return workload.energy(width)
 
 
 class Cells(Workload):
-    """Each cell by itself.
+    """Single cells.
 
     >>> Cells(4).queries, Cells(4).energy(2)
     (4, 2.0)
@@ -166,10 +165,10 @@ class Ranges(Workload):
 
 @dataclass(frozen=True, slots=True)
 class Given(Workload):
-    """Queries that are given one by one, each by what it counts of each cell.
+    """An explicit list of queries, each by its weight of each cell.
 
-    ``rows`` has each query as runs of equal differences between neighbours (a value, and how often
-    it occurs), so that a range, a few values or a sum of values takes a few numbers.
+    ``rows`` has each query in run-length encoding: pairs of the difference between neighbouring
+    weights and the number of repetitions, so ranges, few values or sums of values take few numbers.
 
     >>> kind = GivenKind.of([np.array([0.0, 1, 1, 1]), np.array([0.0, 1, 2, 3])])
     >>> kind(3).queries, kind(3).energy(2)
@@ -204,17 +203,17 @@ class Given(Workload):
 
 @dataclass(frozen=True, slots=True)
 class GivenKind:
-    """Makes a ``Given`` of the cells of a column, of which the last is that of missing values."""
+    """Makes a ``Given`` for the cells of a column; the last cell is that of missing values."""
 
     rows: tuple[tuple[tuple[float, int], ...], ...]
 
     @classmethod
     def of(cls, queries: Sequence[Floats]) -> Self:
-        """The kind of queries that are given by what they count of each cell."""
+        """Makes the kind of a list of queries, each an array of weights."""
         return cls(tuple(_runs(np.diff(query, prepend=0.0)) for query in queries))
 
     def __call__(self, values: int) -> Workload:
-        """The queries over the cells of so many values, and of missing ones."""
+        """Returns the queries over the cells of so many values, and of missing ones."""
         return Given(values + 1, self.rows)
 
 
@@ -245,13 +244,13 @@ def _partial(cells: int, width: int, wider: int | None) -> float:
 
 
 def _cumulative(covariance: Floats) -> Floats:
-    """The covariance of the sums of the first cells."""
+    """Returns the covariance of the sums of the first cells."""
     summed: Floats = covariance.cumsum(axis=0).cumsum(axis=1)
     return summed
 
 
 def _length(query: Floats, width: int | None) -> float:
-    """The squared length of a query after averaging over blocks of a width; None: 0."""
+    """Returns the squared length of a query after averaging over blocks of a width; None: 0."""
     if width is None:
         return 0.0
     sums = np.add.reduceat(query, np.arange(0, len(query), width))
@@ -264,7 +263,7 @@ def _squares(last: Floats) -> Floats:
 
 
 def _inner(size: Floats) -> Floats:
-    """The sum of squared lengths of the ranges that touch neither end of a block.
+    """Returns the sum of squared lengths of the ranges that touch neither end of a block.
 
     There are size - 1 - o of length o: (m - 1) S2 - S3 over o < m - 1.
     """

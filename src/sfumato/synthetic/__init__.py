@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Synthetic rows: a table measured under one charge, a model of it, and error bars.
+"""Synthetic data: private tables are measured under one charge, and rows are drawn from a model.
 
-May import ``synopsis``, ``query`` and every room below; reaches private data through a task alone.
-Begin with ``fit`` (fit, preview, load) and ``task``, the whole of what is done to the data.
-``schema`` has the columns as cells, ``tree`` and ``estimate`` the model, ``rows`` its rows,
-``infer`` the error bars, ``report`` the page. ``counts`` and ``select`` have the privacy proofs.
+Begin with ``fit`` (fit, preview, load). ``task`` is everything that is done to private data: noisy
+counts of single columns and of selected pairs, with proofs in ``counts`` and ``select``. From the
+released counts, ``tree`` and ``estimate`` compute a graphical model, ``rows`` draws synthetic rows,
+``infer`` error bars, ``report`` a page on quality. ``schema`` describes columns as cells; modules
+named ``relational*`` and ``children`` are for several tables. This room may import ``synopsis``,
+``query`` and every room below; it reads private data through tasks only.
 """
 
 from sfumato.synthetic.beside import Comparison, compare

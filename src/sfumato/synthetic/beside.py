@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows beside a table that is declared public: exact distances, correlations and ranges.
+"""Compares synthetic rows exactly with a table that is declared public.
 
-What is exact would tell of the people in a private table, so such a table is refused.
+Exact numbers would reveal private rows, so a table that is not declared public is refused.
 """
 
 import math
@@ -33,7 +33,7 @@ _MISSING = -(2**62)
 
 @dataclass(frozen=True, slots=True)
 class ExactWay:
-    """The exact total variation distances of the marginals of so many columns."""
+    """The exact total variation distances of all marginals of 1, 2 or 3 columns."""
 
     columns: int
     marginals: int
@@ -44,7 +44,7 @@ class ExactWay:
 
 @dataclass(frozen=True, slots=True)
 class ExactCorrelation:
-    """The correlation (Pearson) of two columns in the rows and in the public table."""
+    """The Pearson correlation of two columns, in the synthetic rows and in the public table."""
 
     columns: tuple[str, str]
     rows: float
@@ -53,7 +53,9 @@ class ExactCorrelation:
 
 @dataclass(frozen=True, slots=True)
 class ExactRange:
-    """The least value, the median and the greatest value of a column, in both tables."""
+    """The least value, median and greatest value of a column, in the synthetic rows and the public
+    table.
+    """
 
     column: str
     rows: tuple[float, float, float]
@@ -62,7 +64,7 @@ class ExactRange:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The exact distances of rows from a public table; ``compare`` returns one.
+    """The exact differences between synthetic rows and a public table; ``compare`` returns one.
 
     >>> Comparison("people", 1000, 1200, ways=(), correlations=(), ranges=())
     1,000 rows of people beside 1,200 public ones
@@ -85,11 +87,11 @@ class Comparison:
 
 
 def compare(name: str, rows: pa.Table, public: Table) -> Comparison:
-    """Compares rows with a table that is declared public, exactly.
+    """Compares rows exactly with a table that is declared public.
 
-    Distances are total variation distances of all marginals of one and two columns, and of at
-    most 500 of three. Numbers of more than 256 values are compared in 32 bins at the quantiles of
-    the public table.
+    Distances are total variation distances of all marginals of one and two columns, and of at most
+    500 marginals of three. Numeric columns with more than 256 values are compared in 32 bins at the
+    quantiles of the public table.
 
     Args:
         name: what the table is called.
@@ -111,29 +113,29 @@ def compare(name: str, rows: pa.Table, public: Table) -> Comparison:
     """
     require_public({name: public})
     columns = {each: kind for each, kind in public.columns.items() if each in rows.column_names}
-    known = _read(name, public)
-    absent = [each for each in columns if each not in known.column_names]
+    public_table = _read(name, public)
+    absent = [each for each in columns if each not in public_table.column_names]
     if not columns or absent:
         raise UnknownName(
             f"No column of the rows is declared and in {shown(name)}.",
             allowed=", ".join(rows.column_names),
         )
-    if not len(known) or not len(rows):
-        raise WrongUse(f"{len(rows):,} rows beside {len(known):,} of {shown(name)}.")
-    codes, others = _encode_columns(rows, columns), _encode_columns(known, columns)
+    if not len(public_table) or not len(rows):
+        raise WrongUse(f"{len(rows):,} rows beside {len(public_table):,} of {shown(name)}.")
+    codes, public_codes = _encode_columns(rows, columns), _encode_columns(public_table, columns)
     numbers = [each for each, kind in columns.items() if not isinstance(kind, Category | Boolean)]
     return Comparison(
         name,
         len(rows),
-        len(known),
-        _marginal_distances(_cells_of_columns(codes, others)),
-        _correlations(numbers, codes, others),
-        _ranges({each: columns[each] for each in numbers}, codes, others),
+        len(public_table),
+        _marginal_distances(_cells_of_columns(codes, public_codes)),
+        _correlations(numbers, codes, public_codes),
+        _ranges({each: columns[each] for each in numbers}, codes, public_codes),
     )
 
 
 def require_public(tables: Mapping[str, Table]) -> None:
-    """Refuses tables that are not declared public (WrongUse)."""
+    """Raises WrongUse unless all tables are declared public."""
     for name, table in tables.items():
         if not isinstance(table, Table) or not table.public:
             raise WrongUse(
@@ -144,7 +146,7 @@ def require_public(tables: Mapping[str, Table]) -> None:
 
 
 def _read(name: str, public: Table) -> pa.Table:
-    """The public table as Arrow; the fields of a CSV file as strings."""
+    """Reads the public table as Arrow; columns of a CSV file are strings."""
     source = public.source
     if isinstance(source, pa.Table):
         return source
@@ -178,7 +180,7 @@ def _read(name: str, public: Table) -> pa.Table:
 
 
 def _encode_columns(table: pa.Table, columns: Mapping[str, ColumnType]) -> dict[str, Integers]:
-    """The code of each value; that of a missing value where it does not parse."""
+    """Returns the code of each value, per column; a value that does not parse counts as missing."""
     codes_by_name = {}
     for name, kind in columns.items():
         reader = _reader_of(kind)
@@ -190,7 +192,7 @@ def _encode_columns(table: pa.Table, columns: Mapping[str, ColumnType]) -> dict[
 
 
 def _encode_value(reader: Callable[[Any], int | None], kind: ColumnType, value: Any) -> int:
-    """The code of a value, cut to the declared range."""
+    """Returns the code of a value, clipped to the declared range."""
     if value is None or str(value) in (kind.missing or ()):
         return _MISSING
     code = reader(value)
@@ -201,7 +203,9 @@ def _encode_value(reader: Callable[[Any], int | None], kind: ColumnType, value: 
 
 
 def _reader_of(kind: ColumnType) -> Callable[[Any], int | None]:
-    """What reads a value of a type (WrongUse for one without codes)."""
+    """Returns the function that reads a value of a type; raises WrongUse for a type without
+    codes.
+    """
     if isinstance(kind, Category | Boolean):
         known = dict(kind.texts())
         for code in range(kind.lower_code, kind.upper_code + 1):
@@ -233,12 +237,12 @@ def _number(step: float, value: Any) -> int | None:
 
 def _cells_of_columns(
     codes: Mapping[str, Integers],
-    others: Mapping[str, Integers],
+    codes_of_public: Mapping[str, Integers],
 ) -> dict[str, tuple[Integers, Integers]]:
-    """Each column of both tables in a few cells."""
+    """Bins each column of both tables into a few cells."""
     cells_by_name = {}
     for name, own_codes in codes.items():
-        public_codes = others[name]
+        public_codes = codes_of_public[name]
         values = np.unique(np.concatenate([own_codes, public_codes]))
         if len(values) > MOST_VALUES:
             quantiles = np.quantile(
@@ -253,7 +257,7 @@ def _cells_of_columns(
 
 
 def _marginal_distances(cells: Mapping[str, tuple[Integers, Integers]]) -> tuple[ExactWay, ...]:
-    """The distances of one, two and three columns, as far as there are so many."""
+    """Returns the distances of marginals of one, two and three columns, if there are that many."""
     distances_by_ways = []
     for ways in (1, 2, 3):
         every = list(combinations(cells, ways))
@@ -270,7 +274,7 @@ def _marginal_distances(cells: Mapping[str, tuple[Integers, Integers]]) -> tuple
 
 
 def _distance(columns: Sequence[tuple[Integers, Integers]]) -> float:
-    """The total variation distance of one marginal."""
+    """Returns the total variation distance of one marginal."""
     mine, public = (np.zeros(len(each), np.int64) for each in columns[0])
     for first, second in columns:
         size = int(max(first.max(), second.max())) + 1
@@ -285,18 +289,18 @@ def _distance(columns: Sequence[tuple[Integers, Integers]]) -> float:
 def _correlations(
     names: Sequence[str],
     codes: Mapping[str, Integers],
-    others: Mapping[str, Integers],
+    public_codes: Mapping[str, Integers],
 ) -> tuple[ExactCorrelation, ...]:
     found = []
     for one, other in combinations(names, 2):
-        both = [_pearson(each[one], each[other]) for each in (codes, others)]
+        both = [_pearson(each[one], each[other]) for each in (codes, public_codes)]
         if not any(map(math.isnan, both)):
             found.append(ExactCorrelation((one, other), both[0], both[1]))
     return tuple(found)
 
 
 def _pearson(left: Integers, right: Integers) -> float:
-    """Of the rows that have both values; NaN if a column is constant."""
+    """Returns the correlation over rows that have both values; NaN if a column is constant."""
     known = (left != _MISSING) & (right != _MISSING)
     first, second = left[known].astype(np.float64), right[known].astype(np.float64)
     if not known.any() or not np.ptp(first) or not np.ptp(second):
@@ -307,14 +311,14 @@ def _pearson(left: Integers, right: Integers) -> float:
 def _ranges(
     numbers: Mapping[str, ColumnType],
     codes: Mapping[str, Integers],
-    others: Mapping[str, Integers],
+    public_codes: Mapping[str, Integers],
 ) -> tuple[ExactRange, ...]:
-    """The ranges of numbers; dates have no numbers to show."""
+    """Returns the ranges of numeric columns; dates are left out."""
     ranges = []
     for name, kind in numbers.items():
         if not isinstance(kind, Integer | Real):
             continue
-        known = [each[name][each[name] != _MISSING] for each in (codes, others)]
+        known = [each[name][each[name] != _MISSING] for each in (codes, public_codes)]
         if len(known[0]) and len(known[1]):
             mine, public = (_three_quantiles(each * float(kind.step)) for each in known)
             ranges.append(ExactRange(name, mine, public))

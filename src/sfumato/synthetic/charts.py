@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A picture of the noisy counts of one column, from released numbers alone."""
+"""Draws the noisy counts of one column as SVG, for the report; from released numbers only."""
 
 import math
 from collections.abc import Iterator
@@ -23,16 +23,17 @@ _PLAIN = 100
 
 def column_chart(
     base: Base,
-    place: int,
+    column: int,
 ) -> str:
-    """The noisy counts of a column with their 95% intervals, as SVG.
+    """Returns a bar chart of the noisy counts of a column with their 95% intervals.
 
-    Neighbours of an ordered column with many values are added up; of another one, the values with
-    the most rows are shown. No count is below 0. Missing values are shown where there are any.
+    Adjacent cells of an ordered column with many values are added up; of an unordered column, the
+    values with the most rows are shown. Counts are cut at 0. Missing values are shown if there are
+    any.
     """
-    axis, counts = base.schema.axes[place], base.singles[place]
+    axis, counts = base.schema.axes[column], base.singles[column]
     bars = []
-    for label, cells in _groups(base, place):
+    for label, cells in _groups(base, column):
         count, far = float(counts[cells].sum()), _NORMAL * base.sigma[0] * math.sqrt(len(cells))
         value, low, high = (max(each, 0.0) for each in (count, count - far, count + far))
         bars.append(Bar(label, "noisy count", value, low, high))
@@ -47,7 +48,7 @@ def _groups(
     base: Base,
     place: int,
 ) -> Iterator[tuple[str, Integers]]:
-    """The label of each bar, and its cells."""
+    """Yields the label and the cells of each bar."""
     axis = base.schema.axes[place]
     if has_order(axis.kind):
         yield from _neighbours(axis)
@@ -61,7 +62,7 @@ def _groups(
 
 
 def _neighbours(axis: Axis) -> Iterator[tuple[str, Integers]]:
-    """The cells of an ordered column, as many at once as keep the bars few."""
+    """Yields adjacent cells of an ordered column, grouped so that there are few bars."""
     limits = axis.limits
     for cells in np.array_split(np.arange(axis.bins), min(axis.bins, _DRAWN)):
         ends = np.array([limits[cells[0]], limits[cells[-1] + 1] - 1])
@@ -70,7 +71,7 @@ def _neighbours(axis: Axis) -> Iterator[tuple[str, Integers]]:
 
 
 def _label(value: object) -> str:
-    """An end of a bar, with few digits."""
+    """Formats the end of a bar in few digits."""
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= _PLAIN else f"{value:.3g}"
     return said(value)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of a child table, given the parent's, drawn column by column.
+"""The model of a child table: draws its rows, column by column, given the parent's rows.
 
-A column follows from the ones before it and from the parent by odds that multiply, so that the
-expected counts, over the parent's rows as they are drawn, are the measured ones (McCullagh and
-Nelder, 1989, section 6: a log-linear model given its covariates). No joint distribution of the
-parent's columns is needed, and columns of the parent that go together are not counted twice.
+The distribution of a column, given earlier columns and the parent, is a product of odds (a
+log-linear model: McCullagh and Nelder, 1989, section 6). It is fitted so that the expected counts
+over the drawn parent rows equal the measured ones. So no joint distribution of the parent's columns
+is needed, and correlated columns of the parent are not counted twice.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ def child_base(
     singles: Sequence[Floats],
     parent: Base,
 ) -> Base:
-    """The columns of a child, given the noisy counts of its own ones, and the parent's columns."""
+    """Returns the single columns of a child: its own with their noisy counts, then the parent's."""
     family, child = plan.family, plan.family.children[plan.table - 1]
     alone = Base(Schema(child.table, child.axes, plan), schedule, tuple(singles))
     merges = [*alone.merges, *parent.merges]
@@ -46,31 +46,33 @@ def child_base(
         numbers = len(family.axes)
         least = _ALIKE * parent.sigma[0]
         merges[len(singles) + numbers :] = [_few(one, least) for one in parent.singles[numbers:]]
-    listed = [*singles, *parent.singles]
+    all_counts = [*singles, *parent.singles]
     if child.order:
         merges += [_one_each(child.place.bins), *map(_with_none, alone.merges)]
-        listed += [np.ones(one.cells) for one in (child.place, *child.before)]
+        all_counts += [np.ones(one.cells) for one in (child.place, *child.before)]
     schema = Schema(child.table, family.widened(plan.table), plan)
     own = len(singles)
-    return Base(schema, schedule, tuple(listed), pinned=tuple(merges), counted=own)
+    return Base(schema, schedule, tuple(all_counts), pinned=tuple(merges), counted=own)
 
 
 def _few(
     counts: Floats,
     least: float,
 ) -> Merging:
-    """The blocks of a number of rows: none and missing, then neighbours."""
+    """Returns the blocks of a number of rows: none and missing first, then adjacent numbers."""
     found = Merging.of_neighbours(counts[1:-1], least)
     return Merging((0, *(block + 1 for block in found.blocks), 0))
 
 
 def _one_each(values: int) -> Merging:
-    """Each value is a block; missing, which does not occur, goes with the last."""
+    """Returns one block per value; missing, which does not occur, joins the last."""
     return Merging((*range(values), values - 1))
 
 
 def _with_none(own: Merging) -> Merging:
-    """The blocks of the previous row's column: those of the column, and one where there is none."""
+    """Returns the blocks of a previous row's column: those of the column, and one for "no such
+    row".
+    """
     blocks = np.array([*own.blocks[:-1], own.size])
     return Merging(tuple(np.unique(blocks, return_inverse=True)[1].tolist()))
 
@@ -79,8 +81,8 @@ def _with_none(own: Merging) -> Merging:
 class Conditional:
     """The distribution of one column given some others.
 
-    ``potentials`` are the logarithms of its odds: those of the column alone, then for each column
-    that is given a table with a row for each of its blocks.
+    ``potentials`` are logarithms of odds: first those of the column alone, then one table per given
+    column, with one row per block of that column.
     """
 
     column: int
@@ -91,7 +93,7 @@ class Conditional:
         self,
         blocks: Integers,
     ) -> Floats:
-        """The distribution for each row of blocks of the columns that are given."""
+        """Returns the distribution of the column for each row of blocks of the given columns."""
         return _shares(self.potentials, blocks)
 
     def drawn(
@@ -100,7 +102,7 @@ class Conditional:
         sizes: Sequence[int],
         dice: Dice,
     ) -> Integers:
-        """A block of the column for each row."""
+        """Draws a block of the column for each row."""
         firsts, combination = grouped(rows, self.given, tuple(sizes))
         return conditional(self.shares(rows[firsts][:, self.given]), combination, dice)
 
@@ -119,7 +121,9 @@ def _shares(
 
 @dataclass(frozen=True, eq=False)
 class _Expected:
-    """The expected counts of a column with others, over rows with weights; a target of a fit."""
+    """The fit target of a column: expected counts over weighted rows, compared with
+    measurements.
+    """
 
     measurements: Sequence[Measurement]
     blocks: Integers
@@ -127,7 +131,7 @@ class _Expected:
 
     @cached_property
     def sums(self) -> list[sparse.csr_array]:
-        """For each column that is given, the matrix that adds up the rows by its blocks."""
+        """For each given column, the sparse matrix that adds up rows by their block."""
         found = []
         for place, each in enumerate(self.measurements[1:]):
             where = (self.blocks[:, place], np.arange(len(self.blocks)))
@@ -139,7 +143,7 @@ class _Expected:
         self,
         potentials: Sequence[Floats],
     ) -> Tables:
-        """The expected counts."""
+        """Returns the expected counts for these potentials."""
         shares = _shares(potentials, self.blocks)
         return [self.weights @ shares, *(added @ shares for added in self.sums)]
 
@@ -147,18 +151,18 @@ class _Expected:
         self,
         marginals: Tables,
     ) -> tuple[float, list[Floats]]:
-        """How far they are from the measurements, and where each potential falls."""
+        """Returns the misfit to the measurements, and the descent direction of each potential."""
         parts = [compared(one, two) for one, two in zip(marginals, self.measurements, strict=True)]
         return sum(loss for loss, _ in parts), [slope for _, slope in parts]
 
 
 @dataclass(frozen=True, eq=False)
 class ChildModel:
-    """The columns of a child given the parent's rows: what was measured, and what fits it.
+    """The fitted model of a child table's columns, given the parent's rows.
 
-    ``number`` is the place of the column that says how many rows a parent has; in a fit, a parent
-    stands for ``each``. Rows are given and drawn in blocks, a column for each one of the base; the
-    rows of a parent stand together, in order.
+    ``number`` is the index of the column that holds the number of a parent's child rows; in a fit,
+    one parent stands for ``each`` parents. Rows are arrays of blocks with one column per column of
+    ``base``; the rows of a parent are adjacent and in order.
     """
 
     base: Base
@@ -175,7 +179,7 @@ class ChildModel:
         plan: UnitTable,
         each: int,
     ) -> "ChildModel":
-        """Independent columns, with their noisy counts."""
+        """Returns the model of independent columns, from their noisy counts."""
         family, table = plan.family, plan.table
         child = family.children[table - 1]
         columns = []
@@ -187,7 +191,7 @@ class ChildModel:
 
     @property
     def own(self) -> int:
-        """How many columns are the child's own."""
+        """The number of columns that are the child's own."""
         return len(self.columns)
 
     def fitted(
@@ -196,7 +200,9 @@ class ChildModel:
         parents: Integers,
         dice: Dice,
     ) -> "ChildModel":
-        """The model of these marginals: its columns are fitted and drawn in turn, a few times."""
+        """Returns the model fitted to these marginals: columns are fitted and drawn in turn, a few
+        times.
+        """
         model = replace(self, pairs=tuple(pairs))
         for _ in range(_PASSES):
             rows = model.drawn(parents, dice)
@@ -215,20 +221,20 @@ class ChildModel:
         rows: Integers,
         weights: Floats,
     ) -> Conditional:
-        """The column, fitted to the marginals in which it comes last."""
+        """Returns the column fitted to the marginals of which it is the last column."""
         given_columns = []
-        seen = [self.base.measured[column.column]]
+        measurements = [self.base.measured[column.column]]
         for each in self.pairs:
             if self.last(each.columns) == column.column:
                 given_columns.append(sum(each.columns) - column.column)
-                seen.append(_facing(each, column.column))
+                measurements.append(_facing(each, column.column))
         known = dict(zip(column.given, column.potentials[1:], strict=True))
         start = [column.potentials[0]]
-        for place, pair in zip(given_columns, seen[1:], strict=True):
+        for place, pair in zip(given_columns, measurements[1:], strict=True):
             start.append(known.get(place, np.zeros(pair.counts.shape)))
         firsts, combination = grouped(rows, tuple(given_columns), self.base.sizes)
         masses: Floats = np.bincount(combination, weights, len(firsts)).astype(np.float64)
-        target = _Expected(seen, rows[firsts][:, given_columns], masses)
+        target = _Expected(measurements, rows[firsts][:, given_columns], masses)
         potentials, _ = descended(target, start, _STEPS)
         return Conditional(column.column, tuple(given_columns), tuple(potentials))
 
@@ -236,12 +242,14 @@ class ChildModel:
         self,
         pair: Clique,
     ) -> int:
-        """Which of two columns is drawn last: the later one of the child's own."""
+        """Returns the column of a pair that is drawn last: the later of the child's own columns."""
         return max(column for column in pair if column < self.own)
 
     @property
     def candidates(self) -> list[Clique]:
-        """The pairs that may be measured, of the child's own columns or one of them and another."""
+        """The pairs that may still be measured: of two own columns, or of an own column and
+        another.
+        """
         measured = {each.columns for each in self.pairs}
         found: list[Clique] = []
         for pair in combinations(range(len(self.base.sizes)), 2):
@@ -253,7 +261,7 @@ class ChildModel:
         self,
         parents: Integers,
     ) -> Integers:
-        """How many rows each parent has; ``parents`` are their cells."""
+        """Returns the number of child rows of each parent; ``parents`` are rows of cells."""
         held = parents[:, self.number - self.own]
         return np.where(held > self.child.most, 0, held)
 
@@ -261,7 +269,9 @@ class ChildModel:
         self,
         rows: Integers,
     ) -> Floats:
-        """The share of its unit that each row has, times the units that the parent stands for."""
+        """Returns the weight of each row: its share of its unit, times the units its parent stands
+        for.
+        """
         owners = self.owners(rows)
         return self.each / np.bincount(owners, minlength=1)[owners]
 
@@ -269,7 +279,7 @@ class ChildModel:
         self,
         rows: Integers,
     ) -> Integers:
-        """The parent of each row, as the last column says."""
+        """Returns the index of the parent of each row, from the last column."""
         owners: Integers = rows[:, -1]
         return owners
 
@@ -278,7 +288,9 @@ class ChildModel:
         parents: Integers,
         dice: Dice,
     ) -> Integers:
-        """The rows of parents, in blocks; a last column has the place of their parent."""
+        """Draws the rows of parents, in blocks; an additional last column is the index of the
+        parent.
+        """
         numbers = self.numbers(parents)
         owners = np.repeat(np.arange(len(parents)), numbers)
         places = np.arange(len(owners)) - np.repeat(np.cumsum(numbers) - numbers, numbers)
@@ -304,7 +316,7 @@ class ChildModel:
         chosen: Integers,
         dice: Dice,
     ) -> None:
-        """Draws the own columns of some rows."""
+        """Draws the child's own columns of some rows."""
         for column in self.columns:
             part = rows[chosen]
             rows[chosen, column.column] = column.drawn(part, self.base.sizes, dice)
@@ -314,7 +326,9 @@ class ChildModel:
         previous: Integers,
         place: int,
     ) -> Integers:
-        """The blocks of the columns of the previous rows; where there is none, those of none."""
+        """Returns the blocks of the columns of the previous rows; a block of its own where there is
+        none.
+        """
         before = np.empty((len(previous), self.own), np.int64)
         for column in range(self.own):
             merging = self.base.merges[column - self.own]
@@ -328,7 +342,7 @@ def _facing(
     pair: Measurement,
     column: int,
 ) -> Measurement:
-    """A measured pair with the column last."""
+    """Returns a measured pair with its axes in order, this column last."""
     if pair.columns[-1] == column:
         return pair
     return Measurement(pair.columns[::-1], pair.counts.T, pair.sigma.T)

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statements that hold for every row, such as ``implies("age < 15", "income IS NULL")``."""
+"""Constraints of the user that hold for every row, such as ``implies("age < 15", "income IS
+NULL")``.
+
+``rules_of`` compiles them into combinations of cells (``rules``); reads declarations only.
+"""
 
 import math
 import re
@@ -35,7 +39,7 @@ _PUBLIC: dict[str, str | bool | int | float | list[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """A test in SQL that is false for no row. Where it is NULL, it is not false.
+    """An SQL test that is false for no row (NULL counts as not false).
 
     Raises:
         WrongUse: it is no test of SQL.
@@ -69,30 +73,32 @@ class Constraint:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that it tests, in alphabetical order."""
+        """The columns of the test, in alphabetical order."""
         parsed = sqlglot.parse_one(f"SELECT {self.test}", dialect="duckdb")
         return tuple(sorted({column.name for column in parsed.find_all(exp.Column)}))
 
     def tests(self, column: str) -> list[str]:
-        """The comparisons of a column, if every comparison is about one column alone; else none."""
+        """Returns the comparisons with a column if each comparison involves one column only; else
+        none.
+        """
         parsed = sqlglot.parse_one(f"SELECT {self.test}", dialect="duckdb")
-        comparisons, seen = [], 0
+        comparisons, column_count = [], 0
         for predicate in parsed.find_all(exp.Predicate):
             if predicate.find_ancestor(exp.Predicate):
                 continue
             columns = [one.name for one in predicate.find_all(exp.Column)]
-            seen += len(columns)
+            column_count += len(columns)
             if len(set(columns)) > 1:
                 return []
             if columns and columns[0] == column:
                 comparisons.append(predicate.sql("duckdb"))
-        if seen < len(list(parsed.find_all(exp.Column))):
+        if column_count < len(list(parsed.find_all(exp.Column))):
             return []
         return comparisons
 
 
 def require(test: str) -> Constraint:
-    """The test of SQL is false for no row.
+    """Returns the constraint that an SQL test is false for no row.
 
     >>> require("born <= died").test
     'born <= died'
@@ -101,7 +107,7 @@ def require(test: str) -> Constraint:
 
 
 def implies(test: str, consequence: str) -> Constraint:
-    """Wherever the first test is true, the second one is.
+    """Returns the constraint that the second test is true wherever the first is.
 
     >>> implies("age < 15", "income IS NULL").columns
     ('age', 'income')
@@ -111,7 +117,8 @@ def implies(test: str, consequence: str) -> Constraint:
 
 
 def determines(column: str, other: str, values: Mapping[Any, Any]) -> Constraint:
-    """A column determines another: ``values`` has the value of the other for each of its own.
+    """Returns the constraint that a column determines another; ``values`` maps its values to the
+    other's.
 
     >>> determines("education", "years", {"Bachelors": 13, "Masters": 14}).columns
     ('education', 'years')
@@ -127,7 +134,7 @@ def determines(column: str, other: str, values: Mapping[Any, Any]) -> Constraint
 
 
 def rules_of(schema: Schema, constraints: Sequence[Constraint]) -> tuple[Rule, ...]:
-    """The combinations of cells that constraints allow; from declarations alone.
+    """Returns the combinations of cells that the constraints allow; reads declarations only.
 
     Raises:
         UnknownName: a constraint on a column that is not synthesised.
@@ -151,7 +158,7 @@ def rules_of(schema: Schema, constraints: Sequence[Constraint]) -> tuple[Rule, .
 
 
 def _divided_bin(constraint: Constraint, axes: Sequence[Axis]) -> WrongUse:
-    """The refusal of a constraint that holds for some values of a bin and not for others."""
+    """Returns the error for a constraint that holds for only some values of a bin."""
     single = {}
     for one in axes:
         if one.starts is not None:
@@ -167,7 +174,7 @@ def _divided_bin(constraint: Constraint, axes: Sequence[Axis]) -> WrongUse:
 
 
 def _rule_of(schema: Schema, constraint: Constraint) -> Rule:
-    """The combinations of cells that one constraint allows."""
+    """Returns the combinations of cells that one constraint allows."""
     places = sorted(schema.place(name) for name in constraint.columns)
     axes = [schema.axes[place] for place in places]
     for axis in axes:
@@ -200,10 +207,10 @@ def _values_table(
     axis: Axis,
     constraint: Constraint,
 ) -> pa.Table:
-    """Declared values of an axis with their cells, and missing with its own.
+    """Returns the declared values of an axis with their cells; missing has its own cell.
 
-    Where every comparison of the constraint is about one column, values of one cell for which all
-    of them are alike are one value.
+    If every comparison of the constraint is about one column, the values of a cell that all
+    comparisons treat alike are listed once.
     """
     kind = axis.kind
     codes: Integers = np.arange(kind.lower_code, kind.upper_code + 2)
@@ -225,7 +232,7 @@ def _compute(
     statement: str,
     constraint: Constraint,
 ) -> pa.Table:
-    """The result of a statement with a constraint (WrongUse if it has none)."""
+    """Runs a statement with a constraint; raises WrongUse if it cannot be computed."""
     try:
         result: pa.Table = public.sql(statement).to_arrow_table()
     except duckdb.Error:
@@ -245,7 +252,7 @@ def _truth_tables(
     axes: Sequence[Axis],
     tables: Sequence[pa.Table],
 ) -> tuple[Any, Any]:
-    """For each combination of cells, whether all of its values, and whether any, are allowed."""
+    """For each combination of cells: whether all of its values are allowed, and whether any is."""
     shape = tuple(one.cells for one in axes)
     always, ever = np.zeros(shape, bool), np.zeros(shape, bool)
     with duckdb.connect(config=_PUBLIC) as public:
@@ -274,7 +281,7 @@ def _require_together(
     rules: Sequence[Rule],
     constraints: Sequence[Constraint],
 ) -> None:
-    """Refuses rules that no row satisfies, and those that are too many to find it out."""
+    """Raises WrongUse if no row satisfies all rules, or if there are too many to decide."""
     for each in together(rules, schema.cells):
         columns = [schema.names[place] for place in each.columns]
         names = ", ".join(map(shown, columns))
@@ -288,7 +295,7 @@ def _require_together(
 
 
 def require_few(rules: Together, names: str) -> None:
-    """Refuses rules whose combinations are too many to be tried."""
+    """Raises WrongUse if the rules have too many combinations to try."""
     if rules.cells > MOST_TOGETHER:
         raise WrongUse(
             f"Constraints that go together on {names}, with {rules.cells:,} combinations.",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Marginals of a bounded cube in merged cells, as a statistic. Proof: counts.proof.md."""
+"""The statistic of every measurement: a marginal in merged cells. Proof: counts.proof.md."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ Blocks: TypeAlias = tuple[int, ...]
 
 
 class Counted(Protocol):
-    """Rows of units with weights, whose marginals have proved distances, as ``BoundedCube`` says.
+    """The interface of a plan whose marginals can be counted, with proved distances.
 
-    A ``BoundedCube`` is counted by the engine; another plan counts by itself.
+    ``BoundedCube`` is one that the engine counts; ``UnitTable`` counts its own.
     """
 
     @property
@@ -37,11 +37,11 @@ class Counted(Protocol):
     def most(self) -> int: ...
 
     def marginal(self, opened: Opened, names: Sequence[str]) -> Integers:
-        """The exact weight of the rows in each cell of some axes."""
+        """Returns the exact weight of the rows in each cell of some axes."""
         ...
 
     def with_axes(self, axes: Sequence[Any]) -> Self:
-        """The same rows by other axes of the same columns."""
+        """Returns the same rows with other axes of the same columns."""
         ...
 
 
@@ -51,10 +51,10 @@ Plan: TypeAlias = BoundedCube | Counted
 
 @dataclass(frozen=True, slots=True)
 class BlockCounts(BoundedStatistic[Integers]):
-    """The weight of the rows in each combination of blocks of some axes.
+    """The weight of the rows in each combination of blocks of some axes; a block is a set of cells.
 
-    ``blocks`` has, for each of these axes, its name and the block of each of its cells; blocks
-    are numbered from 0, and none is empty.
+    ``blocks`` has, for each axis, its name and the block number of each of its cells. Block numbers
+    begin at 0, and no block is empty.
 
     Guarantees:
         counts of blocks move by at most their proved distance
@@ -93,7 +93,7 @@ class BlockCounts(BoundedStatistic[Integers]):
         return tuple(max(blocks) + 1 for _, blocks in self.blocks)
 
     def distance(self, norm: Norm) -> Distance:
-        """The proved distance in L1 or L2 (squared).
+        """Returns the proved distance in L1, or squared in L2.
 
         Raises:
             InvalidDeclaration: nothing is proved in another norm.
@@ -105,7 +105,7 @@ class BlockCounts(BoundedStatistic[Integers]):
         raise InvalidDeclaration(f"Counts of blocks in {norm.value}.", allowed="L1, L2")
 
     def exact(self, opened: Opened) -> Integers:
-        """The counts, those that differ in the block of the last axis alone side by side."""
+        """Returns the exact counts, flat; the last axis varies fastest."""
         if isinstance(self.plan, BoundedCube):
             cells = opened.marginal(self.plan, self.names)
         else:
@@ -116,7 +116,7 @@ class BlockCounts(BoundedStatistic[Integers]):
 
 
 def added_up(cells: Integers, axis: int, blocks: Blocks) -> Integers:
-    """The cells of a table with those of each block of an axis added up.
+    """Adds up the cells of a table along an axis, block by block.
 
     >>> added_up(np.array([[1, 2, 4]]), 1, (1, 0, 1)).tolist()
     [[2, 5]]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of a fitted model, as cells: constraints hold in each one, and public counts are exact.
+"""Draws rows of a fitted model as cells, so that every constraint and every public count holds.
 
-A public marginal that constraints tie to other columns is drawn first, with its exact counts; the
-rest of each row is drawn given it. So both hold together.
+If constraints tie a public marginal to other columns, it is drawn first with its exact counts, and
+the other columns are drawn given it. Otherwise a few rows are moved afterwards.
 """
 
 from collections.abc import Collection, Sequence
@@ -24,7 +24,7 @@ _LEAST = 1e-300
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """The rows of a model.
+    """Draws rows of a model in cells.
 
     Guarantees:
         no row violates a rule, and public counts are exact
@@ -40,10 +40,11 @@ class Drawing:
         counts: Sequence[Integers] | None = None,
         wanted: Collection[int] | None = None,
     ) -> Integers:
-        """The cells of so many rows; rests are divided as the single columns say.
+        """Draws the cells of ``count`` rows; a merged block is divided in proportion to the single
+        columns.
 
-        ``counts`` are those of each public marginal; by default the nearest to its shares. If only
-        some columns are ``wanted``, the others hold nothing of use.
+        ``counts`` are the counts of each public marginal; by default the nearest to its shares. If
+        only some columns are ``wanted``, the values of all others are undefined.
         """
         if wanted is not None and not self.base.publics:
             rows = sampled(self._root_at(tuple(sorted(wanted))), count, dice, wanted=wanted)
@@ -58,7 +59,9 @@ class Drawing:
         return rows
 
     def _root_at(self, wanted: Clique) -> Fitted:
-        """The model on a tree that begins with a clique of all these columns, or of the first."""
+        """Returns the model on a tree rooted at a clique with all wanted columns, or with the first
+        of them.
+        """
         columns = wanted if self._model.tree.home(wanted) >= 0 else wanted[:1]
         return self._model.rooted(columns)
 
@@ -66,12 +69,14 @@ class Drawing:
         self,
         count: int,
     ) -> list[Integers]:
-        """How many of so many rows have each cell of each public marginal."""
+        """Returns, for each public marginal, how many of ``count`` rows each cell has."""
         return [each.counts(count) for each in self.base.publics]
 
     @cached_property
     def _model(self) -> Fitted:
-        """The model with mass in exactly the cells that can occur in a row that all rules allow."""
+        """The model with positive mass in exactly the cells that some row allowed by all rules can
+        have.
+        """
         fitted, merges = self.fitted, self.base.merges
         rules = [(rule.columns, rule.blocks(merges)) for rule in self.base.rules]
         if not rules:
@@ -88,7 +93,7 @@ class Drawing:
         exact: Sequence[Integers],
         dice: Dice,
     ) -> Integers:
-        """The rows in blocks. A cell of a column with public counts is a block of its own."""
+        """Draws rows in blocks. In columns with public counts, each cell is a block."""
         publics = self.base.publics
         tied = [place for place, each in enumerate(publics) if each.tied]
         if tied:
@@ -106,7 +111,7 @@ class Drawing:
         given: Given,
         dice: Dice,
     ) -> Integers:
-        """Rows in blocks, given a public marginal of theirs."""
+        """Draws rows in blocks, given their cells of a public marginal."""
         model = self._model.rooted(given.columns)
         return sampled(model, len(given.cells), dice, given)
 
@@ -117,7 +122,9 @@ class Drawing:
         counts: Integers,
         dice: Dice,
     ) -> None:
-        """Moves a few rows to other cells, so that counts are exact; what is tied moves along."""
+        """Moves a few rows to other cells so that public counts are exact; tied columns are drawn
+        again.
+        """
         moved, given = public.enforced(rows, counts, dice)
         where = moved[:, np.newaxis]
         rows[where, list(public.columns)] = given.cells

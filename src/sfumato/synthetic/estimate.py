@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The distribution of maximum entropy among those that fit noisy marginals.
+"""Fits the maximum-entropy distribution to noisy marginals.
 
 Source: McKenna, Sheldon and Miklau (2019), "Graphical-model based estimation and inference for
-differential privacy". Its mirror descent is scaled here as iterative proportional fitting is, which
-takes a tenth of the steps. It stops when the residual is as large as the noise explains (Morozov's
-discrepancy principle).
+differential privacy". Their mirror descent is scaled here like iterative proportional fitting,
+which needs a tenth of the steps. It stops when the residual is as large as the noise explains
+(Morozov's discrepancy principle).
 """
 
 from collections.abc import Sequence
@@ -18,10 +18,10 @@ from sfumato.synthetic.schema import Floats
 from sfumato.synthetic.tree import Clique, JunctionTree, Part, Tables, summed_over
 
 # The share of the expected squared residual at which a fit stops.
-_EXPLAINED = 0.75
-_FIRST_STEP, _GROWTH, _SHRINKING = 0.3, 1.1, 0.5
+EXPLAINED = 0.75
+FIRST_STEP, GROWTH, SHRINKING = 0.3, 1.1, 0.5
 # A step as short moves nothing: no direction is left that lowers the residual.
-_LEAST_STEP = 1e-3
+LEAST_STEP = 1e-3
 # Counts below so many standard deviations of their noise are fitted more slowly.
 _DAMPING = 100.0
 
@@ -41,7 +41,9 @@ class Measurement:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A junction tree with the marginals of its cliques, and one potential for each measurement.
+    """A fitted distribution: a junction tree, the marginals of its cliques, and the potentials.
+
+    There is one potential per measurement.
 
     >>> tree = JunctionTree.over([2], [(0,)])
     >>> Fitted(tree, (), [np.array([1.0, 2.0])], 3.0).total
@@ -54,7 +56,7 @@ class Fitted:
     total: float
 
     def marginal(self, columns: Clique) -> Floats:
-        """The marginal of columns of one clique, in their ascending order.
+        """Returns the marginal of some columns of one clique, in ascending order of columns.
 
         >>> tree = JunctionTree.over([2, 2], [(0, 1)])
         >>> fit = Fitted(tree, (), [np.array([[1.0, 2.0], [3.0, 4.0]])], 10.0)
@@ -65,7 +67,7 @@ class Fitted:
         return self.tree.projected(home, columns, self.marginals[home]).copy()
 
     def rooted(self, columns: Clique) -> "Fitted":
-        """The same distribution on a tree whose first clique has some columns of one clique.
+        """Returns the same distribution on a tree rooted at a clique that contains these columns.
 
         >>> tree = JunctionTree.over([2, 3, 2], [(0, 1), (1, 2)])
         >>> Fitted(tree, (), tree.summed([]), 0.0).rooted((2,)).tree.cliques
@@ -76,10 +78,11 @@ class Fitted:
 
 
 class Estimator(Protocol):
-    """Fits a distribution to measurements; it is never given private data.
+    """The interface of an estimator: fits a distribution to measurements; it never sees private
+    data.
 
-    ``start`` are potentials of the first measurements; ``fixed`` are tables of logarithms that
-    are added to the potentials, such as those of cells that cannot occur.
+    ``start`` are initial potentials of the first measurements. ``fixed`` are tables of logarithms
+    that are added to the potentials, such as those of impossible cells.
 
     >>> estimator: Estimator = MaximumEntropy(steps=10)
     """
@@ -96,7 +99,7 @@ class Estimator(Protocol):
 
 @dataclass(frozen=True)
 class MaximumEntropy:
-    """The built-in estimator; ``steps`` bounds the number of steps of one fit.
+    """The built-in estimator; ``steps`` is the largest number of steps of one fit.
 
     >>> tree = JunctionTree.over([2], [(0,)])
     >>> seen = Measurement((0,), np.array([30.0, 70.0]), np.full(2, 0.1))
@@ -114,26 +117,27 @@ class MaximumEntropy:
         start: Sequence[Floats] = (),
         fixed: Sequence[Part] = (),
     ) -> Fitted:
-        """The fit."""
-        target = _Target(tree, measurements, total, tree.summed(fixed))
+        """Fits the distribution."""
+        target = TreeTarget(tree, measurements, total, tree.summed(fixed))
         zeros = [np.zeros(each.counts.shape) for each in measurements[len(start) :]]
         potentials, marginals = descended(target, [*start, *zeros], self.steps)
         return Fitted(tree, tuple(potentials), marginals, total)
 
 
 class Target(Protocol):
-    """What a fit approaches: counts that follow from potentials, and measurements of them."""
+    """A fit problem: expected counts as a function of potentials, and the measurements to match."""
 
     @property
     def measurements(self) -> Sequence[Measurement]: ...
 
     def marginals(self, potentials: Sequence[Floats]) -> Tables:
-        """The counts, for one potential for each measurement."""
+        """Returns the expected counts, given one potential per measurement."""
         ...
 
     def residual(self, marginals: Tables) -> tuple[float, list[Floats]]:
-        """Half the sum of the squared residuals in standard deviations, and the direction in which
-        each potential falls.
+        """Returns the misfit and the descent direction of each potential.
+
+        The misfit is half the sum of the squared residuals in standard deviations.
         """
         ...
 
@@ -143,40 +147,48 @@ def descended(
     start: Sequence[Floats],
     steps: int,
 ) -> tuple[list[Floats], Tables]:
-    """The potentials at which the residual is what the noise explains, and their counts."""
+    """Returns the potentials whose residual is what the noise explains, and their expected
+    counts.
+    """
     potentials = list(start)
-    explained = 0.5 * _EXPLAINED * sum(each.counts.size for each in target.measurements)
-    step = _FIRST_STEP
+    explained = 0.5 * EXPLAINED * sum(each.counts.size for each in target.measurements)
+    step = FIRST_STEP
     marginals = target.marginals(potentials)
     loss, slopes = target.residual(marginals)
     for _ in range(steps):
-        if loss <= explained or step < _LEAST_STEP:
+        if loss <= explained or step < LEAST_STEP:
             break
         moved = [one - step * slope for one, slope in zip(potentials, slopes, strict=True)]
         found = target.marginals(moved)
         new_loss, new_slopes = target.residual(found)
         if new_loss >= loss:
-            step *= _SHRINKING
+            step *= SHRINKING
             continue
         potentials, marginals, loss, slopes = moved, found, new_loss, new_slopes
-        step *= _GROWTH
+        step *= GROWTH
     return potentials, marginals
 
 
-def compared(model: Floats, seen: Measurement) -> tuple[float, Floats]:
-    """The part of a residual that one measurement has, and the direction of its potential.
+def compared(model: Floats, measurement: Measurement) -> tuple[float, Floats]:
+    """Returns the misfit of one measurement, and the descent direction of its potential.
 
-    A potential moves the logarithm of a count. So the direction is the residual over the count
-    itself, which fits all counts at one pace, however large; counts far below the noise slow down.
+    A potential is the logarithm of a factor of the counts. So the direction is the residual divided
+    by the count, which moves all counts at the same relative speed; counts far below the noise move
+    slowly.
     """
-    residual = model - seen.counts
-    loss = 0.5 * float(np.square(residual / seen.sigma).sum())
-    return loss, residual / (model + _DAMPING * seen.sigma)
+    residuals, direction = standardised(model, measurement.counts, measurement.sigma)
+    return 0.5 * float(np.square(residuals).sum()), direction
+
+
+def standardised(model: Floats, counts: Floats, sigma: Floats) -> tuple[Floats, Floats]:
+    """Returns the residuals in standard deviations, and the descent direction of potentials."""
+    residual = model - counts
+    return residual / sigma, residual / (model + _DAMPING * sigma)
 
 
 @dataclass(frozen=True, eq=False)
-class _Target:
-    """What a fit approaches: measurements on a tree, and tables that are added as they are."""
+class TreeTarget:
+    """A fit problem on a junction tree, with fixed tables that are added to the potentials."""
 
     tree: JunctionTree
     measurements: Sequence[Measurement]
@@ -190,7 +202,9 @@ class _Target:
 
     @cached_property
     def _levels(self) -> list["_Level"]:
-        """The measurements by clique and first column, the last such column first."""
+        """The measurements grouped by clique and first column; the last first column comes
+        first.
+        """
         columns = [each.columns for each in self.measurements]
         order = sorted(range(len(columns)), key=lambda at: columns[at][-1:])
         order.sort(key=lambda at: columns[at][:1], reverse=True)
@@ -203,7 +217,7 @@ class _Target:
         return [*levels.values()]
 
     def marginals(self, potentials: Sequence[Floats]) -> Tables:
-        """The marginals of the cliques, for one potential for each measurement."""
+        """Returns the marginals of the cliques, given one potential per measurement."""
         added: dict[int, Floats] = {}
         for level in self._levels:
             parts, home = [], level.home
@@ -218,16 +232,16 @@ class _Target:
         return self.tree.marginals(tables, self.total)
 
     def residual(self, marginals: Tables) -> tuple[float, list[Floats]]:
-        """How far the marginals are from the measurements, and where each potential falls."""
+        """Returns the misfit of the marginals, and the descent direction of each potential."""
         loss, slopes = 0.0, []
-        for seen, model in zip(self.measurements, self._models(marginals), strict=True):
+        for seen, model in zip(self.measurements, self.models(marginals), strict=True):
             lost, slope = compared(model, seen)
             loss += lost
             slopes.append(slope)
         return loss, slopes
 
-    def _models(self, marginals: Tables) -> list[Floats]:
-        """The marginal of each measurement."""
+    def models(self, marginals: Tables) -> list[Floats]:
+        """Returns the model's marginal of each measurement."""
         models: list[Floats] = [np.empty(0)] * len(self.measurements)
         tables = [*zip(marginals, self.tree.cliques, strict=True)]
         for level in reversed(self._levels):
@@ -241,11 +255,12 @@ class _Target:
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """The measurements of one clique with one first column, and the columns from this one on.
+    """The measurements of one clique with the same first column; it covers the columns from there
+    on.
 
-    ``places`` are those of the measurements by their last column, with the columns up to it.
-    Potentials are added in the order of levels and places: most while the table of their sum is
-    small. In the reverse order, most marginals are summed from a small table.
+    ``places`` are the indices of the measurements by last column, with the columns up to it.
+    Potentials are added level by level, so that most are added while the sum is a small table;
+    marginals are summed in reverse, most of them from a small table.
     """
 
     home: int

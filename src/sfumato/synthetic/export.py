@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Synthetic rows written to files and databases; each says that it is synthetic, and its charge.
+"""Writes synthetic rows to files and databases; each table is marked as synthetic, with its charge.
 
-Rows come in parts, each a batch of every table, so that memory does not grow with their number.
+Rows come in parts (a batch of every table), so memory does not grow with their number.
 """
 
 import io
@@ -35,7 +35,7 @@ _BESIDE = pyarrow.csv.WriteOptions(include_header=False)
 
 
 def described(facts: Facts, table: str) -> str:
-    """What a table says of itself, as JSON.
+    """Returns the facts about a table as JSON, for its metadata.
 
     >>> described({"synthetic": "true"}, "people")
     '{"synthetic": "true", "table": "people"}'
@@ -50,7 +50,7 @@ def write_files(
     *,
     csv: bool = True,
 ) -> list[Path]:
-    """Writes a Parquet file of each table; with ``csv`` a CSV file, and its facts beside it.
+    """Writes one Parquet file per table; with ``csv`` a CSV file and a JSON file with its facts.
 
     Raises:
         WrongUse: as ``require_replaceable``; then nothing was written.
@@ -84,7 +84,7 @@ def rows_files(
     *,
     csv: bool = True,
 ) -> list[Path]:
-    """The files of the rows of a table."""
+    """Returns the paths of the files of a table."""
     endings = (".parquet", ".csv") if csv else (".parquet",)
     return [folder / f"{name}{ending}" for ending in endings]
 
@@ -95,7 +95,7 @@ def require_replaceable(
     *,
     csv: bool = True,
 ) -> None:
-    """Refuses a file that does not say that it is synthetic: private rows often have its name.
+    """Refuses to overwrite a file that is not marked as synthetic: it may hold private rows.
 
     Raises:
         WrongUse: there is such a file.
@@ -110,7 +110,7 @@ def require_replaceable(
 
 
 def _is_synthetic(path: Path) -> bool:
-    """Whether a file of rows says so, in its metadata or in the file beside it."""
+    """Whether a file is marked as synthetic, in its metadata or in the JSON file beside it."""
     try:
         if path.suffix == ".csv":
             told = json.loads(path.with_name(f"{path.name}.json").read_bytes())
@@ -123,7 +123,7 @@ def _is_synthetic(path: Path) -> bool:
 
 
 def _writer(path: Path, schema: pa.Schema) -> Any:
-    """The writer of a file, by its name."""
+    """Returns a Parquet or CSV writer, by the file's suffix."""
     if path.suffix == ".csv":
         return pyarrow.csv.CSVWriter(path, schema)
     return pyarrow.parquet.ParquetWriter(path, schema)
@@ -134,7 +134,7 @@ def write_duckdb(
     path: Path,
     facts: Facts,
 ) -> None:
-    """Writes each table into a DuckDB file, new or not, with a comment on it; all or nothing.
+    """Writes the tables into a new or existing DuckDB file, with comments, in one transaction.
 
     Raises:
         WrongUse: the file is no DuckDB database, or has a table of the same name.
@@ -165,7 +165,7 @@ def _insert(
     *,
     is_new: bool,
 ) -> None:
-    """Adds rows to a table, which is created for the first ones."""
+    """Inserts rows into a table, which is created with the first ones."""
     database.register("sfumato_rows", rows)
     start = f"INSERT INTO {_quote(name)}"
     if is_new:
@@ -179,7 +179,8 @@ def copy_postgres(
     address: str,
     facts: Facts,
 ) -> None:
-    """Creates each table on a PostgreSQL server, with a comment on it, by COPY; all or nothing.
+    """Creates the tables on a PostgreSQL server and copies the rows, with comments, in one
+    transaction.
 
     Raises:
         WrongUse: no address, or the server has a table of the same name.
@@ -219,7 +220,7 @@ def _copy_tables(
     parts: Iterator[Part],
     facts: Facts,
 ) -> None:
-    """Creates, fills and describes the tables in one transaction."""
+    """Creates, fills and comments the tables in one transaction."""
     created: set[str] = set()
     for part in parts:
         for name, rows in part.items():
@@ -236,7 +237,7 @@ def _copy_tables(
 
 
 def _create_statement(name: str, schema: pa.Schema) -> str:
-    """The statement that creates a table with the columns of a schema."""
+    """Returns the CREATE TABLE statement for a schema."""
     columns = []
     for one in schema:
         columns.append(f"{_quote(one.name)} {_postgres_type(one.type)}")
@@ -244,7 +245,7 @@ def _create_statement(name: str, schema: pa.Schema) -> str:
 
 
 def _postgres_type(kind: pa.DataType) -> str:
-    """The type of PostgreSQL for a type of Arrow; what has none is text."""
+    """Returns the PostgreSQL type for an Arrow type; text if there is no other."""
     for is_kind, name in _TYPES:
         if is_kind(kind):
             return name
@@ -257,6 +258,6 @@ def _postgres_type(kind: pa.DataType) -> str:
 
 
 def _quote(name: str) -> str:
-    """An identifier of SQL."""
+    """Quotes an SQL identifier."""
     escaped = name.replace('"', '""')
     return f'"{escaped}"'

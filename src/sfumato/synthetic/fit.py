@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``fit``, ``load`` and ``preview``: synthetic rows under one charge."""
+"""``fit``, ``preview`` and ``load``: the entry points for synthetic data under one charge.
+
+They plan a ``FitTask`` (one table) or ``RelationalTask`` (several) from declarations, let the
+session run it, and build a ``Model`` from the stored answer.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -41,7 +45,7 @@ _BY_COLUMN = {
 
 @dataclass(frozen=True)
 class Options:
-    """What a fit may be told beside its tables and its cost.
+    """Settings of a fit, beside its tables and its cost.
 
     Args:
         columns: the columns to synthesise; by default all with declared values.
@@ -90,10 +94,10 @@ def fit(
     workload: Mapping[str, int] | None = None,
     options: Options | None = None,
 ) -> Model:
-    """Measures a table under one charge, and fits a model from which rows are drawn for nothing.
+    """Measures tables under one charge, and fits a model from which rows are drawn free.
 
     The same fit again is recalled from the ledger, free. ``epsilon`` with ``delta``, or ``rho``,
-    buy Gaussian noise, which is far better here than the Laplace noise that ``epsilon`` alone buys.
+    pay for Gaussian noise, which is far smaller here than the Laplace noise of ``epsilon`` alone.
 
     Args:
         constraints: what holds for every row (``require``, ``implies``, ``determines``), and
@@ -131,7 +135,7 @@ def fit(
 
 
 def _require_whole(stored: Stored) -> None:
-    """Raises KeyboardInterrupt again for a fit that it ended early, now that it is stored."""
+    """Raises KeyboardInterrupt again, after a fit that it ended early has been stored."""
     if is_stopped(stored.body):
         raise KeyboardInterrupt(
             f"What was measured until then is paid for and stored: "
@@ -150,7 +154,7 @@ def preview(
     workload: Mapping[str, int] | None = None,
     options: Options | None = None,
 ) -> Preview:
-    """What ``fit`` with these arguments would measure, at what cost and error; free.
+    """Returns what ``fit`` with these arguments would measure, at what cost and error; free.
 
     Raises:
         As ``fit``, but for what an account can pay.
@@ -178,9 +182,9 @@ def load(
     *,
     estimator: Estimator | None = None,
 ) -> Model:
-    """The model of an earlier fit, made again from its stored measurements; free.
+    """Builds the model of an earlier fit again from its stored measurements; free.
 
-    ``estimator`` fits the measurements in place of the built-in one.
+    ``estimator`` replaces the built-in estimator.
 
     Raises:
         UnknownName: this account has no such charge.
@@ -218,7 +222,7 @@ def _model(
     cost: Cost,
     estimator: Estimator | None = None,
 ) -> Model:
-    """The model of one table or of several."""
+    """Returns the model of one table or of several."""
     if isinstance(task, RelationalTask):
         return RelationalModel(task, stored, cost, dataset, estimator)
     return TableModel(task, stored, cost, estimator)
@@ -232,7 +236,7 @@ def _task(
     workload: Mapping[str, int] | None = None,
     options: Options | None = None,
 ) -> FitTask | RelationalTask:
-    """The task of a fit of one table or of several, from declarations alone."""
+    """Returns the task of a fit of one table or several; reads declarations only."""
     _require_constraints(constraints)
     weights = {} if workload is None else workload
     if not isinstance(weights, Mapping):
@@ -257,7 +261,7 @@ def _task(
 
 
 def _options_or_defaults(options: object) -> Options:
-    """The options of a fit; the defaults if none are given."""
+    """Returns the options of a fit; the defaults for None."""
     if options is None:
         return Options()
     if not isinstance(options, Options):
@@ -270,7 +274,7 @@ def _options_or_defaults(options: object) -> Options:
 
 
 def _require_constraints(constraints: object) -> None:
-    """Refuses what is no list of constraints."""
+    """Raises WrongUse unless the argument is a list of constraints."""
     is_list = isinstance(constraints, Sequence)
     for each in constraints if isinstance(constraints, Sequence) else [constraints]:
         if not is_list or not isinstance(each, Constraint | Public):
@@ -289,7 +293,7 @@ def _fit_task(
     workload: Mapping[str, int] | None = None,
     options: Options | None = None,
 ) -> FitTask:
-    """The task of a fit, from declarations alone."""
+    """Returns the task of a fit of one table; reads declarations only."""
     table = _table_of(tables)
     chosen = options or Options()
     schema = schema_of(dataset, table, chosen.columns, chosen.bins, chosen.texts)
@@ -308,7 +312,7 @@ def _fit_task(
 
 
 def _table_of(tables: object) -> str:
-    """The one table that is named; it need not be declared."""
+    """Returns the single table that is named; it need not be declared."""
     names = [tables]
     if isinstance(tables, list | tuple):
         names = list(tables)
@@ -323,7 +327,7 @@ def _table_of(tables: object) -> str:
 
 @dataclass(frozen=True)
 class _Planned:
-    """What a fit measures, and how it is divided."""
+    """The plan of a fit of one table: its columns and its schedule."""
 
     dataset: Dataset
     schema: Schema
@@ -337,7 +341,7 @@ def _build_task(
     constraints: Sequence[Constraint | Public],
     workload: Mapping[str, int],
 ) -> FitTask:
-    """The task, and the arguments from which ``load`` makes it again."""
+    """Returns the task, with the arguments from which ``load`` builds it again."""
     schema = plan.schema
     tests = [each for each in constraints if isinstance(each, Constraint)]
     publics = [each for each in constraints if isinstance(each, Public)]
@@ -362,7 +366,7 @@ def _build_task(
 
 
 def _arguments_of(plan: _Planned) -> dict[str, Any]:
-    """The columns with their bins, and the schedule, for JSON."""
+    """Returns the columns with their bins, and the schedule, as JSON."""
     schema, schedule = plan.schema, plan.schedule
     allowed = schedule.allowance
     declared = plan.dataset.tables[schema.table].columns
@@ -397,7 +401,7 @@ def _task_of(
     dataset: Dataset,
     stored_arguments: Mapping[str, object],
 ) -> FitTask | RelationalTask:
-    """The task of stored arguments (WrongUse if the declarations are others)."""
+    """Builds the task from stored arguments; raises WrongUse if the declarations have changed."""
     arguments = json.loads(json.dumps(stored_arguments))
     if "tables" in arguments:
         return remade(dataset, arguments)
@@ -426,7 +430,7 @@ def _schema_of(
     dataset: Dataset,
     arguments: Mapping[str, Any],
 ) -> Schema:
-    """The columns of stored arguments, with their bins."""
+    """Builds the columns, with their bins, from stored arguments."""
     texts = arguments["opening"]["texts"] if "opening" in arguments else {}
     schema = schema_of(dataset, arguments["table"], arguments["columns"], texts=texts)
     axes: list[Axis] = []

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fit as far as it has got: what was measured, and the model of it. Released numbers alone."""
+"""The state of a fit between measurements: what was measured, and the model fitted to it.
+
+``task`` alternates between measuring and ``Fitting``; computes with released numbers only.
+"""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -10,6 +13,7 @@ from itertools import combinations
 import numpy as np
 
 from sfumato.noise import Integers
+from sfumato.synthetic.copies import Copies
 from sfumato.synthetic.counts import BlockCounts
 from sfumato.synthetic.estimate import Estimator, Fitted, MaximumEntropy, Measurement
 from sfumato.synthetic.merging import Merging, has_order
@@ -47,12 +51,12 @@ QUICK = MaximumEntropy(60)
 
 @dataclass(frozen=True, eq=False)
 class Base:
-    """The single columns of a fit: what merges, how many rows, which cells cannot occur.
+    """The single columns of a fit: noisy counts, merged cells, number of rows, impossible cells.
 
-    ``singles`` are the noisy counts of each column in rows, before merging. ``pinned`` replaces
-    the blocks that follow from them. If ``counted`` is set, so many of the columns were measured;
-    the others are those of another table, with the counts that they have there. Of an honest check
-    with ``missing_apart``, missing values are counted apart from all others.
+    ``singles`` are the noisy counts of each column in rows, before merging. ``pinned`` replaces the
+    blocks computed from them. If ``counted`` is set, only the first ``counted`` columns were
+    measured; the others belong to another table, with their counts there. With ``missing_apart``,
+    the honest check counts missing values in a block of their own.
     """
 
     schema: Schema
@@ -67,7 +71,7 @@ class Base:
 
     @cached_property
     def noises(self) -> Noises:
-        """The noise of each step."""
+        """The mechanism of each step."""
         return self.schedule.noises(self.schema.plan)
 
     @property
@@ -77,7 +81,7 @@ class Base:
 
     @cached_property
     def sigma(self) -> tuple[float, float, float]:
-        """The standard deviation of one count of a column, a chosen marginal, and a check."""
+        """The standard deviations of a count: of a single column, a selected marginal, a check."""
         noises, refinement = self.noises, self.refinement
         single = _deviation(noises.single.noise.variance.upper) / refinement
         chosen = checked = 0.0
@@ -89,7 +93,7 @@ class Base:
 
     @cached_property
     def merges(self) -> tuple[Merging, ...]:
-        """The blocks of each column."""
+        """The blocks (merged cells) of each column."""
         return self.pinned or tuple(self._merging(place) for place in range(len(self.singles)))
 
     def _merging(
@@ -115,10 +119,10 @@ class Base:
         self,
         place: int,
     ) -> Floats:
-        """How many rows each cell of a column has, as far as is known; never negative.
+        """Returns the estimated number of rows in each cell of a column; never negative.
 
-        A value whose noisy count is negative occurs too, but rarely. Bins beyond all rows that can
-        be told from noise have next to none.
+        A value with a negative noisy count occurs, but rarely. Bins beyond all rows that exceed the
+        noise have almost none.
         """
         row_weights = np.maximum(self.singles[place], 0.0) + 0.1 * self.sigma[0]
         if not self.has_missing(place):
@@ -134,11 +138,10 @@ class Base:
         self,
         place: int,
     ) -> tuple[int, int] | None:
-        """Between which codes the values of a column with bins lie; None: anywhere.
+        """Returns the range of codes in which a binned column has rows; None means anywhere.
 
-        The ends are those of the bins that can be told from noise, and as much again on either
-        side as the outermost of them is wide, unless it is of one value: what few values are
-        farther out is not known.
+        It ends at the outermost bins that exceed the noise, extended by the width of that bin
+        unless it has a single value. Where the few values farther out lie is unknown.
         """
         axis = self.schema.axes[place]
         if axis.starts is None:
@@ -157,7 +160,7 @@ class Base:
         self,
         place: int,
     ) -> bool:
-        """Whether missing values occur: they are declared, or too many to be noise."""
+        """Whether missing values occur: they are declared, or their count exceeds the noise."""
         is_seen = self.singles[place][-1] >= _SEEN * self.sigma[0]
         return self.schema.axes[place].is_nullable or bool(is_seen)
 
@@ -173,9 +176,7 @@ class Base:
 
     @cached_property
     def total(self) -> float:
-        """The estimated number of rows, at least one: the mean over the columns, weighted by
-        precision.
-        """
+        """The estimated number of rows, at least 1: the columns' mean, weighted by precision."""
         counted = self.singles[: self.counted]
         precisions = [1 / len(counts) for counts in counted]
         totals = [float(counts.sum()) for counts in counted]
@@ -183,7 +184,7 @@ class Base:
 
     @cached_property
     def measured(self) -> tuple[Measurement, ...]:
-        """The counts of each column in its blocks."""
+        """The counts of each single column, in blocks."""
         found = []
         for place, counts in enumerate(self.singles[: self.counted]):
             merging = self.merges[place]
@@ -193,14 +194,14 @@ class Base:
 
     @cached_property
     def fixed(self) -> tuple[Part, ...]:
-        """The logarithms of what the rules allow, in blocks."""
+        """The tables of logarithms that exclude what the rules forbid, in blocks."""
         return tuple((rule.columns, rule.logarithms(self.merges)) for rule in self.rules)
 
     def counts(
         self,
         clique: Clique,
     ) -> BlockCounts:
-        """The statistic of a marginal in blocks."""
+        """Returns the statistic that counts a marginal in blocks."""
         axes = self.schema.axes
         blocks = tuple((axes[each].name, self.merges[each].blocks) for each in clique)
         return BlockCounts(self.schema.plan, blocks)
@@ -210,7 +211,7 @@ class Base:
         clique: Clique,
         noisy: Integers,
     ) -> Measurement:
-        """A chosen marginal as measured."""
+        """Returns a selected marginal as a measurement, from its noisy integers."""
         shape = tuple(self.sizes[each] for each in clique)
         counts = noisy.reshape(shape) / self.refinement
         return Measurement(clique, counts, np.full(shape, self.sigma[1]))
@@ -219,20 +220,20 @@ class Base:
         self,
         clique: Clique,
     ) -> bool:
-        """Whether a marginal is small enough to be measured."""
+        """Whether a marginal has few enough cells and blocks to be measured."""
         declared = math.prod(self.declared[each] for each in clique)
         size = math.prod(self.sizes[each] for each in clique)
         return declared <= MOST_COUNTED and size <= self.schedule.largest
 
     @property
     def ruled(self) -> list[Clique]:
-        """The cliques that rules and public marginals need."""
+        """The cliques that rules and public marginals require in the model."""
         rules = [rule.columns for rule in self.rules]
         return rules + [each.columns for each in self.publics]
 
     @cached_property
     def known(self) -> tuple[Measurement, ...]:
-        """The counts of each column, and the public marginals."""
+        """The measurements of single columns, and the public marginals."""
         return (*self.measured, *(each.measured(self.total) for each in self.publics))
 
 
@@ -247,7 +248,7 @@ def candidate(
     row_weights: Integers,
     weight: int,
 ) -> Candidate:
-    """A marginal that may be chosen, with its weights in synthetic rows, given in blocks."""
+    """Returns a marginal that may be selected, with its counts in the synthetic rows."""
     statistic = base.counts(clique)
     shape = statistic.shape
     flat = np.ravel_multi_index(rows[:, list(clique)].T, shape)
@@ -259,7 +260,7 @@ def candidate(
 
 @dataclass(frozen=True, eq=False)
 class Fitting:
-    """The marginals chosen so far, and the model fitted to them."""
+    """The marginals selected so far, and the model fitted to them."""
 
     base: Base
     pairs: tuple[Measurement, ...]
@@ -271,21 +272,21 @@ class Fitting:
         base: Base,
         estimator: Estimator = QUICK,
     ) -> "Fitting":
-        """The model of the single columns."""
+        """Returns the model of independent single columns."""
         tree = JunctionTree.over(base.sizes, base.ruled)
         fitted = estimator(tree, base.known, base.total, (), base.fixed)
         return cls(base, (), fitted)
 
     @property
     def cliques(self) -> list[Clique]:
-        """The columns of the chosen marginals."""
+        """The columns of each selected marginal."""
         return [each.columns for each in self.pairs]
 
     @property
     def batch(self) -> int:
-        """How many marginals are chosen next: first those of a tree, later a few at a time.
+        """The number of marginals to select next: first those of a tree, later a few at a time.
 
-        Where not all candidates take part in a selection, others do for every part of the tree.
+        If only some candidates take part in a selection, each part of the tree uses others.
         """
         columns = len(self.base.sizes)
         if self.base.schedule.is_forest and columns * (columns - 1) > 2 * _CANDIDATES:
@@ -299,9 +300,9 @@ class Fitting:
         chosen: Sequence[Measurement],
         estimator: Estimator = QUICK,
     ) -> "Fitting":
-        """The model of what was measured, and of more marginals.
+        """Returns the model fitted to the earlier and the newly selected marginals.
 
-        Where memory does not suffice, the model stays as it is: the charge is not lost.
+        If memory does not suffice, the model is unchanged, so that the charge is not lost.
         """
         base, pairs = self.base, (*self.pairs, *chosen)
         cliques = [each.columns for each in pairs]
@@ -318,7 +319,7 @@ class Fitting:
         weights: dict[Clique, int],
         dice: Dice,
     ) -> list[tuple[Clique, Candidate]]:
-        """Every marginal that may still be chosen, with its counts in rows of the model."""
+        """Returns every marginal that may be selected, with its counts in rows of the model."""
         base = self.base
         whole = max(1, round(base.total))
         each = -(-whole // _ROWS)
@@ -336,7 +337,7 @@ class Fitting:
         self,
         dice: Dice,
     ) -> list[Clique]:
-        """The pairs that are small enough, not chosen yet and, of a forest, join two trees."""
+        """Returns the small pairs not yet selected; in a forest, only between two trees."""
         base = self.base
         chosen = set(self.cliques)
         trees = components(len(base.sizes), chosen)
@@ -355,7 +356,7 @@ class Fitting:
         self,
         chosen: set[Clique],
     ) -> list[Clique]:
-        """Three columns of one clique of the junction tree, which does not grow with them."""
+        """Returns triples within a clique of the junction tree, which does not grow with them."""
         found: set[Clique] = set()
         for clique in self.fitted.tree.cliques:
             for three in combinations(clique, 3):
@@ -368,7 +369,7 @@ class Fitting:
         candidates: Sequence[tuple[Clique, Candidate]],
         chosen: Sequence[Clique],
     ) -> list[tuple[Clique, Candidate]]:
-        """The candidates that may be chosen beside those already chosen in this batch."""
+        """Returns the candidates that may be selected in addition to those chosen in this batch."""
         every = [*self.cliques, *chosen]
         trees = components(len(self.base.sizes), every)
         joining = [each for each in candidates if trees[each[0][0]] != trees[each[0][1]]]
@@ -382,9 +383,9 @@ class Fitting:
         candidates: Sequence[tuple[Clique, Candidate]],
         chosen: Sequence[Clique],
     ) -> Iterator[tuple[Clique, Candidate]]:
-        """The candidates with which the junction tree stays below the limit.
+        """Yields the candidates with which the junction tree stays below its limit of cells.
 
-        First by a bound on its growth; of few columns, then exactly.
+        A bound on the growth decides; if it leaves few, the exact growth.
         """
         base = self.base
         cliques = [*chosen, *base.ruled]
@@ -406,7 +407,7 @@ def _weight_of(
     clique: Clique,
     weights: dict[Clique, int],
 ) -> int:
-    """How much some columns matter: as much as their heaviest pair; nothing if a pair does not."""
+    """Returns the weight of columns: that of their heaviest pair; 0 if a pair has weight 0."""
     pairs = [weights.get(pair, 1) for pair in combinations(clique, 2)]
     return max(pairs) if all(pairs) else 0
 
@@ -416,7 +417,7 @@ def _growth(
     growths: Sequence[Sequence[int]],
     pair: Clique,
 ) -> int:
-    """By how many cells a tree grows at most with a pair of columns."""
+    """Returns an upper bound on the cells that a pair of columns adds to a tree."""
     found = []
     for one, other in (pair, pair[::-1]):
         for place, clique in enumerate(tree.cliques):
@@ -430,10 +431,10 @@ def whole_fit(
     pairs: Sequence[Measurement],
     estimator: Estimator | None = None,
 ) -> Fitted:
-    """The model of all measurements, from nothing: a function of them and of the estimator alone.
+    """Fits the model to all measurements from scratch: a function of them and the estimator only.
 
-    The first pairs, which are a tree, are fitted first: their tables are small. Where memory does
-    not suffice, fewer pairs are fitted: first half of them, at last none.
+    The first pairs, which form a tree, are fitted first because their tables are small. If memory
+    does not suffice, fewer pairs are fitted: half of them, and in the end none.
     """
     try:
         return _whole_fit(base, pairs, estimator)
@@ -449,12 +450,47 @@ def _whole_fit(
     estimator: Estimator | None,
 ) -> Fitted:
     start: tuple[Floats, ...] = ()
-    for count in sorted({min(len(pairs), len(base.sizes) - 1), len(pairs)}):
-        cliques = [each.columns for each in pairs[:count]]
-        tree = JunctionTree.over(base.sizes, [*cliques, *base.ruled])
+    for count, tree, steps in _stages(base, pairs):
         seen = [*base.known, *pairs[:count]]
-        steps = min(_MOST_STEPS, max(_LEAST_STEPS, _VISITS // tree.cells))
         whole = estimator or MaximumEntropy(steps)
         found = whole(tree, seen, base.total, start, base.fixed)
         start = found.potentials
     return found
+
+
+def _stages(
+    base: Base,
+    pairs: Sequence[Measurement],
+) -> Iterator[tuple[int, JunctionTree, int]]:
+    """How many pairs are fitted first and then, on which tree, and in how many steps at most."""
+    for count in sorted({min(len(pairs), len(base.sizes) - 1), len(pairs)}):
+        cliques = [each.columns for each in pairs[:count]]
+        tree = JunctionTree.over(base.sizes, [*cliques, *base.ruled])
+        yield count, tree, min(_MOST_STEPS, max(_LEAST_STEPS, _VISITS // tree.cells))
+
+
+def whole_fits(
+    copies: Sequence[tuple[Base, Sequence[Measurement]]],
+    estimator: Estimator | None = None,
+) -> list[Fitted]:
+    """Fits several copies, which differ in their noisy counts only, as ``whole_fit`` does.
+
+    The built-in estimator fits them together; another one, or if memory is short, one by one.
+    """
+    if estimator is None and len(copies) > 1:
+        try:
+            return _fits_together(copies)
+        except MemoryError:
+            pass
+    return [whole_fit(base, pairs, estimator) for base, pairs in copies]
+
+
+def _fits_together(copies: Sequence[tuple[Base, Sequence[Measurement]]]) -> list[Fitted]:
+    base, pairs = copies[0]
+    totals = np.array([base.total for base, _ in copies])
+    potentials = np.zeros((len(copies), 0))
+    for count, tree, steps in _stages(base, pairs):
+        seen = [[*base.known, *pairs[:count]] for base, pairs in copies]
+        together = Copies(tree, seen, totals, base.fixed)
+        potentials = together.descend(potentials, steps)
+    return together.fits(potentials)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The honest check: coarse marginals that no fit saw, beside those of rows. Released numbers alone.
+"""The honest check: coarse marginals that the fit never used, compared with synthetic rows.
 
-Distances, correlations and their noise follow from it.
+The report shows the resulting distances and correlations with their noise; released numbers only.
 """
 
 import math
@@ -24,7 +24,7 @@ _MEAN, _NORMAL = math.sqrt(2 / math.pi), 1.96
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Seen:
-    """A marginal of the check: what the rows have in its blocks, and the noisy counts."""
+    """A marginal of the check: its blocks' counts in the rows, and the noisy counts."""
 
     columns: Clique
     rows: Floats
@@ -33,10 +33,10 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """The mean total variation distance of the marginals of so many columns, and that of noise.
+    """The mean total variation distance of marginals of 1, 2 or 3 columns, and that of pure noise.
 
-    ``off`` is the typical error of a cell as a share of all rows, the noise taken out; 0 where the
-    noise, ``hidden`` in a cell, hides it.
+    ``off`` is the typical error of a cell as a share of all rows, with the noise taken out; it is 0
+    where the noise of a cell (``hidden``) is larger.
     """
 
     columns: int
@@ -49,9 +49,10 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """The correlation of two ordered columns, by the places of their blocks; missing values apart.
+    """The correlation of two ordered columns, by their block numbers, without missing values.
 
-    ``counted`` is that of the noisy counts; its 95% interval is ``error`` wide on either side.
+    ``counted`` is the correlation in the noisy counts; its 95% interval is ``error`` wide on either
+    side.
     """
 
     columns: tuple[str, str]
@@ -65,7 +66,7 @@ def seen_of(
     cells: Integers,
     weights: Floats | None = None,
 ) -> tuple[Seen, ...]:
-    """The marginals of the check, and those of rows given as cells."""
+    """Returns the marginals of the check beside those of rows, given as cells."""
     base, marginals = released.base, []
     for clique, noisy in released.checks:
         coarse = []
@@ -79,19 +80,20 @@ def seen_of(
 
 def ways_of(
     base: Base,
-    seen: Sequence[Seen],
+    marginals: Sequence[Seen],
 ) -> tuple[Way, ...]:
-    """The mean distances of one, two and three columns.
+    """Returns the mean distances for marginals of one, two and three columns.
 
-    Those of one column are sums of the others: all that have a column, weighted by precision.
+    Single columns are not counted by the check: they are sums of its larger marginals, weighted by
+    precision.
     """
     sigma = base.sigma[2]
     distances_by_ways = []
-    singles = _single_columns(seen, sigma)
+    singles = _single_columns(marginals, sigma)
     if singles:
         distances_by_ways.append(_mean_distance(base, 1, singles))
     for ways in (2, 3):
-        whole = [(each.rows, each.counted, sigma) for each in seen if each.rows.ndim == ways]
+        whole = [(each.rows, each.counted, sigma) for each in marginals if each.rows.ndim == ways]
         if whole:
             distances_by_ways.append(_mean_distance(base, ways, whole))
     return tuple(distances_by_ways)
@@ -101,7 +103,9 @@ def _single_columns(
     seen: Sequence[Seen],
     sigma: float,
 ) -> list[tuple[Floats, Floats, float]]:
-    """For each column: the rows and the counts in its blocks, and the noise of these counts."""
+    """Returns, for each column, its blocks in the rows, in the counts, and the noise of these
+    counts.
+    """
     single_columns = []
     columns: set[int] = set().union(*(marginal.columns for marginal in seen))
     for column in sorted(columns):
@@ -139,22 +143,21 @@ def _mean_distance(
 
 def correlations(
     base: Base,
-    seen: Sequence[Seen],
+    marginals: Sequence[Seen],
 ) -> tuple[Correlation, ...]:
-    """The correlation of each two ordered columns that the check counted together, where neither
-    value is missing.
+    """Returns the correlation of each pair of ordered columns that the check counted together.
 
-    Blocks are numbered in the order of their values, and scaled as in the rows. So what is counted
-    is a sum of noisy counts, whose noise is known.
+    Rows with a missing value are left out. Blocks are numbered in order of their values and scaled
+    by the rows, so the counted correlation is a linear function of noisy counts with known noise.
     """
     by_pair: dict[Clique, Correlation] = {}
     ordered = set(_ordered_columns(base))
-    for marginal in seen:
+    for marginal in marginals:
         for axes in combinations(range(marginal.rows.ndim), 2):
             pair = tuple(marginal.columns[axis] for axis in axes)
             if pair in by_pair or not ordered.issuperset(pair):
                 continue
-            correlation = _of_pair(base, marginal, axes)
+            correlation = _correlate_axes(base, marginal, axes)
             if correlation is not None:
                 first, second = (base.schema.axes[column].name for column in pair)
                 by_pair[pair] = Correlation((first, second), *correlation)
@@ -162,7 +165,7 @@ def correlations(
 
 
 def _ordered_columns(base: Base) -> list[int]:
-    """The columns whose values have an order, and were counted apart from missing ones."""
+    """Returns the ordered columns whose missing values were counted in a block of their own."""
     found = []
     for place, axis in enumerate(base.schema.axes):
         is_apart = base.missing_apart or not base.has_missing(place)
@@ -171,16 +174,16 @@ def _ordered_columns(base: Base) -> list[int]:
     return found
 
 
-def _of_pair(
+def _correlate_axes(
     base: Base,
-    seen: Seen,
+    marginal: Seen,
     axes: tuple[int, ...],
 ) -> tuple[float, float, float] | None:
-    """The correlation of two axes of a marginal, where neither value is missing."""
-    others = tuple(at for at in range(seen.rows.ndim) if at not in axes)
-    rows, counted = seen.rows.sum(axis=others), seen.counted.sum(axis=others)
-    sigma = base.sigma[2] * math.sqrt(seen.rows.size / rows.size)
-    ends = [-1 if base.has_missing(seen.columns[axis]) else None for axis in axes]
+    """Returns the correlation of two axes of a marginal, without missing values."""
+    others = tuple(at for at in range(marginal.rows.ndim) if at not in axes)
+    rows, counted = marginal.rows.sum(axis=others), marginal.counted.sum(axis=others)
+    sigma = base.sigma[2] * math.sqrt(marginal.rows.size / rows.size)
+    ends = [-1 if base.has_missing(marginal.columns[axis]) else None for axis in axes]
     known = tuple(map(slice, ends))
     total = base.total * float(rows[known].sum()) / max(float(rows.sum()), 1.0)
     if not total:
@@ -193,7 +196,10 @@ def _correlation(
     counted: Floats,
     noise: float,
 ) -> tuple[float, float, float] | None:
-    """In the rows, in the counted shares, and the error of the latter; ``noise`` is of a share."""
+    """Returns the correlation in the rows, in the counted shares, and the error of the latter.
+
+    ``noise`` is that of a share.
+    """
     shares = rows / max(rows.sum(), 1.0)
     products = np.outer(_block_scores(shares.sum(axis=1)), _block_scores(shares.sum(axis=0)))
     if not products.any():
@@ -207,7 +213,9 @@ def _correlation(
 
 
 def _block_scores(shares: Floats) -> Floats:
-    """The places of blocks with mean 0 and variance 1; 0 if all rows are in one block."""
+    """Returns block numbers standardised to mean 0 and variance 1; 0 if all rows are in one
+    block.
+    """
     places = np.arange(len(shares), dtype=np.float64)
     far = places - float((places * shares).sum())
     variance = float((np.square(far) * shares).sum())

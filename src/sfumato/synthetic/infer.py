@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Error bars: what the noise may have done, by fitting again to simulated noise.
+"""Error bars by parametric bootstrap: refits the model to simulated noise.
 
-The model is measured again as the private rows were, with fresh noise of the same laws, and fitted
-again (a parametric bootstrap). What the copies differ by is what the noise does to an answer. What
-is never measured, such as pairs that were not chosen, moves no copy: intervals do not cover it.
+The fitted model is measured as the private rows were, with fresh noise of the same distribution,
+and fitted again. The spread of these copies estimates the effect of the noise on an answer. What is
+never measured, such as pairs that were not selected, affects no copy: intervals do not cover it.
 """
 
 import math
@@ -17,7 +17,7 @@ from sfumato.errors import WrongUse, shown
 from sfumato.exact.rational import Number, to_fraction
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.synthetic.estimate import Estimator, Fitted, Measurement
-from sfumato.synthetic.fitting import Base, whole_fit
+from sfumato.synthetic.fitting import Base, whole_fits
 from sfumato.synthetic.schema import Floats
 
 # With so many degrees of freedom Student's law is the normal one.
@@ -26,7 +26,7 @@ _NORMAL = 1e9
 
 @dataclass(frozen=True, eq=False)
 class Copy:
-    """A model fitted to simulated noise, with the single columns that it was fitted to."""
+    """A refitted copy of a model, with the simulated single columns that it was fitted to."""
 
     base: Base
     fitted: Fitted
@@ -36,9 +36,27 @@ def copied(
     base: Base,
     pairs: Sequence[Measurement],
     fitted: Fitted,
+    *,
+    count: int,
     estimator: Estimator | None = None,
-) -> Copy:
-    """The model, measured and fitted again with fresh noise (Efron and Tibshirani, 1993)."""
+) -> list[Copy]:
+    """Returns ``count`` copies of the model, each measured and fitted again with fresh noise.
+
+    Source: the parametric bootstrap of Efron and Tibshirani (1993).
+    """
+    # from nothing, as the model was: a fit that began at the model would stop when it had followed
+    # the noise a little, and the copies would spread by a fifth to nine tenths of what they do
+    measured = [_measured_again(base, pairs, fitted) for _ in range(count)]
+    fits = whole_fits(measured, estimator)
+    return [Copy(noisy, fit) for (noisy, _), fit in zip(measured, fits, strict=True)]
+
+
+def _measured_again(
+    base: Base,
+    pairs: Sequence[Measurement],
+    fitted: Fitted,
+) -> tuple[Base, list[Measurement]]:
+    """Returns the single columns and the pairs of a model, counted with fresh noise."""
     listed = []
     for place, merging in enumerate(base.merges):
         weights = base.weights(place) + 1e-9
@@ -48,10 +66,7 @@ def copied(
     noisy = replace(base, singles=singles, pinned=base.merges)
     expected = [fitted.marginal(each.columns) for each in pairs]
     counts = with_noise(base, base.noises.chosen, expected) if pairs else ()
-    again = [replace(one, counts=new) for one, new in zip(pairs, counts, strict=True)]
-    # from nothing, as the model was: a fit that began at the model would stop when it had followed
-    # the noise a little, and the copies would spread by a fifth to nine tenths of what they do
-    return Copy(noisy, whole_fit(noisy, again, estimator))
+    return noisy, [replace(one, counts=new) for one, new in zip(pairs, counts, strict=True)]
 
 
 def with_noise(
@@ -59,8 +74,9 @@ def with_noise(
     mechanism: AdditiveMechanism,
     tables: Sequence[Floats],
 ) -> tuple[Floats, ...]:
-    """Tables of rows with noise of the very law that was drawn: all at once, since few draws at a
-    time take a hundred times as long each.
+    """Adds noise to tables of counts, from the same distribution as in the measurement.
+
+    All noise is drawn at once: drawing a few numbers at a time takes a hundred times as long.
     """
     sizes = [table.size for table in tables]
     drawn = mechanism.noise.sample(sum(sizes)) / base.refinement
@@ -72,7 +88,7 @@ def with_noise(
 
 @dataclass(frozen=True, slots=True)
 class Combined:
-    """An estimate from several copies, with its standard error and an interval.
+    """An estimate combined from several copies, with its standard error and interval.
 
     >>> round(combine([10.0, 12.0]).high, 1)
     33.0
@@ -89,12 +105,12 @@ def combine(
     variances: Sequence[float] | None = None,
     confidence: Number = "0.95",
 ) -> Combined:
-    """Combines what your own software computed from each of ``model.samples(m)``.
+    """Combines estimates that your own software computed from each of ``model.samples(m)``.
 
-    With W the mean of the variances and B the variance of the estimates, the variance is
-    W + (1 + 1/m) B: the copies differ by the noise of the measurements alone, and each one's
-    variance is that of its rows as a sample. Without variances, the statement is about the table
-    that was measured, not about the population behind it.
+    With W the mean of the variances and B the variance of the estimates, the variance is W + (1 +
+    1/m) B: copies differ by the noise of the measurements only, and the variance of a copy is that
+    of its rows as a sample. Without variances, the statement is about the measured table, not about
+    the population behind it.
 
     Source: Rubin (1987), "Multiple imputation for nonresponse in surveys", for copies that stand
     for what is unknown of the table; his degrees of freedom.
@@ -134,10 +150,10 @@ def interval(
     copies: Floats,
     confidence: Number,
 ) -> tuple[float, float]:
-    """The interval of an answer, given what the copies answer.
+    """Returns the interval of an answer, given the answers of the copies.
 
-    Its half-width is that of the copies' spread, and what they are off the answer on average: the
-    fit pulls small counts together, and pulls those of the copies as it pulled the model's.
+    Its half-width includes the spread of the copies, and their mean deviation from the answer: the
+    fit shrinks small counts, and shrinks those of the copies as it did those of the model.
     """
     known = copies[np.isfinite(copies)]
     if len(known) < 2:
@@ -151,7 +167,7 @@ def _quantile(
     confidence: Number,
     freedom: float,
 ) -> float:
-    """How many standard errors an interval reaches to either side."""
+    """Returns the half-width of an interval in standard errors."""
     wanted = float(to_fraction("confidence", confidence))
     if not 0 < wanted < 1:
         raise WrongUse(f"confidence={shown(confidence)}.", allowed="between 0 and 1")

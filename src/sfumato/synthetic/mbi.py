@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measurements to and from the package mbi, and its estimator in place of the built-in one.
+"""Converts measurements to and from the package mbi, and offers its estimator.
 
-mbi is an extra (``sfumato[mbi]``), never needed: it brings jax, 380 MB on disk and 1 to 1.7 GB of
-memory in a fit. Here it is an oracle for the built-in estimator, and a format of exchange.
+mbi is an optional extra (``sfumato[mbi]``): it brings jax, 380 MB on disk and 1 to 1.7 GB of memory
+in a fit. Tests compare the built-in estimator with it, and it is a format of exchange.
 """
 
 import warnings
@@ -24,11 +24,11 @@ _VERSION = "2.0."
 
 
 def to_mbi(measurements: Sequence[Measurement]) -> list[Any]:
-    """The measurements as ``mbi.LinearMeasurement``; columns are named "0", "1" and so on.
+    """Converts measurements to ``mbi.LinearMeasurement``; columns are named "0", "1" and so on.
 
-    Counts of one marginal whose noise differs are handed over in units of their noise.
+    Counts of one marginal with unequal noise are given in units of their noise.
 
-    Those of the pairs of a fitted model are ``model.released.pairs``.
+    The measured pairs of a fitted model are ``model.released.pairs``.
 
     Raises:
         WrongUse: mbi 2.0 is not installed.
@@ -48,7 +48,8 @@ def to_mbi(measurements: Sequence[Measurement]) -> list[Any]:
 
 
 def from_mbi(measurements: Sequence[Any], sizes: Sequence[int]) -> list[Measurement]:
-    """Measurements of whole marginals of mbi, whose columns are named "0", "1" and so on.
+    """Converts measurements of whole marginals from mbi, whose columns are named "0", "1" and so
+    on.
 
     ``sizes`` are the numbers of cells of these columns.
 
@@ -76,7 +77,8 @@ def from_mbi(measurements: Sequence[Any], sizes: Sequence[int]) -> list[Measurem
 
 @dataclass(frozen=True)
 class Mbi:
-    """The mirror descent of mbi as an ``Estimator``, in 64 bits; constraints are refused.
+    """The estimator of mbi (mirror descent) as an ``Estimator``, in 64 bits; constraints are
+    refused.
 
     >>> Mbi(steps=100).steps
     100
@@ -92,7 +94,7 @@ class Mbi:
         start: Sequence[Floats] = (),
         fixed: Sequence[Part] = (),
     ) -> Fitted:
-        """The distribution that mbi fits; ``start`` is not used.
+        """Fits the distribution with mbi; ``start`` is not used.
 
         Raises:
             WrongUse: there are constraints, or mbi 2.0 is not installed.
@@ -115,17 +117,17 @@ class Mbi:
 
 @dataclass(frozen=True)
 class _InNoise:
-    """The counts of a marginal, each divided by the standard deviation of its noise."""
+    """Divides the counts of a marginal by the standard deviations of their noise."""
 
     sigma: tuple[float, ...]
 
     def __call__(self, factor: Any) -> Any:
-        """The values of a factor of mbi."""
+        """Returns the scaled values of a factor of mbi."""
         return factor.datavector() / np.array(self.sigma)
 
 
 def _package() -> ModuleType:
-    """mbi with numbers of 64 bits: in 32 bits its fits of many rows are far off."""
+    """Imports mbi with 64-bit numbers: in 32 bits its fits of many rows are far off."""
     version = ""
     if find_spec("mbi") is not None:
         version = metadata.version("mbi")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the columns of a fit were declared as when they were measured.
+"""Hashes of the declarations under which a fit was measured; stored with its answer.
 
-A stored answer is counts in the order of the declared values, with noise for the declared limits:
-read by other declarations, they would be other counts. So an answer states its declarations.
+A stored answer is counts in the order of the declared values, with noise for the declared limits.
+Read with other declarations, the counts would mean something else, so ``load`` compares the hashes.
 """
 
 import hashlib
@@ -18,9 +18,9 @@ _LIMITS = ""
 
 
 def measured_as(schema: Schema) -> dict[str, str]:
-    """A hash of the declaration of each column, and of the limits that the noise is for.
+    """Returns a hash of the declaration of each column, and of the limits that the noise is for.
 
-    A stored fit states them, so that it is not read by other declarations than it was measured by.
+    The key of the limits is the empty string.
 
     >>> import sfumato as sf
     >>> from sfumato.metadata import Dataset
@@ -41,9 +41,10 @@ def require_same(
     schema: Schema,
     digests: Mapping[str, str] | None,
 ) -> None:
-    """Refuses a stored fit of columns that are declared otherwise now.
+    """Refuses a stored fit if a column or a limit is declared differently now.
 
-    ``digests`` is what ``measured_as`` gave; None for a fit from before it was stated.
+    ``digests`` is the stored result of ``measured_as``; None for fits of versions that did not
+    store it.
 
     Raises:
         WrongUse: another declaration of a column, or other limits.
@@ -62,5 +63,5 @@ def require_same(
 
 
 def _short_hash(value: object) -> str:
-    """A short hash of the text of a value."""
+    """Returns a short hash of a string."""
     return hashlib.sha256(repr(value).encode()).hexdigest()[:_DIGITS]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that are too rare to be told from noise are counted together, as the rest."""
+"""Merges cells of a column that are too rare to exceed the noise, so that they are counted
+together.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +16,7 @@ from sfumato.synthetic.schema import Declared, Floats
 
 
 def has_order(kind: Declared) -> bool:
-    """Whether values that are neighbours are alike.
+    """Whether the values of a type are ordered, so that adjacent values are similar.
 
     >>> has_order(Boolean())
     False
@@ -24,7 +26,7 @@ def has_order(kind: Declared) -> bool:
 
 @dataclass(frozen=True)
 class Merging:
-    """The block of each cell of an axis; a block of several cells is a rest.
+    """The block number of each cell of an axis; a block of several cells is called a rest.
 
     >>> rare = Merging.of(np.array([50.0, 1.0, 40.0, -2.0]), 6.0)
     >>> rare.blocks, rare.size
@@ -40,9 +42,11 @@ class Merging:
         least: float,
         classes: Integers | None = None,
     ) -> "Merging":
-        """Keeps the cells whose noisy count is at least ``least``, and merges the others.
+        """Keeps cells with a noisy count of at least ``least``, and merges all others into one
+        block.
 
-        Cells of different ``classes`` are never merged: a constraint tells them apart.
+        Cells of different ``classes`` are never merged, because a constraint treats them
+        differently.
         """
         kept = noisy >= least
         groups = np.zeros(len(noisy), np.int64) if classes is None else classes
@@ -57,10 +61,10 @@ class Merging:
         noisy: Floats,
         least: float,
     ) -> "Merging":
-        """Blocks of neighbouring cells, each with a noisy count of about ``least``.
+        """Merges adjacent cells into blocks that each have a noisy count of about ``least``.
 
-        A cell with as much is a block of its own. What is left over between such cells goes with
-        the block before it, if that is of several cells.
+        A cell that reaches ``least`` alone is a block of its own. Remaining cells between such
+        cells join the block before them, if it has several cells.
 
         >>> Merging.of_neighbours(np.array([9.0, -2.0, 2.0, 5.0, 6.0, 1.0, 8.0, 1.0]), 8.0).blocks
         (0, 1, 1, 1, 1, 1, 2, 3)
@@ -77,7 +81,7 @@ class Merging:
         self,
         cell: int,
     ) -> "Merging":
-        """One more cell, in the block of another."""
+        """Returns the blocks with one more cell at the end, in the block of an existing cell."""
         return Merging((*self.blocks, self.blocks[cell]))
 
     @property
@@ -100,7 +104,7 @@ class Merging:
         self,
         counts: Floats,
     ) -> Floats:
-        """The counts of the blocks."""
+        """Adds up the counts of cells by block."""
         found: Floats = np.bincount(self.blocks, counts, self.size).astype(np.float64)
         return found
 
@@ -115,7 +119,9 @@ class Merging:
         weights: Floats,
         dice: Dice,
     ) -> Integers:
-        """A cell for each row, given its block; within a rest in proportion to the weights."""
+        """Draws a cell for each row, given its block; within a block in proportion to the
+        weights.
+        """
         found: Integers = self.firsts[blocks]
         for block, cells in enumerate(self.members):
             if len(cells) > 1:
@@ -128,7 +134,7 @@ def _divide_into_blocks(
     counts: Sequence[float],
     least: float,
 ) -> list[int]:
-    """The block of each of some neighbouring cells; what is left over goes with the last block."""
+    """Returns the block of each of some adjacent cells; remaining cells join the last block."""
     blocks, block, held = [], 0, 0.0
     for count in counts:
         blocks.append(block)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fitted model: rows, answers with intervals, and copies. All of it is free."""
+"""The fitted model that users get: draws rows, answers SQL with intervals, writes files; all
+free.
+"""
 
 import math
 from abc import ABC, abstractmethod
@@ -46,9 +48,8 @@ COPIES = 20
 
 
 class Model(ABC):
-    """A fitted model of one table or several: draws synthetic rows, and answers questions of them.
-
-    ``fit`` and ``load`` return one.
+    """A fitted model of one table or several: draws synthetic rows, and answers questions about
+    them.
 
     Attributes:
         stored: the stored measurements, and the id of the charge.
@@ -67,28 +68,35 @@ class Model(ABC):
     @property
     @abstractmethod
     def declarations(self) -> Dataset:
-        """The tables with the columns that rows have, as SQL on synthetic rows knows them."""
+        """The tables with the columns that synthetic rows have, for SQL on them."""
 
     @property
     @abstractmethod
     def sampler(self) -> Sampler:
-        """The distribution that fits the measurements."""
+        """The distribution from which rows are drawn."""
+
+    def copied(self) -> Sampler:
+        """Returns a copy of the sampler, measured and fitted again with fresh noise."""
+        return self.new_copies(1)[0]
 
     @abstractmethod
-    def copied(self) -> Sampler:
-        """A copy of the sampler, measured and fitted again with fresh noise."""
+    def new_copies(self, count: int) -> Sequence[Sampler]:
+        """Returns ``count`` copies with independent noise; fitting them together takes less time."""
 
     @abstractmethod
     def report(self) -> Report:
-        """How well rows fit what was measured, an honest check, and what is not kept; free."""
+        """Returns the report: fit to the measurements, honest check, and what is not preserved;
+        free.
+        """
 
     def report_beside(
         self,
         tables: Mapping[str, Table],
     ) -> Report:
-        """The report, with the exact numbers of tables that are declared public (``compare``).
+        """Returns the report with an exact comparison to tables that are declared public
+        (``compare``).
 
-        ``tables`` has a public table for some of the synthetic tables, by name.
+        ``tables`` maps the names of synthetic tables to public tables.
 
         Raises:
             UnknownName: a name of no synthetic table.
@@ -119,10 +127,10 @@ class Model(ABC):
         *,
         entropy: Entropy = SYSTEM,
     ) -> dict[str, pa.Table]:
-        """Rows of the declared types by table; as many as the noisy count says, or ``rows``.
+        """Draws rows of the declared types, by table: the noisy number of rows, or ``rows``.
 
-        Of several tables, ``rows`` is the number of rows of the first. Each table says in its
-        metadata that it is synthetic, and under which charge.
+        Of several tables, ``rows`` is the number of rows of the first. The metadata of each table
+        states that it is synthetic, and its charge.
 
         Raises:
             WrongUse: a number of rows that is not from 0 to 100,000,000.
@@ -133,9 +141,10 @@ class Model(ABC):
         self,
         copies: int = COPIES,
     ) -> list[dict[str, pa.Table]]:
-        """Samples of copies of the model, which differ as the noise makes models differ.
+        """Draws one sample from each of several refitted copies, which differ as the noise makes
+        models differ.
 
-        Compute your estimate from each one, and ``combine`` them.
+        Compute your estimate from each sample, and ``combine`` the estimates.
 
         Raises:
             WrongUse: a number of copies that is not from 2 to 1,000.
@@ -152,10 +161,10 @@ class Model(ABC):
         *,
         copies: int = COPIES,
     ) -> pa.Table:
-        """What a SELECT gives on synthetic rows, with an interval for each number; free.
+        """Answers a SELECT from synthetic rows, with an interval for each number; free.
 
-        Beside a number ``n`` there are ``n_low`` and ``n_high``. The interval covers the noise of
-        what was measured; it does not cover what was never measured (see the report).
+        A numeric column ``n`` is followed by ``n_low`` and ``n_high``. The interval covers the
+        noise of the measurements, not what was never measured (see the report).
 
         Raises:
             UnsupportedSql: a statement that no session answers, or on columns that were left out.
@@ -165,7 +174,7 @@ class Model(ABC):
         answers = answered(sql, self._drawn(columns, copies))
         table = next(answers)
         groups = list(by_key(table, keys))
-        others = [by_key(each, keys) for each in answers]
+        copy_results = [by_key(each, keys) for each in answers]
         names, values = [], []
         numbers = iter(range(table.num_columns - len(keys)))
         for at, name in enumerate(table.column_names):
@@ -174,7 +183,7 @@ class Model(ABC):
             if at in keys:
                 continue
             place = next(numbers)
-            spread = [_numbers(others, key, place) for key in groups]
+            spread = [_numbers(copy_results, key, place) for key in groups]
             ends = _intervals(table.column(at).to_pylist(), spread, confidence)
             names += [f"{name}_low", f"{name}_high"]
             values += [pa.array(ends[0], pa.float64()), pa.array(ends[1], pa.float64())]
@@ -187,10 +196,10 @@ class Model(ABC):
         *,
         csv: bool = True,
     ) -> list[Path]:
-        """Writes a sample into a folder, a Parquet and, with ``csv``, a CSV file for each table.
+        """Writes a sample into a folder: a Parquet file per table, and with ``csv`` a CSV file.
 
-        The guarantee and the charge are in the metadata of the Parquet file, and beside the CSV
-        file in ``NAME.csv.json``. Of one table, memory does not grow with the number of rows.
+        The guarantee and the charge are in the metadata of the Parquet file, and for CSV in
+        ``NAME.csv.json``. For one table, memory does not grow with the number of rows.
 
         Raises:
             WrongUse: a file of such a name is there and is not marked as synthetic.
@@ -201,7 +210,7 @@ class Model(ABC):
         self,
         rows: int | None = None,
     ) -> "dict[str, pandas.DataFrame]":
-        """A sample as data frames, by table; ``attrs`` of each say what it is.
+        """Returns a sample as data frames, by table; ``attrs`` of each state what it is.
 
         A column of whole numbers or Booleans that can be missing has pandas' nullable type.
 
@@ -227,7 +236,7 @@ class Model(ABC):
         path: str | Path,
         rows: int | None = None,
     ) -> None:
-        """Writes a sample into a DuckDB file; a comment on each table says what it is.
+        """Writes a sample into a DuckDB file; a comment on each table states what it is.
 
         Raises:
             WrongUse: no DuckDB file, or one with tables of these names; or as ``sample``.
@@ -239,9 +248,9 @@ class Model(ABC):
         address: str,
         rows: int | None = None,
     ) -> None:
-        """Writes a sample to new tables of a PostgreSQL server, by COPY, in one transaction.
+        """Writes a sample into new tables of a PostgreSQL server, by COPY, in one transaction.
 
-        A comment on each table says what it is. Needs ``sfumato[postgres]``.
+        A comment on each table states what it is. Needs ``sfumato[postgres]``.
 
         Raises:
             WrongUse: no address, or the server has tables of these names; or as ``sample``.
@@ -251,7 +260,7 @@ class Model(ABC):
 
     @property
     def facts(self) -> dict[str, str]:
-        """What every file says of itself."""
+        """The metadata of every file: synthetic, guarantee, charge."""
         return {
             "synthetic": "true",
             "charge_id": self.charge_id,
@@ -260,30 +269,30 @@ class Model(ABC):
 
     @property
     def _early(self) -> str:
-        """What is said of a fit with fewer pairs than were paid for."""
+        """A remark on a fit that was ended with fewer pairs than were paid for."""
         return ", ended early by Ctrl-C" if is_stopped(self.stored.body) else ""
 
     def _count(
         self,
         rows: int | None,
     ) -> int:
-        """How many rows a sample has (WrongUse if there cannot be so many)."""
+        """Returns the number of rows of a sample; raises WrongUse if it is too large."""
         return require_rows(self.rows if rows is None else rows)
 
     def _parts(
         self,
         rows: int | None,
     ) -> Iterator[Part]:
-        """A sample, a part after the other."""
+        """Yields a sample part by part."""
         return self.sampler.parts(self._count(rows), Dice())
 
     def _copied(
         self,
         copies: int,
     ) -> list[Sampler]:
-        """So many copies; those that were made before are used again."""
-        while len(self._copies) < copies:
-            self._copies.append(self.copied())
+        """Returns this many copies; earlier copies are used again."""
+        if len(self._copies) < copies:
+            self._copies += self.new_copies(copies - len(self._copies))
         return self._copies[:copies]
 
     def _drawn(
@@ -291,9 +300,9 @@ class Model(ABC):
         columns: Mapping[str, Collection[str]],
         copies: int,
     ) -> Iterator[dict[str, pa.Table]]:
-        """Rows of the model, then of so many copies, with the columns that a question reads.
+        """Yields rows of the model, then of each copy, with the columns that a statement reads.
 
-        Copies are made when they are first needed: none where the model gives no answer.
+        Copies are made when they are first needed, so none is made if the model gives no answer.
         """
         yield self.sampler.some_columns(require_rows(self.rows), Dice(), columns)
         for copy in self._copied(_require_copies(copies)):
@@ -312,7 +321,7 @@ class Model(ABC):
 
 
 class TableModel(Model):
-    """The model of one table.
+    """The model of a single table.
 
     Attributes:
         task: what was measured.
@@ -336,27 +345,29 @@ class TableModel(Model):
 
     @cached_property
     def released(self) -> Released:
-        """The measurements and choices."""
+        """The released measurements and choices."""
         return Released.of(self.task, self.stored.body)
 
     @cached_property
     def fitted(self) -> Fitted:
-        """The distribution that fits the measurements."""
+        """The distribution fitted to the measurements."""
         return whole_fit(self.released.base, self.released.pairs, self._estimator)
 
     @cached_property
     def sampler(self) -> TableSampler:
-        """The distribution, with the single columns."""
+        """The sampler of the table."""
         return TableSampler(self.released.base, self.fitted)
 
-    def copied(self) -> TableSampler:
-        """A copy, measured and fitted again with fresh noise."""
-        released = self.released
-        copy = copied(released.base, released.pairs, self.fitted, self._estimator)
-        return TableSampler(copy.base, copy.fitted)
+    def new_copies(self, count: int) -> list[TableSampler]:
+        """Returns ``count`` samplers, each measured and fitted again with fresh noise."""
+        base, pairs = self.released.base, self.released.pairs
+        copies = copied(base, pairs, self.fitted, count=count, estimator=self._estimator)
+        return [TableSampler(copy.base, copy.fitted) for copy in copies]
 
     def report(self) -> Report:
-        """How well rows fit what was measured, an honest check, and what is not kept; free."""
+        """Returns the report: fit to the measurements, honest check, and what is not preserved;
+        free.
+        """
         released = self.released
         cells = Drawing(released.base, self.fitted).cells(self.rows, Dice())
         arguments = self.task.told
@@ -378,14 +389,14 @@ class TableModel(Model):
 
 
 def _require_copies(copies: object) -> int:
-    """A number of copies (WrongUse if it is not from 2 to 1,000)."""
+    """Returns the number of copies; raises WrongUse unless it is from 2 to 1,000."""
     if type(copies) is not int or not 2 <= copies <= MOST_COPIES:
         raise WrongUse(f"copies={shown(copies)}.", allowed=f"from 2 to {MOST_COPIES:,}")
     return copies
 
 
 def require_rows(rows: object) -> int:
-    """A number of rows that a sample can have.
+    """Returns a valid number of rows of a sample.
 
     Raises:
         WrongUse: no whole number from 0 to 100,000,000.
@@ -399,13 +410,13 @@ def require_rows(rows: object) -> int:
 
 
 def _numbers(
-    others: Sequence[Results],
+    copy_results: Sequence[Results],
     key: tuple[object, ...],
     place: int,
 ) -> Floats:
-    """What each copy gives for one number of a group; NaN where it has none."""
+    """Returns each copy's value of one number of a group; NaN if the copy has no such group."""
     found = []
-    for other in others:
+    for other in copy_results:
         value = other[key][place] if key in other else None
         found.append(math.nan if value is None or isinstance(value, str) else float(value))
     return np.array(found)
@@ -416,7 +427,7 @@ def _intervals(
     spread: Sequence[Floats],
     confidence: Number,
 ) -> tuple[list[float | None], list[float | None]]:
-    """The lower and the upper ends for the values of one column; None for what is no number."""
+    """Returns the lower and upper ends for the values of a column; None for what is no number."""
     lows: list[float | None] = []
     highs: list[float | None] = []
     for value, others in zip(values, spread, strict=True):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a fit releases first: the frequent values of texts, and the bins of columns at quantiles.
+"""The first steps of a fit: release frequent strings of text columns, and bins at quantiles.
 
-Both are steps of the one charge. They choose the axes of all later counts.
+They are part of the same charge. Their results are the axes of all later counts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,9 +48,9 @@ def price_of(
     rho: Number | None,
     delta: Number | None,
 ) -> Allowance:
-    """What a fit may spend. With texts, its delta is that of the values that are released.
+    """Returns the cost of a fit; with texts, its ``delta`` pays for the strings that are released.
 
-    Of an epsilon with a delta, half of the delta is for these values.
+    Of an epsilon with a delta, half of the delta is for these strings.
 
     >>> cost = price_of({"city": "(other)"}, epsilon=1, rho=None, delta="1e-6")
     >>> cost == allowance(epsilon=1, delta="5e-7")
@@ -69,10 +69,10 @@ def quantiles_of(
     bins: Mapping[str, Any],
     constraints: Sequence[Constraint | Public],
 ) -> dict[str, int]:
-    """The columns whose bins are at quantiles, with the number of bins.
+    """Returns the columns whose bins are at quantiles, with the number of bins.
 
-    By default those with more than 256 values, except if a constraint tests them: its bins must
-    be public.
+    By default these are the columns with more than 256 values, unless a constraint tests them: then
+    their bins must be public.
 
     Raises:
         WrongUse: a constraint tests a column for which quantiles are asked.
@@ -96,10 +96,10 @@ def quantiles_of(
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """The steps of a fit that come before all others: they find texts and bins privately.
+    """The plan of the first steps: thresholds for text columns, quantile trees for binned ones.
 
-    ``questions`` count the units of each value of a text, in the order of ``texts``; ``trees`` find
-    the bins of columns. ``each`` is the cost of one column, ``delta`` that of one text.
+    ``questions`` count the units of each string of a text, in the order of ``texts``; ``trees``
+    find the bins of columns. ``each`` is the cost of one column, ``delta`` that of one text.
     """
 
     texts: tuple[str, ...]
@@ -116,7 +116,7 @@ class Opening:
         quantiles: Mapping[str, int],
         allowed: Allowance,
     ) -> "Opening | None":
-        """The opening of a schema whose texts have no values yet; None if nothing is opened.
+        """Returns the opening of one table; None if it has neither texts nor quantile bins.
 
         Raises:
             MissingDeclaration: there are texts, but no delta.
@@ -132,7 +132,7 @@ class Opening:
         quantiles: Sequence[Mapping[str, int]],
         allowed: Allowance,
     ) -> "tuple[Opening | None, ...]":
-        """The openings of several tables, whose columns share the cost and the delta.
+        """Returns the openings of several tables, whose columns share the cost and the delta.
 
         Raises:
             MissingDeclaration: there are texts, but no delta.
@@ -164,7 +164,7 @@ class Opening:
         norm: Norm,
         stored: Mapping[str, Any],
     ) -> "Opening":
-        """The opening that ``told`` wrote."""
+        """Builds the opening from the JSON of ``told``."""
         trees = _quantile_trees(schema, stored["quantiles"])
         allowance = Allowance(norm, Fraction(stored["each"]))
         questions = counted_texts(dataset, schema, norm)
@@ -174,7 +174,7 @@ class Opening:
         self,
         schema: Schema,
     ) -> dict[str, Any]:
-        """All of it for JSON; texts are in the order of their columns."""
+        """Returns the opening as JSON; texts are in the order of their columns."""
         rests = {}
         for one in schema.axes:
             if isinstance(one, TextAxis):
@@ -190,7 +190,7 @@ class Opening:
         self,
         allowed: Allowance,
     ) -> Allowance:
-        """What of a cost is left for all other steps."""
+        """Returns the part of a cost that remains for all other steps."""
         spent = self.each.amount * (len(self.texts) + len(self.trees))
         return replace(allowed, amount=allowed.amount - spent)
 
@@ -198,7 +198,7 @@ class Opening:
         self,
         plan: Plan,
     ) -> tuple[Event, ...]:
-        """The steps, in order."""
+        """Returns the events of the steps, in order."""
         steps: list[Event] = []
         for question in self.questions:
             counted = Units(question, 0)
@@ -212,7 +212,7 @@ class Opening:
         self,
         counted: Units,
     ) -> ThresholdMechanism:
-        """What releases the values of a text."""
+        """Returns the mechanism that releases the strings of a text."""
         relation = counted.distance(Norm.LINF).relation
         return threshold_gaussian(counted.groups, self.each.amount, self.delta, relation)
 
@@ -221,7 +221,7 @@ class Opening:
         plan: Plan,
         tree: QuantileTree,
     ) -> tuple[Distance, AdditiveMechanism]:
-        """How far the counts of one level move, and their noise."""
+        """Returns the distance and the mechanism of the counts of one tree level."""
         moved = plan.l1 if self.each.norm is Norm.L1 else plan.l2
         (share,) = {*self.each.shares(tree.levels)}
         return moved, self.each.noise(moved, share)
@@ -231,7 +231,7 @@ class Opening:
         curator: Curator,
         schema: Schema,
     ) -> dict[str, Any]:
-        """Takes the steps; what they released, for JSON."""
+        """Runs the steps; returns the released strings and bins as JSON."""
         keys: dict[str, list[str]] = {}
         for name, question in zip(self.texts, self.questions, strict=True):
             counted = Units(question, 0)
@@ -248,7 +248,7 @@ class Opening:
 def _text_names(
     schema: Schema,
 ) -> tuple[str, ...]:
-    """The names of the texts, in the order of the schema."""
+    """Returns the names of the text columns, in the order of the schema."""
     return tuple(one.name for one in schema.axes if isinstance(one, TextAxis))
 
 
@@ -256,7 +256,7 @@ def _quantile_trees(
     schema: Schema,
     quantiles: Mapping[str, int],
 ) -> tuple[QuantileTree, ...]:
-    """What finds the bins of columns, in the order of the schema."""
+    """Returns the quantile trees of columns, in the order of the schema."""
     found = []
     for one in schema.axes:
         if one.name in quantiles:
@@ -268,7 +268,7 @@ def opened(
     schema: Schema,
     released: Mapping[str, Any],
 ) -> Schema:
-    """A schema with the values of texts and the bins that were released."""
+    """Returns the schema with the released strings and bins as its axes."""
     axes: list[Axis] = []
     for axis in schema.axes:
         if isinstance(axis, TextAxis):
@@ -284,7 +284,7 @@ def _with_keys(
     axis: TextAxis,
     keys: Sequence[str],
 ) -> TextAxis:
-    """A text with its released values."""
+    """Returns the axis of a text with its released strings."""
     kind = axis.column.type
     assert isinstance(kind, Category), "a text has released values"
     (rest,) = kind.values[-1:]
@@ -295,9 +295,9 @@ def _with_keys(
 def _most_frequent_values(
     shown: Mapping[tuple[int | str | None, ...], int],
 ) -> list[str]:
-    """The values with the largest noisy counts that a column can have.
+    """Returns the strings with the largest noisy counts, as many as a column can have.
 
-    Values that are too long, and those that no statement of SQL can hold, count as others.
+    Strings that are too long, or that no SQL statement can contain, count as others.
     """
     counts: dict[str, int] = {}
     for (key,), noisy in shown.items():
@@ -312,7 +312,7 @@ def counted_texts(
     schema: Schema,
     norm: Norm,
 ) -> tuple[Bounded, ...]:
-    """For each text of a schema, the question that counts the units of each of its values."""
+    """Returns, for each text column, the question that counts the units of each of its strings."""
     questions = []
     for one in schema.axes:
         if isinstance(one, TextAxis):

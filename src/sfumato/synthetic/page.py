@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of the page of a report: sections, tables, and rows beside a public table."""
+"""HTML parts of the report page: sections, tables, and the comparison with a public table."""
 
 import html
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ _WORDS = frozenset((HIDDEN, APART, AGREES))
 
 
 def section(title: str, body: str) -> str:
-    """A section of the page."""
+    """Returns a section of the page."""
     return f"<section><h2>{text(title)}</h2>{body}</section>"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of cells, escaped.
+    """Returns an HTML table; cells are escaped.
 
     >>> table(["a"], [["<1"]])
     '<table><tr><th>a</th></tr><tr><td>&lt;1</td></tr></table>'
@@ -34,12 +34,12 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def text(words: str) -> str:
-    """Words, escaped."""
+    """Escapes words for HTML."""
     return html.escape(words)
 
 
 def compared_html(comparison: Comparison) -> str:
-    """The exact numbers of rows beside a public table."""
+    """Returns the section on the exact comparison with a public table."""
     ways = []
     for way in comparison.ways:
         worst = f"{way.worst:.4f} ({' x '.join(way.worst_of)})"
@@ -55,22 +55,22 @@ def compared_html(comparison: Comparison) -> str:
         f"<p>{comparison.rows:,} rows beside {comparison.public_rows:,} public ones. The table is "
         "declared public, so these numbers are exact and cost nothing.</p>"
     )
-    parts = [
+    blocks = [
         intro,
         table(["columns together", "marginals", "mean distance", "the worst"], ways),
     ]
     if pairs:
-        parts.append(table(["correlation", "in the rows", "in the public table"], pairs))
+        blocks.append(table(["correlation", "in the rows", "in the public table"], pairs))
     if ranges:
         header = ["column", "least", "median", "greatest"]
-        parts.append(
+        blocks.append(
             table([*header, "least, public", "median, public", "greatest, public"], ranges)
         )
-    return "".join(parts)
+    return "".join(blocks)
 
 
 def _cell(cell: str) -> str:
-    """A cell of a table; what is said in words is marked, for translation."""
+    """Returns a table cell; words are marked for translation."""
     words = text(cell)
     if cell in _WORDS or cell.endswith(SHARE):
         words = f"<em>{words}</em>"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a fit would measure, from declarations alone."""
+"""The result of ``preview``: what a fit would measure, from declarations only."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -28,15 +28,15 @@ _LEAST_MEMORY, _MEMORY_OF_CELL = 300e6, 500
 
 @dataclass(frozen=True)
 class Preview:
-    """The columns as they will be binned, the rounds, the cost, and the noise; free.
+    """The plan of a fit: the bins of its columns, its rounds, its cost and its noise; free.
 
     ``synthetic.preview`` returns one.
 
-    ``error`` is the 95% half-width of the count of one cell of a column, in rows; ``off_by`` what
-    the noise is for each column, ``seconds`` and ``memory`` what a fit takes. ``left_out`` are the
-    columns that no synthetic row will have, ``size`` the declared number of rows, ``opening`` what
-    the charge finds before it counts. Of several tables, this is the first, and ``others`` has the
-    others.
+    ``error`` is the 95% half-width of the count of one cell of a column, in rows; ``off_by`` the
+    expected error of each column's shares; ``seconds`` and ``memory`` what a fit needs.
+    ``left_out`` are the columns that synthetic rows will not have, ``size`` the declared number of
+    rows, ``opening`` the private steps before counting. Of several tables, this is the first, and
+    ``others`` are the others.
     """
 
     task: FitTask | ChildTask
@@ -49,7 +49,7 @@ class Preview:
 
     @property
     def cells(self) -> dict[str, int]:
-        """The number of cells of each column, that of missing values included."""
+        """The number of cells of each column, including that of missing values."""
         schema = self.task.schema
         return dict(zip(schema.names, schema.cells, strict=True))
 
@@ -61,7 +61,9 @@ class Preview:
 
     @property
     def pair_error(self) -> float:
-        """The 95% half-width of one cell of a measured pair of columns, in rows; 0 if none is."""
+        """The 95% half-width of one cell of a measured pair of columns, in rows; 0 if no pair is
+        measured.
+        """
         if not self.task.schedule.rounds:
             return 0.0
         noise = self.task.schedule.noises(self.task.schema.plan).chosen.noise
@@ -69,11 +71,10 @@ class Preview:
 
     @property
     def off_by(self) -> dict[str, float]:
-        """By how much noise alone moves the shares of each column, as a part of all rows.
+        """For each column, the expected total variation distance that noise alone causes.
 
-        Half the sum of the expected errors of its cells, and 1 at most, for the declared number of
-        rows, or 30,000. Cells that are too small to be told from noise are counted together, so
-        rows are nearer.
+        It is half the sum of the expected errors of its cells, at most 1, for the declared number
+        of rows or 30,000. Rare cells are merged, so the actual error is smaller.
         """
         each = self.error / _NORMAL * math.sqrt(2 / math.pi)
         rows = self.size or ROWS
@@ -81,7 +82,7 @@ class Preview:
 
     @property
     def seconds(self) -> float:
-        """About how many CPU seconds a fit of all tables takes at most, without reading them."""
+        """An upper estimate of the CPU seconds of a fit of all tables, without reading them."""
         total = _START
         for each in (self, *self.others):
             schedule = each.task.schedule
@@ -92,13 +93,13 @@ class Preview:
 
     @property
     def memory(self) -> float:
-        """About how many bytes of memory a fit takes at most."""
+        """An upper estimate of the bytes of memory of a fit."""
         largest = max(each.task.schedule.limit for each in (self, *self.others))
         return _LEAST_MEMORY + largest * _MEMORY_OF_CELL
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to know before paying."""
+        """Remarks to read before paying."""
         schedule, notes = self.task.schedule, []
         if self.left_out:
             notes.append(f"left out: {', '.join(self.left_out)}")
@@ -126,7 +127,7 @@ class Preview:
 
     @property
     def _losses(self) -> list[str]:
-        """What the rows will not have, by the declarations alone."""
+        """Returns what the rows will not preserve, by the declarations alone."""
         lost = []
         opened = {tree.column.name for tree in self.opening.trees} if self.opening else set()
         for axis in self.task.schema.axes:
@@ -145,7 +146,7 @@ class Preview:
 
     @property
     def _opening_notes(self) -> list[str]:
-        """What the charge finds before it counts."""
+        """Returns remarks on the private steps before counting."""
         opening = self.opening
         if opening is None:
             return []
@@ -165,7 +166,7 @@ class Preview:
 
     @property
     def table(self) -> str:
-        """The columns of this table, and what is measured of them, as text."""
+        """Returns a text table of the columns and of what is measured of them."""
         schedule = self.task.schedule
         off_by = self.off_by
         rows = [[name, f"{cells:,}", f"{off_by[name]:.1%}"] for name, cells in self.cells.items()]
@@ -198,7 +199,7 @@ def preview_of(
     cost: Cost,
     dataset: Dataset,
 ) -> Preview:
-    """The preview of a fit of one table or of several."""
+    """Returns the preview of a fit of one table or of several."""
     left_out = task.told["left_out"]
     if isinstance(task, FitTask):
         size = dataset.tables[task.schema.table].size

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Marginals that are known to everybody, such as official counts: rows agree with them exactly."""
+"""Marginals that are public, such as official counts; synthetic rows match them exactly."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ _EXACT = 1e-5
 
 @dataclass(frozen=True, slots=True)
 class Public:
-    """The shares of the values of one column, or of two together; ``public`` makes one.
+    """The public shares of the values of one or two columns; made by ``public``.
 
     >>> public("sex", {"F": 3, "M": 1}).shares
     ((('F',), Fraction(3, 4)), (('M',), Fraction(1, 4)))
@@ -36,7 +36,7 @@ class Public:
 
     @property
     def told(self) -> dict[str, Any]:
-        """It for JSON: values as they are, or as text where JSON has none such."""
+        """Returns the marginal as JSON; values that JSON lacks are strings."""
         shares = []
         for values, share in self.shares:
             shares.append([[_plain(value) for value in values], str(share)])
@@ -47,7 +47,7 @@ class Public:
         cls,
         told: Mapping[str, Any],
     ) -> "Public":
-        """What ``told`` wrote."""
+        """Builds the marginal from the JSON of ``told``."""
         shares = tuple((tuple(values), Fraction(share)) for values, share in told["shares"])
         return cls(tuple(told["columns"]), shares)
 
@@ -63,7 +63,7 @@ def _plain(
 def _text_of(
     value: Any,
 ) -> str | None:
-    """A value as text, by which it is found."""
+    """Returns a value as the string by which it is looked up."""
     if value is None:
         return None
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -73,11 +73,11 @@ def public(
     columns: str | Sequence[str],
     counts: Mapping[Any, Number],
 ) -> Public:
-    """The values of one column, or of two together, with their counts or shares; public.
+    """Declares the counts or shares of the values of one column, or of two together, as public.
 
-    Values that are not listed do not occur; None is a missing value. A value may be written as text
-    ("13", "true", "2020-01-31"). Of n sampled rows, a value has n times its share, rounded up or
-    down to whole rows (largest remainders), always. Constraints may tie the columns to others.
+    Values that are not listed do not occur; None is a missing value. A value may be written as a
+    string ("13", "true", "2020-01-31"). Of n sampled rows, a value always has n times its share,
+    rounded up or down (largest remainders). Constraints may tie the columns to others.
 
     Raises:
         WrongUse: no counts, a negative one, or other than one or two columns.
@@ -111,7 +111,7 @@ def public(
 class PublicCells:
     """A public marginal in cells of columns; ``shape`` has the number of cells of each.
 
-    ``tied`` are the other columns that constraints tie to them, also through one another.
+    ``tied`` are the other columns that constraints connect to it, directly or through others.
 
     Guarantees:
         counts of rows are less than one from their shares
@@ -129,7 +129,7 @@ class PublicCells:
         self,
         rows: int,
     ) -> Integers:
-        """How many of so many rows each cell has, flat: largest remainders."""
+        """Returns how many of ``rows`` rows each cell has, flat: largest remainders."""
         counts = np.zeros(math.prod(self.shape), np.int64)
         remainders = []
         for cells, share in self.shares:
@@ -144,7 +144,7 @@ class PublicCells:
         self,
         total: float,
     ) -> Measurement:
-        """What a model is fitted to."""
+        """Returns the marginal as a measurement, to which a model is fitted."""
         counts = np.zeros(self.shape)
         for cells, share in self.shares:
             counts[cells] = float(share) * total
@@ -155,7 +155,7 @@ class PublicCells:
         counts: Integers,
         dice: Dice,
     ) -> Given:
-        """Rows with exactly these counts, in random order."""
+        """Draws rows with exactly these counts, in random order."""
         flat = np.repeat(np.arange(len(counts)), counts)[dice.order(int(counts.sum()))]
         return Given(self.columns, self._cells(flat))
 
@@ -165,7 +165,7 @@ class PublicCells:
         counts: Integers,
         dice: Dice,
     ) -> tuple[Integers, Given]:
-        """The rows that must move to other cells so that the counts are exact, and their cells."""
+        """Returns the rows that must move to other cells for exact counts, and their new cells."""
         flat = np.ravel_multi_index(tuple(rows[:, list(self.columns)].T), self.shape)
         have = np.bincount(flat, minlength=len(counts))
         order = dice.order(len(flat))
@@ -179,7 +179,7 @@ class PublicCells:
         self,
         flat: Integers,
     ) -> Integers:
-        """The cells of each column, a row for each."""
+        """Returns the cells of each column, one row per flat index."""
         return np.column_stack(np.unravel_index(flat, self.shape))
 
 
@@ -187,7 +187,7 @@ def next_counts(
     left: Integers,
     rows: int,
 ) -> Integers:
-    """How many of the next rows each cell has, when so many are left in all.
+    """Returns how many of the next ``rows`` rows each cell has, given the counts ``left`` in total.
 
     Guarantees:
         counts of parts add up, and each is less than one from its share
@@ -207,7 +207,7 @@ def public_cells(
     publics: Sequence[Public],
     rules: Sequence[Rule],
 ) -> tuple[PublicCells, ...]:
-    """Public marginals in cells; from declarations alone.
+    """Converts public marginals to cells; reads declarations only.
 
     Raises:
         UnknownName: a column that is not synthesised.
@@ -240,7 +240,7 @@ def _require_apart(
     publics: Sequence[Public],
     within: Sequence[int],
 ) -> None:
-    """Refuses two public marginals in one component of columns."""
+    """Raises WrongUse if constraints connect two public marginals."""
     before: dict[int, str] = {}
     for each, component in zip(publics, within, strict=True):
         names = ", ".join(each.columns)
@@ -259,19 +259,19 @@ def _resolve_marginal(
 ) -> PublicCells:
     places = [schema.place(name) for name in marginal.columns]
     axes = [schema.axes[place] for place in places]
-    known = [_cells(axis) for axis in axes]
+    cells_by_value = [_cells(axis) for axis in axes]
     order = sorted(range(len(places)), key=lambda at: places[at])
     shares = []
     for values, share in marginal.shares:
         cells = []
         for at in order:
             value = _text_of(values[at])
-            if value not in known[at]:
+            if value not in cells_by_value[at]:
                 raise WrongUse(
                     f"The public value {shown(values[at])} of {shown(axes[at].name)}.",
                     allowed="declared values, and None where missing= is declared",
                 )
-            cells.append(known[at][value])
+            cells.append(cells_by_value[at][value])
         shares.append((tuple(cells), share))
     if len({cells for cells, _ in shares}) < len(shares):
         raise WrongUse(
@@ -286,7 +286,7 @@ def _resolve_marginal(
 def _cells(
     axis: Axis,
 ) -> dict[Any, int]:
-    """The cell of each declared value."""
+    """Maps each declared value to its cell."""
     if axis.starts is not None or axis.bins > MOST_VALUES or isinstance(axis, TextAxis):
         raise WrongUse(
             f"A public marginal of {shown(axis.name)}.",
@@ -305,7 +305,9 @@ def _tie_by_rules(
     resolved: PublicCells,
     rules: tuple[Rule, ...],
 ) -> PublicCells:
-    """The marginal with what rules tie to it (WrongUse if they forbid one of its values)."""
+    """Adds the columns that rules tie to a marginal; raises WrongUse if they forbid one of its
+    values.
+    """
     if not rules:
         return resolved
     rows = Together(rules, schema.cells, resolved.columns)

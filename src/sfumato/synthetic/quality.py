@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well rows fit what was measured, and the honest check; computed from released numbers."""
+"""Compares synthetic rows with what was measured, and runs the honest check; released numbers
+only.
+"""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -24,11 +26,11 @@ MOST_ASSOCIATED = 60
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How far rows are from the noisy counts of one marginal.
+    """The difference between rows and the noisy counts of one marginal.
 
-    ``distance`` is the total variation distance, ``noise`` what noise alone is expected to make
-    of it. ``off`` is the typical error of a cell as a share of all rows, the noise taken out; 0
-    where the noise hides it.
+    ``distance`` is the total variation distance, ``noise`` the distance expected from noise alone.
+    ``off`` is the typical error of a cell as a share of all rows, with the noise taken out; 0 where
+    the noise is larger.
     """
 
     columns: tuple[str, ...]
@@ -39,9 +41,9 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The ends of the declared range of a column, and of the bins that the rows are in.
+    """The ends of the declared range of a column, and of the bins that contain rows.
 
-    ``is_cut``: farther out, no bin can be told from noise.
+    ``is_cut``: bins farther out cannot be distinguished from noise.
     """
 
     column: str
@@ -52,11 +54,11 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """The fit of single columns and chosen pairs, the honest check, and what was not measured.
+    """How well the rows fit: single columns, selected pairs, the honest check, unmeasured pairs.
 
-    ``associations`` has Cramer's V of each pair of columns in the rows: 0 is none, 1 is full.
-    ``missed`` are the pairs that were not measured, ``ways`` the distances of the check by the
-    number of columns, ``ranges`` those of ordered columns.
+    ``associations`` has Cramer's V of each pair of columns in the rows (0 is none, 1 is full).
+    ``missed`` are the pairs that were not measured, ``ways`` the check's distances by number of
+    columns, ``ranges`` those of ordered columns.
     """
 
     singles: tuple[Fit, ...]
@@ -71,7 +73,7 @@ class Quality:
 
     @property
     def unmeasured(self) -> int:
-        """How many pairs were not measured together."""
+        """The number of pairs that were not measured together."""
         return len(self.missed)
 
 
@@ -80,7 +82,7 @@ def quality(
     cells: Integers,
     weights: Floats | None = None,
 ) -> Quality:
-    """Compares rows, given as cells, with what was released; ``weights`` are those of the rows."""
+    """Compares rows (given as cells) with what was released; ``weights`` are those of the rows."""
     base = released.base
     blocks = np.empty_like(cells)
     for place, merging in enumerate(base.merges):
@@ -93,8 +95,10 @@ def quality(
     for each in released.pairs:
         rows = _count_cells(blocks[:, each.columns], each.counts.shape, weights)
         pairs.append(_fit(base, each.columns, rows, each.counts, base.sigma[1]))
-    seen = seen_of(released, cells, weights)
-    checks = [_fit(base, each.columns, each.rows, each.counted, base.sigma[2]) for each in seen]
+    check_marginals = seen_of(released, cells, weights)
+    checks = [
+        _fit(base, each.columns, each.rows, each.counted, base.sigma[2]) for each in check_marginals
+    ]
     return Quality(
         tuple(singles),
         tuple(pairs),
@@ -102,14 +106,14 @@ def quality(
         _missed_pairs(released),
         _merged_values(base),
         _associations(blocks, base.sizes),
-        ways_of(base, seen),
-        correlations(base, seen),
+        ways_of(base, check_marginals),
+        correlations(base, check_marginals),
         tuple(_ranges(base, cells)),
     )
 
 
 def _missed_pairs(released: Released) -> tuple[tuple[str, str], ...]:
-    """The pairs with a column of this table that no chosen marginal has."""
+    """Returns the pairs with a column of this table that no selected marginal contains."""
     base = released.base
     names = base.schema.names
     measured: set[Clique] = set()
@@ -127,7 +131,7 @@ def _ranges(
     base: Base,
     cells: Integers,
 ) -> Iterator[Range]:
-    """The ranges of ordered columns; none of a column that is missing in every row."""
+    """Yields the ranges of ordered columns, except columns that are missing in every row."""
     for place, axis in enumerate(base.schema.axes[: base.counted]):
         known = cells[:, place][cells[:, place] < axis.bins]
         if not has_order(axis.kind) or not len(known):
@@ -145,7 +149,7 @@ def _ranges(
 
 
 def said(value: object) -> str:
-    """A value as a page shows it; a year has no comma.
+    """Formats a value for a page; a year has no thousands separator.
 
     >>> said(76_000), said(1900)
     ('76,000', '1900')
@@ -156,10 +160,10 @@ def said(value: object) -> str:
 
 
 def _merged_values(base: Base) -> tuple[tuple[str, int, int], ...]:
-    """For each measured column, how many of its values are in a rest, and how many it has.
+    """Returns, for each measured column, how many of its values are merged, and how many it has.
 
-    Where no value is missing, the cell of missing ones is with the rarest value, and not counted.
-    Neighbours that are counted together are no rest.
+    Where no value is missing, the cell of missing values joins the rarest value and is not counted.
+    Merged neighbours of an ordered column are not counted as merged.
     """
     merged = []
     for place, axis in enumerate(base.schema.axes[: base.counted]):
@@ -178,7 +182,7 @@ def _count_cells(
     shape: Sequence[int],
     weights: Floats | None = None,
 ) -> Floats:
-    """The number, or the weight, of the rows in each cell of a table."""
+    """Returns the number, or the weight, of the rows in each cell of a table."""
     flat = np.ravel_multi_index(tuple(cells.T), tuple(shape))
     counts = np.bincount(flat, weights, minlength=math.prod(shape)).reshape(shape)
     return counts.astype(np.float64)
@@ -191,7 +195,7 @@ def _fit(
     noisy: Floats,
     sigma: float,
 ) -> Fit:
-    """Compares counts of rows, scaled to the estimated number, with noisy counts."""
+    """Compares counts of rows, scaled to the estimated total, with noisy counts."""
     total = base.total
     residual = rows * (total / max(rows.sum(), 1.0)) - noisy
     beyond = max(0.0, float(np.square(residual).mean()) - sigma**2)
@@ -208,7 +212,7 @@ def _associations(
     blocks: Integers,
     sizes: Sequence[int],
 ) -> Floats:
-    """Cramer's V of each pair of columns; nothing for many columns."""
+    """Returns Cramer's V of each pair of columns; nothing for many columns."""
     columns = len(sizes)
     associations = np.eye(columns)
     if columns > MOST_ASSOCIATED or not len(blocks):

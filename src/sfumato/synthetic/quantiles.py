@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bins at quantiles, from noisy counts of ever finer cells where there are many rows.
+"""Finds bins at quantiles privately, from noisy counts of ever finer cells where rows are.
 
-Each level divides the cells that matter into sixteen and counts them. So the noise of a quantile is
-that of a few counts, however many values are declared.
+Each level divides the cells with many rows into sixteen and counts them. So the noise of a quantile
+is that of a few counts, however many values are declared.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ _SEVERAL = 3
 
 @dataclass(frozen=True, slots=True)
 class QuantileTree:
-    """Finds about ``bins`` bins of a column.
+    """A plan to find about ``bins`` bins of a column, level by level.
 
     >>> from sfumato.metadata.column import Integer
     >>> tree = QuantileTree(Column("pay", Integer(0, 9_999_999)), 32)
@@ -40,17 +40,17 @@ class QuantileTree:
 
     @property
     def width(self) -> int:
-        """How many codes the finest cells have."""
+        """The number of codes of a finest cell."""
         return -(-declared(self.column).size // _LEAVES)
 
     @property
     def leaves(self) -> int:
-        """How many finest cells there are."""
+        """The number of finest cells."""
         return -(-declared(self.column).size // self.width)
 
     @property
     def levels(self) -> int:
-        """How often cells are divided."""
+        """The number of levels of the tree."""
         levels = 1
         while _PARTS**levels < self.leaves:
             levels += 1
@@ -58,7 +58,7 @@ class QuantileTree:
 
     @property
     def fine(self) -> Axis:
-        """The column in its finest cells."""
+        """The column as an axis of its finest cells."""
         kind = declared(self.column)
         return Axis(self.column, tuple(range(kind.lower_code, kind.upper_code + 1, self.width)))
 
@@ -68,9 +68,9 @@ class QuantileTree:
         plan: Plan,
         noise: AdditiveMechanism,
     ) -> tuple[int, ...]:
-        """The first codes of the bins; counts the cells of each level with noise.
+        """Measures the cells of each level, and returns the first codes of the bins.
 
-        ``plan`` has the column in its finest cells.
+        ``plan`` must have the column as its axis of finest cells.
         """
         sigma = float(noise.noise.variance.upper) ** 0.5 / plan.refinement
         cells = Cells(np.zeros(1, np.int64), np.zeros(1))
@@ -94,7 +94,9 @@ class QuantileTree:
         starts: Integers,
         width: int,
     ) -> Integers:
-        """The block of each finest cell, and of missing: the parts of cells, then all others."""
+        """Returns the block of each finest cell, and of missing: parts of the divided cells, then
+        all others.
+        """
         blocks = np.full(self.leaves + 1, -1)
         number = 0
         for start in starts.tolist():
@@ -111,7 +113,9 @@ class QuantileTree:
         counts: Floats,
         width: int,
     ) -> "Cells":
-        """The cells with those that were divided in parts, whose counts add up to that of each."""
+        """Replaces the divided cells by their parts, whose counts add up to the count of the
+        cell.
+        """
         starts: list[int] = []
         masses: list[float] = []
         at = 0
@@ -135,10 +139,10 @@ class QuantileTree:
         quantiles: Integers,
         heavy: Integers,
     ) -> list[int]:
-        """The first codes of at least two bins, the least declared code first.
+        """Returns the first codes of at least two bins; the first is the least declared code.
 
-        Beyond the outermost quantiles, each bin is twice as wide as the one before: there are few
-        rows, and nobody knows how far out.
+        Beyond the outermost quantiles each bin is twice as wide as the one before: there are few
+        rows, and how far out is unknown.
         """
         kind = declared(self.column)
         inner = quantiles if len(quantiles) > 1 else np.union1d(quantiles, heavy)
@@ -156,7 +160,7 @@ class QuantileTree:
         self,
         cells: Integers,
     ) -> list[int]:
-        """The first codes of finest cells."""
+        """Returns the first codes of finest cells."""
         lower = declared(self.column).lower_code
         return [lower + int(cell) * self.width for cell in cells]
 
@@ -164,7 +168,9 @@ class QuantileTree:
         self,
         edges: Sequence[int],
     ) -> list[int]:
-        """Edges on both sides of all others, each step twice as wide as the one before."""
+        """Returns edges on both sides of the others; each step is twice as wide as the one
+        before.
+        """
         kind = declared(self.column)
         outer_edges: list[int] = []
         if len(edges) < 2:
@@ -182,7 +188,7 @@ class QuantileTree:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Neighbouring cells: the place at which each begins, and about how many rows it has."""
+    """Adjacent cells: the index at which each begins, and its estimated number of rows."""
 
     starts: Integers
     masses: Floats
@@ -191,7 +197,7 @@ class Cells:
         self,
         bins: int,
     ) -> Integers:
-        """The starts of cells that are nearest to the quantiles."""
+        """Returns the starts of the cells that are nearest to the quantiles."""
         heights = np.cumsum(self.masses)
         wanted = float(heights[-1]) * np.arange(1, bins) / bins
         at = np.minimum(np.searchsorted(heights, wanted), len(heights) - 1)
@@ -203,11 +209,11 @@ class Cells:
         bins: int,
         least: float,
     ) -> Integers:
-        """Where cells with a whole bin begin and end."""
+        """Returns the starts and ends of cells that alone have the rows of a whole bin."""
         is_heavy = self.masses >= max(float(self.masses.sum()) / bins, least)
         return np.union1d(self.starts[is_heavy], self._ends[is_heavy])
 
     @property
     def _ends(self) -> Integers:
-        """Where each cell ends; of the last one, where it begins."""
+        """Returns the end of each cell; of the last one, its start."""
         return np.append(self.starts[1:], self.starts[-1])

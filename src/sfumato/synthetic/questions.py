@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SQL on synthetic rows. The rows are released: nothing here is private, and nothing is charged."""
+"""SQL on synthetic rows: the rows are released, so nothing here is private or charged."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -22,7 +22,7 @@ Results: TypeAlias = dict[tuple[Any, ...], list[Any]]
 
 
 def keys_of(sql: str, dataset: Dataset) -> list[int]:
-    """The places of the columns of a statement that are keys of its groups.
+    """Returns the indices of a statement's columns that are keys of its groups.
 
     Raises:
         UnsupportedSql: it is no statement that a session would answer.
@@ -32,7 +32,7 @@ def keys_of(sql: str, dataset: Dataset) -> list[int]:
 
 
 def columns_read(sql: str, dataset: Dataset) -> dict[str, frozenset[str]]:
-    """The columns of each table that a statement reads.
+    """Returns the columns of each table that a statement reads.
 
     >>> from sfumato.metadata.column import Integer
     >>> from sfumato.metadata.table import Table
@@ -50,9 +50,9 @@ def columns_read(sql: str, dataset: Dataset) -> dict[str, frozenset[str]]:
 
 
 def answered(sql: str, samples: Iterable[Mapping[str, pa.Table]]) -> Iterator[pa.Table]:
-    """What a statement gives on each of several samples of the tables.
+    """Runs a statement on each of several samples of the tables, and yields the results.
 
-    They share a connection: to open one takes ten times as long as to ask it.
+    All samples share a connection: opening one takes ten times as long as a query.
 
     Raises:
         UnsupportedSql: it cannot be computed on them.
@@ -72,7 +72,7 @@ def answered(sql: str, samples: Iterable[Mapping[str, pa.Table]]) -> Iterator[pa
 
 
 def by_key(table: pa.Table, keys: Sequence[int]) -> Results:
-    """The rows of a result by the values of their keys.
+    """Returns the rows of a result by their group keys.
 
     Raises:
         UnsupportedSql: two rows have the same keys, so copies cannot be compared group by group.

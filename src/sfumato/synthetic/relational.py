@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several tables of one unit: a parent with one row a unit, and children with a few.
+"""Describes several tables of one unit: a parent with one row per unit, and child tables.
 
-The columns of a parent are its own and the number of rows of each child; those of a child its own,
-the parent's, and, where a column orders the rows, the place and the previous row.
+The columns of a parent are its own and the number of rows in each child. The columns of a child are
+its own, the parent's, and, if a column orders the rows, the position and the previous row. Reads
+declarations only.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,10 +34,10 @@ _DROPPED = "rows beyond it are dropped, never refused."
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A table of which a unit has up to ``most`` rows; ``order`` names the column that orders them.
+    """A table with up to ``most`` rows per unit; ``order`` names the column that orders them.
 
-    ``above`` is the child to whose rows these rows belong, through their column ``link`` and its
-    column ``target``; empty if they belong to the unit.
+    If the rows refer to rows of another child, ``above`` is that child, ``link`` the column of this
+    table and ``target`` the column of that one; empty if the rows belong directly to the unit.
 
     >>> visits = Child("visits", (Axis(Column("age", Integer(0, 99))),), most=3, order="age")
     >>> [one.name for one in (visits.number, visits.place, *visits.before)]
@@ -53,17 +54,17 @@ class Child:
 
     @property
     def number(self) -> Axis:
-        """How many rows a unit has, as a column of the parent."""
+        """The number of rows of a unit, as a column of the parent."""
         return Axis(Column(f"number of {self.table}", Integer(0, self.most)))
 
     @property
     def place(self) -> Axis:
-        """The place of a row among those of its unit, from 1."""
+        """The position of a row among those of its unit, from 1."""
         return Axis(Column(f"place among {self.table}", Integer(1, max(self.most, 2))))
 
     @property
     def before(self) -> tuple[Axis, ...]:
-        """The columns of the previous row; missing in the first one."""
+        """The columns of the previous row; missing in the first row."""
         found = []
         for one in self.axes:
             found.append(_rename_axis(one, f"previous {one.name} of {self.table}"))
@@ -72,7 +73,7 @@ class Child:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A parent table with its children; ``key`` is the column that identifies the unit.
+    """A parent table with its child tables; ``key`` is the column that identifies the unit.
 
     >>> age = Axis(Column("age", Integer(0, 99)))
     >>> family = Family("people", "id", (age,), (Child("visits", (age,), 3),))
@@ -87,7 +88,7 @@ class Family:
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """The names of the tables, the parent's first."""
+        """The names of the tables, the parent first."""
         return (self.parent, *(child.table for child in self.children))
 
     @property
@@ -97,7 +98,9 @@ class Family:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """For each child, the column by which rows of another refer to it; empty if none does."""
+        """For each child, the column by which rows of another child refer to it; empty if none
+        do.
+        """
         targets = {child.above: child.target for child in self.children}
         return tuple(targets.get(child.table, "") for child in self.children)
 
@@ -105,7 +108,9 @@ class Family:
         self,
         table: int,
     ) -> tuple[Axis, ...]:
-        """The axes of a table, given by its place, and of what its columns may depend on."""
+        """Returns the axes of a table (by index), followed by those that its columns may depend
+        on.
+        """
         numbers = tuple(child.number for child in self.children)
         if not table:
             return (*self.axes, *numbers)
@@ -121,7 +126,7 @@ class Family:
         table: int,
         axes: Sequence[Axis],
     ) -> "Family":
-        """The family with other axes of the own columns of a table, which come first."""
+        """Returns the family with other axes for the own columns of a table."""
         own = tuple(axes[: len(self.own[table])])
         if not table:
             return replace(self, axes=own)
@@ -133,7 +138,7 @@ class Family:
         self,
         table: int,
     ) -> int:
-        """The place of the first column of a table in the rows that are read."""
+        """Returns the index of the first column of a table in the rows that are read."""
         return 1 + sum(len(axes) for axes in self.own[:table])
 
 
@@ -152,7 +157,7 @@ def family_of(
     order: Mapping[str, str] | None = None,
     texts: Texts | None = None,
 ) -> Family:
-    """The tables as they are declared, the parent first; reads declarations alone.
+    """Returns the tables as they are declared, the parent first; reads declarations only.
 
     Columns, bins and texts are named ``table.column``. Without ``order``, the first date or
     timestamp of a child orders its rows.
@@ -179,7 +184,7 @@ def family_of(
     for name, own in zip(others, axes[1:], strict=True):
         ordering = _order_column(own, name, (order or {}).get(name))
         above = _table_above(dataset, name, tables)
-        children.append(Child(name, own, _limit(dataset, name), ordering, *above))
+        children.append(Child(name, own, _row_limit(dataset, name), ordering, *above))
     return Family(parent, key, axes[0], tuple(children))
 
 
@@ -187,7 +192,7 @@ def _require_tables(
     names: Sequence[str],
     tables: Sequence[str],
 ) -> None:
-    """Refuses columns that name none of the tables."""
+    """Raises UnknownName for columns that name none of the tables."""
     for name in names:
         if name.partition(".")[0] not in tables:
             raise UnknownName(
@@ -199,7 +204,7 @@ def _require_once(
     dataset: Dataset,
     parent: str,
 ) -> None:
-    """Refuses a first table that can have several rows of a unit."""
+    """Raises WrongUse if the first table can have several rows of a unit."""
     unit = dataset.row_unit(parent)
     if unit is None or not unit.once:
         raise WrongUse(
@@ -216,7 +221,7 @@ def _axes(
     bins: Mapping[str, Bins],
     texts: Texts,
 ) -> tuple[Axis, ...]:
-    """The axes of one table, which are no ids."""
+    """Returns the axes of one table, without its id columns."""
     keys = _keys(dataset)
     found = axes_of(dataset, table, columns, bins, keys, texts)
     taken = [one.name for one in found if one.name in keys]
@@ -229,7 +234,7 @@ def _require_one_unit(
     dataset: Dataset,
     tables: Sequence[str],
 ) -> str:
-    """The column of the unit that all tables share."""
+    """Returns the column of the unit that all tables share; raises WrongUse if there is none."""
     for name in tables:
         if not isinstance(name, str) or name not in dataset.tables:
             raise UnknownName(f"No table {shown(name)}.", allowed=", ".join(dataset.tables))
@@ -247,7 +252,7 @@ def _require_one_unit(
 
 
 def _keys(dataset: Dataset) -> frozenset[str]:
-    """The columns by which rows of other tables are found; ids are made anew."""
+    """Returns the columns that other tables refer to; these ids are generated anew."""
     found: set[str] = set()
     for table in dataset.tables.values():
         if isinstance(table.unit, Unit):
@@ -260,7 +265,7 @@ def _stated_for(
     table: str,
     stated: Mapping[str, T],
 ) -> dict[str, T]:
-    """What is stated of the columns of one table, by the names that they have there."""
+    """Returns the settings for columns of one table, by the column's name there."""
     start = f"{table}."
     found = {}
     for name, each in stated.items():
@@ -274,7 +279,7 @@ def _order_column(
     table: str,
     wanted: str | None,
 ) -> str:
-    """The column that orders the rows of a child; empty if none does."""
+    """Returns the column that orders the rows of a child; empty if none does."""
     names = [one.name for one in axes]
     if wanted is not None:
         if wanted and wanted not in names:
@@ -284,11 +289,11 @@ def _order_column(
     return dated[0] if dated else ""
 
 
-def _limit(
+def _row_limit(
     dataset: Dataset,
     table: str,
 ) -> int:
-    """The most rows of a unit in a child."""
+    """Returns the largest number of rows of a unit in a child."""
     unit, limits = whose(Scan(table, owner=owner_of(dataset, table)), dataset)
     most = rows_in_all(unit, limits, _DROPPED)
     if unit is None:
@@ -307,8 +312,9 @@ def _table_above(
     table: str,
     tables: Sequence[str],
 ) -> tuple[str, str, str]:
-    """The table through which the unit of a child is found, if it is synthesised before it, the
-    child's column that refers to it, and its column.
+    """Returns the table that a child refers to, if it is synthesised before it.
+
+    The result is that table, the child's column that refers to it, and the referenced column.
     """
     unit = dataset.row_unit(table)
     before = tables[1 : tables.index(table)]
@@ -318,7 +324,7 @@ def _table_above(
 
 
 def is_declared(dataset: Dataset, family: Family) -> bool:
-    """Whether a family has the columns, limits and keys that are declared."""
+    """Whether a family still matches the declared columns, limits and keys."""
     columns = []
     texts: dict[str, str] = {}
     for table, axes in zip(family.tables, family.own, strict=True):
@@ -332,14 +338,14 @@ def is_declared(dataset: Dataset, family: Family) -> bool:
 
 
 def _without_bins(family: Family) -> Family:
-    """The family, with a cell for each declared value."""
+    """Returns the family with one cell per declared value."""
     children = []
     for child in family.children:
-        children.append(replace(child, axes=_whole(child.axes)))
-    return replace(family, axes=_whole(family.axes), children=tuple(children))
+        children.append(replace(child, axes=_with_all_codes(child.axes)))
+    return replace(family, axes=_with_all_codes(family.axes), children=tuple(children))
 
 
-def _whole(axes: Sequence[Axis]) -> tuple[Axis, ...]:
+def _with_all_codes(axes: Sequence[Axis]) -> tuple[Axis, ...]:
     return tuple(replace(one, starts=None) for one in axes)
 
 
@@ -347,9 +353,11 @@ def rows_of(
     dataset: Dataset,
     family: Family,
 ) -> BoundedRows:
-    """All tables as one list of rows: the place of the table, then the columns of every table.
+    """Returns all tables as one list of rows: the index of the table, then the columns of every
+    table.
 
-    A column of another table is missing. The rows of a unit come in the order of a keyed hash.
+    Columns of other tables are missing in a row. The rows of a unit are in the order of a keyed
+    hash.
     """
     listed = [_place_of_table(family)]
     for name, axes in zip(family.tables, family.own, strict=True):
@@ -372,12 +380,14 @@ def read_by(
     rows: BoundedRows,
     family: Family,
 ) -> BoundedRows:
-    """The same rows by the axes of another family of the same columns."""
+    """Returns the same rows by the axes of another family of the same columns."""
     return replace(rows, rows=replace(rows.rows, values=_values_read(family)))
 
 
 def _values_read(family: Family) -> tuple[Value, ...]:
-    """What is read of a row: its table, then each column; of a text its place among its keys."""
+    """Returns what is read of a row: its table, then each column; of a text the index of its
+    key.
+    """
     values = [Value.of(_place_of_table(family))]
     for name, axes in zip(family.tables, family.own, strict=True):
         for one in axes:
@@ -391,5 +401,5 @@ def _values_read(family: Family) -> tuple[Value, ...]:
 
 
 def _place_of_table(family: Family) -> Column:
-    """The column that says of which table a row is."""
+    """Returns the column that holds the index of a row's table."""
     return Column("table", Integer(0, max(len(family.tables) - 1, 1)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fitted model of several tables: rows whose keys fit together."""
+"""The fitted model of several tables: draws rows whose keys match across tables."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from sfumato.synthetic.drawing import Drawing
 from sfumato.synthetic.estimate import Estimator, Fitted, Measurement
 from sfumato.synthetic.export import Part
 from sfumato.synthetic.fitting import Base, whole_fit
-from sfumato.synthetic.infer import copied, with_noise
+from sfumato.synthetic.infer import Copy, copied, with_noise
 from sfumato.synthetic.model import Model
 from sfumato.synthetic.quality import quality
 from sfumato.synthetic.relational import Child, Family
@@ -36,7 +36,7 @@ _AT_ONCE = 50_000
 
 @dataclass(frozen=True, eq=False)
 class FamilySampler:
-    """The distribution of the parent, and of each child given the parent; a ``Sampler``."""
+    """A ``Sampler`` of the parent, and of each child given the parent."""
 
     family: Family
     base: Base
@@ -53,7 +53,7 @@ class FamilySampler:
         count: int,
         dice: Dice,
     ) -> dict[str, pa.Table]:
-        """So many parents and their children, with keys that fit together."""
+        """Draws ``count`` parents and their children, with matching keys."""
         parents = Drawing(self.base, self.fitted).cells(count, dice)
         own = columns_of(self.base, parents[:, : len(self.family.axes)], dice)
         ids = pa.array(np.arange(1, count + 1))
@@ -76,7 +76,7 @@ class FamilySampler:
         dice: Dice,
         columns: Mapping[str, Collection[str]],
     ) -> dict[str, pa.Table]:
-        """All columns: those of children follow from those of their parents."""
+        """Draws all columns, since those of children depend on those of their parents."""
         return self.tables(count, dice)
 
     def parts(
@@ -84,7 +84,7 @@ class FamilySampler:
         count: int,
         dice: Dice,
     ) -> Iterator[Part]:
-        """The same, at once: their keys lead to each other."""
+        """Yields the same rows in one part, since their keys refer to each other."""
         yield self.tables(count, dice)
 
     def _link_columns(
@@ -94,7 +94,7 @@ class FamilySampler:
         owners: dict[str, Integers],
         dice: Dice,
     ) -> dict[str, pa.Array]:
-        """The keys of rows to the table above, one of the rows of the same parent, and to it."""
+        """Returns the key columns of child rows: to a row of the table above, and to the parent."""
         links = {}
         if child.above:
             above = owners[child.above]
@@ -110,7 +110,9 @@ def _drawn_cells(
     parents: Integers,
     dice: Dice,
 ) -> tuple[Integers, Integers]:
-    """The cells of the rows of parents in the child's own columns, and the parent of each row."""
+    """Draws the child rows of parents: the cells of their own columns, and the index of the
+    parent.
+    """
     parts = []
     for start in range(0, max(len(parents), 1), _AT_ONCE):
         rows = model.drawn(parents[start : start + _AT_ONCE], dice)
@@ -126,7 +128,7 @@ def _own_cells(
     blocks: Integers,
     dice: Dice,
 ) -> Integers:
-    """The cells of rows in blocks of the first columns."""
+    """Returns the cells of rows that are given in blocks of the first columns."""
     found = np.empty_like(blocks)
     for place in range(blocks.shape[1]):
         merging = base.merges[place]
@@ -135,7 +137,7 @@ def _own_cells(
 
 
 class RelationalModel(Model):
-    """The model of several tables; the parent's comes first.
+    """The fitted model of several tables; the parent's comes first.
 
     Attributes:
         task: what was measured.
@@ -156,17 +158,17 @@ class RelationalModel(Model):
 
     @cached_property
     def released(self) -> tuple[Released, ...]:
-        """The measurements and choices of each table."""
+        """The released measurements and choices of each table."""
         return released_of(self.task, self.stored.body)
 
     @cached_property
     def opened(self) -> RelationalTask:
-        """What was measured, with the cells that the charge chose."""
+        """The task with the axes that its opening released."""
         return opened_task(self.task, self.stored.body)
 
     @property
     def declarations(self) -> Dataset:
-        """The tables with their keys and the columns that were synthesised."""
+        """The tables with their keys and the columns that synthetic rows have."""
         family = self.opened.family
         tables = {}
         limits = [1, *(child.most for child in family.children)]
@@ -179,7 +181,7 @@ class RelationalModel(Model):
 
     @cached_property
     def sampler(self) -> FamilySampler:
-        """The distributions that fit the measurements."""
+        """The sampler of all tables."""
         first, *others = self.released
         fitted = whole_fit(first.base, first.pairs, self._estimator)
         parents = Parents.of(first.base, fitted, Dice(Same()))
@@ -191,22 +193,30 @@ class RelationalModel(Model):
         family = self.opened.family
         return FamilySampler(family, first.base, fitted, tuple(children))
 
-    def copied(self) -> FamilySampler:
-        """A copy, measured and fitted again with fresh noise."""
-        whole, first = self.sampler, self.released[0]
-        parent = copied(first.base, first.pairs, whole.fitted, self._estimator)
-        before = Parents.of(whole.base, whole.fitted, Dice())
+    def new_copies(self, count: int) -> list[FamilySampler]:
+        """Returns ``count`` samplers, each measured and fitted again with fresh noise."""
+        fitted, first = self.sampler.fitted, self.released[0]
+        estimator = self._estimator
+        parents = copied(first.base, first.pairs, fitted, count=count, estimator=estimator)
+        return [self._copied_below(parent) for parent in parents]
+
+    def _copied_below(self, parent: Copy) -> FamilySampler:
+        """Returns the sampler of a copy of the first table, with copies of the others."""
+        sampler = self.sampler
+        before = Parents.of(sampler.base, sampler.fitted, Dice())
         after = Parents.of(parent.base, parent.fitted, Dice())
         children = []
-        for task, model in zip(self.opened.children, whole.children, strict=True):
+        for task, model in zip(self.opened.children, sampler.children, strict=True):
             base, pairs = _measured_again(model, task.seen(before), parent.base)
             seen = task.seen(after)
             begun = task.begin(base, seen)
             children.append(begun.fitted(pairs, seen.cells, Dice()))
-        return replace(whole, base=parent.base, fitted=parent.fitted, children=tuple(children))
+        return replace(sampler, base=parent.base, fitted=parent.fitted, children=tuple(children))
 
     def report(self) -> Report:
-        """How well rows fit what was measured, an honest check, and what is not kept; free."""
+        """Returns the report: fit to the measurements, honest check, and what is not preserved;
+        free.
+        """
         whole, dice = self.sampler, Dice()
         arguments = self.task.told
         parents = Drawing(whole.base, whole.fitted).cells(self.rows, dice)
@@ -241,7 +251,9 @@ def _measured_again(
     parents: Parents,
     parent: Base,
 ) -> tuple[Base, list[Measurement]]:
-    """The marginals of rows of a model, with fresh noise, and the columns with a parent's copy."""
+    """Returns the base and the pairs of a child, measured again on rows of its model with fresh
+    noise.
+    """
     base, own = model.base, model.own
     rows = model.drawn(parents.cells, Dice())
     weights = model.weights(rows)
@@ -268,7 +280,7 @@ def _wide_cells(
     parents: Integers,
     dice: Dice,
 ) -> tuple[Integers, Floats]:
-    """Rows with all columns as cells, and the share of its unit that each has."""
+    """Draws rows with all columns as cells, and returns the share of its unit that each row has."""
     rows = model.drawn(parents, dice)
     owners = model.owners(rows)
     cells = np.empty_like(rows[:, :-1])
@@ -281,7 +293,7 @@ def _wide_cells(
 
 
 def _losses_of(child: Child) -> tuple[str, ...]:
-    """What the rows of a child do not keep."""
+    """Returns sentences on what the rows of a child do not preserve."""
     limit = (
         f"At most {child.most:,} rows of a unit are kept, drawn at random: units with more rows "
         "have too few here."

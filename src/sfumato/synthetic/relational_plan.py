@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans a fit of several tables from declarations alone: columns, shares of the cost, rounds."""
+"""Plans a fit of several tables from declarations: columns, shares of the cost, rounds.
+
+It also stores the plan as JSON (``built``) and builds it again (``remade``) for ``load``.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -45,7 +48,7 @@ def planned(
     bins: Mapping[str, Bins] | None = None,
     triples: bool = False,
 ) -> RelationalTask:
-    """The task of a fit. Each table has a share of the cost in proportion to its columns.
+    """Returns the task of a fit; each table's share of the cost is proportional to its columns.
 
     ``bins`` says which columns have bins at quantiles.
 
@@ -67,7 +70,7 @@ def planned(
         part = replace(allowed, amount=share)
         found = Schedule.of(number, part, size=size, rounds=rounds, check=check)
         found = replace(found, neighbours=found.faint == 1, alike=ALIKE_TOGETHER)
-        schedules.append(_of_child(family, place, found, rounds) if place else found)
+        schedules.append(_plan_child(family, place, found, rounds) if place else found)
     stated = _Stated(constraints, workload, triples)
     return built(dataset, family, schedules, stated, openings)
 
@@ -76,7 +79,7 @@ def _schemas(
     family: Family,
     rows: BoundedRows,
 ) -> list[Schema]:
-    """The columns of each table; of the parent with the numbers of rows of each child."""
+    """Returns the columns of each table; the parent's include the number of rows of each child."""
     found = [Schema(family.parent, family.widened(0), UnitTable(family, rows, 0))]
     for place, child in enumerate(family.children, start=1):
         found.append(Schema(child.table, child.axes, UnitTable(family, rows, place)))
@@ -88,7 +91,7 @@ def _quantile_bins(
     bins: Mapping[str, Bins] | None,
     constraints: Sequence[Constraint | Public],
 ) -> list[dict[str, int]]:
-    """The columns of each table whose bins are at quantiles."""
+    """Returns, for each table, the columns whose bins are at quantiles."""
     bins_by_table = []
     for place, schema in enumerate(schemas):
         start = f"{schema.table}."
@@ -103,7 +106,7 @@ def _quantile_bins(
 
 @dataclass(frozen=True, slots=True)
 class _Stated:
-    """What is stated of the rows, and what matters."""
+    """What the user states about the rows: constraints, public marginals, and the workload."""
 
     constraints: Sequence[Constraint | Public]
     workload: Mapping[str, int]
@@ -111,17 +114,17 @@ class _Stated:
 
     @property
     def tests(self) -> list[Constraint]:
-        """What every row obeys."""
+        """The constraints that every row obeys."""
         return [each for each in self.constraints if isinstance(each, Constraint)]
 
     @property
     def publics(self) -> list[Public]:
-        """The marginals that all rows together have."""
+        """The public marginals."""
         return [each for each in self.constraints if isinstance(each, Public)]
 
     @property
     def told(self) -> dict[str, Any]:
-        """The same for JSON."""
+        """Returns the statements as JSON."""
         stated: dict[str, Any] = {
             "constraints": [each.test for each in self.tests],
             "workload": dict(self.workload),
@@ -134,7 +137,7 @@ class _Stated:
 
     @classmethod
     def remade(cls, arguments: Mapping[str, Any]) -> "_Stated":
-        """What stored arguments state."""
+        """Builds the statements from stored arguments."""
         constraints: list[Constraint | Public] = [
             Constraint(test) for test in arguments["constraints"]
         ]
@@ -142,13 +145,15 @@ class _Stated:
         return cls(constraints, arguments["workload"], arguments.get("triples", False))
 
 
-def _of_child(
+def _plan_child(
     family: Family,
     table: int,
     schedule: Schedule,
     rounds: int | None,
 ) -> Schedule:
-    """The schedule of a child: its columns can also go with those of the parent."""
+    """Returns the schedule of a child, whose columns may also be paired with those of the
+    parent.
+    """
     own, wide = schedule.columns, len(family.widened(table))
     possible = own * (own - 1) // 2 + own * (wide - own)
     each = _FEW_ROUNDS if schedule.neighbours else _ROUNDS
@@ -163,7 +168,7 @@ def built(
     stated: _Stated,
     openings: Sequence[Opening | None],
 ) -> RelationalTask:
-    """The task, and the arguments from which ``remade`` makes it again."""
+    """Returns the task, with the arguments from which ``remade`` builds it again."""
     rows = rows_of(dataset, family)
     weights = _weights(family, stated.workload)
     schemas = _schemas(family, rows)
@@ -197,7 +202,7 @@ def built(
 def _with_checks(
     task: ChildTask,
 ) -> ChildTask:
-    """The task without its honest check where there are too few pairs for one."""
+    """Returns the task, without its honest check if there are too few pairs for one."""
     if len(task.countable) >= task.schedule.checks:
         return task
     return replace(task, schedule=replace(task.schedule, check=Fraction(0)))
@@ -207,7 +212,7 @@ def _told_openings(
     openings: Sequence[Opening | None],
     schemas: Sequence[Schema],
 ) -> list[dict[str, Any] | None]:
-    """The opening of each table for JSON."""
+    """Returns the opening of each table as JSON."""
     found = []
     for opening, schema in zip(openings, schemas, strict=True):
         found.append(None if opening is None else opening.told(schema))
@@ -218,7 +223,7 @@ def remade(
     dataset: Dataset,
     arguments: Mapping[str, Any],
 ) -> RelationalTask:
-    """The task of stored arguments (WrongUse if the declarations are others)."""
+    """Builds the task from stored arguments; raises WrongUse if the declarations have changed."""
     openings = arguments.get("openings", [None] * len(arguments["tables"]))
     family = _family_of(dataset, arguments, openings)
     schedules = [_schedule_from_json(told) for told in arguments["schedules"]]
@@ -234,7 +239,7 @@ def _family_of(
     arguments: Mapping[str, Any],
     openings: Sequence[Mapping[str, Any] | None],
 ) -> Family:
-    """The tables of stored arguments, with their columns and cells."""
+    """Builds the tables, with their columns and cells, from stored arguments."""
     columns = []
     for name, own in arguments["columns"].items():
         columns += [f"{name}.{column}" for column in own]
@@ -254,7 +259,9 @@ def _family_of(
 
 
 def _nesting_rules(family: Family) -> list[Rule]:
-    """A unit without rows in a table has none in those whose rows belong to rows of it."""
+    """Returns the rules that a unit without rows in a table has no rows that refer to rows of
+    it.
+    """
     rules = []
     names = [child.table for child in family.children]
     for place, child in enumerate(family.children):
@@ -272,7 +279,7 @@ def _weights(
     family: Family,
     workload: Mapping[str, int],
 ) -> list[tuple[tuple[Clique, int], ...]]:
-    """For each table, the weights of the pairs that the workload names columns of."""
+    """Returns, for each table, the weights of the pairs whose columns the workload names."""
     weights_by_table, known = [], []
     for place, (table, own) in enumerate(zip(family.tables, family.own, strict=True)):
         others = [one.name for one in family.widened(place)[len(own) :]]
@@ -291,7 +298,7 @@ def _arguments_of(
     dataset: Dataset,
     family: Family,
 ) -> dict[str, Any]:
-    """The tables, with their columns, bins and orders."""
+    """Returns the tables with their columns, bins and orders as JSON."""
     columns, starts, left_out = {}, {}, {}
     for name, axes in zip(family.tables, family.own, strict=True):
         columns[name] = [one.name for one in axes]
@@ -310,7 +317,7 @@ def _arguments_of(
 
 
 def _schedule_to_json(schedule: Schedule) -> dict[str, Any]:
-    """A schedule for JSON."""
+    """Returns a schedule as JSON."""
     allowed = schedule.allowance
     return {
         "norm": allowed.norm.name,
@@ -328,7 +335,7 @@ def _schedule_to_json(schedule: Schedule) -> dict[str, Any]:
 def _schedule_from_json(
     stored: Mapping[str, Any],
 ) -> Schedule:
-    """A schedule from JSON."""
+    """Builds a schedule from JSON."""
     delta = None if stored["delta"] is None else Fraction(stored["delta"])
     allowed = Allowance(Norm[stored["norm"]], Fraction(stored["amount"]), delta)
     sizes = stored["columns"], stored["rounds"], stored["limit"], stored["faint"]

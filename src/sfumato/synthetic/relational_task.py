@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The task of a fit of several tables: the parent as one table, then each child given the parent.
+"""The task of a fit of several tables: the parent as a single table, then each child given the
+parent.
 
-All is one event. Each table has its share of the cost, in proportion to its columns. A table whose
-rounds find nothing left to choose spends them on a count that is thrown away: the steps of the next
-table come after all of its own.
+Everything is one event. The cost of a table is proportional to its columns. If the rounds of a
+table run out of candidates, the remaining ones measure a count that is discarded, because the steps
+of the next table must follow all planned steps of this one.
 """
 
 import json
@@ -59,7 +60,7 @@ _HEADER = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class Parents:
-    """Synthetic rows of the parent, as cells; each stands for ``each`` of them."""
+    """Synthetic rows of the parent, as cells; each represents ``each`` parents."""
 
     cells: Integers
     each: int
@@ -71,7 +72,7 @@ class Parents:
         fitted: Fitted,
         dice: Dice,
     ) -> "Parents":
-        """As many as there are, or fewer that stand for several."""
+        """Draws as many parents as the noisy count says, or fewer that represent several each."""
         whole = round(base.total)
         each = -(-whole // _PARENTS)
         return cls(Drawing(base, fitted).cells(max(1, whole // each), dice), each)
@@ -80,9 +81,10 @@ class Parents:
         self,
         numbers: Integers,
     ) -> "Parents":
-        """Some of them, that stand for all: those of about 100,000 rows, given how many each has.
+        """Returns enough of the parents for about 100,000 child rows; they represent all of them.
 
-        They come in random order, so the first ones are as good as any.
+        ``numbers`` are the child rows of each parent. Parents are in random order, so the first
+        ones are a random sample.
         """
         times = -(-int(numbers.sum()) // _ROWS)
         if times < 2:
@@ -92,7 +94,7 @@ class Parents:
 
 @dataclass(frozen=True)
 class ChildTask:
-    """The measurements of one child; ``weights`` are those of pairs that differ from 1."""
+    """The measurements of one child; ``weights`` lists the pairs whose weight is not 1."""
 
     plan: UnitTable
     schedule: Schedule
@@ -100,7 +102,7 @@ class ChildTask:
 
     @property
     def schema(self) -> Schema:
-        """The child's own columns."""
+        """The schema of the child's own columns."""
         child = self.plan.family.children[self.plan.table - 1]
         return Schema(child.table, child.axes, self.plan)
 
@@ -111,7 +113,7 @@ class ChildTask:
 
     @property
     def event(self) -> Event:
-        """All of its steps."""
+        """The event of all its steps."""
         return self.schedule.noises(self.plan).event(self.heaviest)
 
     def base(
@@ -119,7 +121,9 @@ class ChildTask:
         singles: Sequence[Integers],
         parent: Base,
     ) -> Base:
-        """The columns, of the noisy counts of the child's own and of the parent."""
+        """Returns the single columns, from noisy counts of the child's own columns and those of the
+        parent.
+        """
         counts = [counts / FULL for counts in singles]
         return child_base(self.plan, self.schedule, counts, parent)
 
@@ -131,9 +135,10 @@ class ChildTask:
         *,
         is_stopped: bool = False,
     ) -> Noisy:
-        """All measurements, in the order of the event, against the synthetic parents.
+        """Measures everything in the order of the event, against synthetic parents.
 
-        ``is_stopped``: Ctrl-C ended the rounds of an earlier table, so here are none.
+        With ``is_stopped``, Ctrl-C ended the rounds of an earlier table, so this table has no
+        rounds.
         """
         noises = self.schedule.noises(self.plan)
         singles = []
@@ -159,7 +164,7 @@ class ChildTask:
         self,
         parents: "Parents",
     ) -> "Parents":
-        """The parents with which the child is fitted."""
+        """Returns the parents with which the child is fitted."""
         family, table = self.plan.family, self.plan.table
         held = parents.cells[:, len(family.axes) + table - 1]
         return parents.fewer(np.where(held > family.children[table - 1].most, 0, held))
@@ -169,17 +174,19 @@ class ChildTask:
         base: Base,
         parents: "Parents",
     ) -> ChildModel:
-        """The model of the single columns, of parents as ``seen`` gives them."""
+        """Returns the model of independent single columns, for parents from ``seen``."""
         return ChildModel.begin(base, self.plan, parents.each)
 
     def _checked_pairs(self) -> list[Clique]:
-        """The pairs of the honest check: any that can be counted, at random."""
+        """Returns random pairs for the honest check."""
         found = self.countable
         return [found[place] for place in Dice().order(len(found))[: self.schedule.checks]]
 
     @property
     def countable(self) -> list[Clique]:
-        """The pairs of an own column and another or one of the parent, if not too large."""
+        """The pairs of an own column with another own or parent column that are small enough to
+        count.
+        """
         family = self.plan.family
         cells = [one.cells for one in family.widened(self.plan.table)]
         own, others = len(self.schema.axes), len(family.widened(0))
@@ -195,8 +202,8 @@ class ChildTask:
         base: Base,
         parents: "Parents",
     ) -> tuple[list[tuple[Clique, Integers]], bool]:
-        """Chooses and measures marginals, a batch after the other; whether nobody ended it early,
-        as in a ``FitTask``.
+        """Selects and measures marginals batch by batch; returns them, and False if Ctrl-C ended
+        it.
         """
         pairs: list[tuple[Clique, Integers]] = []
         dice = Dice()
@@ -221,7 +228,7 @@ class ChildTask:
         parents: "Parents",
         dice: Dice,
     ) -> dict[Clique, Candidate]:
-        """The pairs that may be measured, with their weights in rows of the model."""
+        """Returns the pairs that may be selected, with their counts in rows of the model."""
         rows = model.drawn(parents.cells, dice)
         weights = FULL // model.numbers(parents.cells)[model.owners(rows)] * parents.each
         matters = dict(self.weights)
@@ -234,7 +241,7 @@ class ChildTask:
     def _choose_marginal(
         self, curator: Curator, candidates: dict[Clique, Candidate]
     ) -> tuple[Clique, Integers]:
-        """Selects a marginal, which is a candidate no more, and measures it."""
+        """Selects a marginal, removes it from the candidates, and measures it."""
         noises = self.schedule.noises(self.plan)
         scores = Discrepancies(self.plan, tuple(candidates.values()), self.heaviest)
         place = curator.select(scores, noises.choice(self.heaviest))
@@ -248,7 +255,7 @@ def spend(
     rounds: int,
     heaviest: int,
 ) -> None:
-    """Takes the steps of rounds that have nothing to choose; what they release is thrown away."""
+    """Runs the steps of rounds without candidates, and discards what they release."""
     plan, schema = base.schema.plan, base.schema
     for _ in range(rounds):
         counts = single(plan, schema.axes[0])
@@ -260,9 +267,9 @@ def spend(
 
 @dataclass(frozen=True)
 class RelationalTask:
-    """Fits a model to several tables; ``asked`` is as that of a ``FitTask``.
+    """The task that fits a model to several tables; ``asked`` is as in ``FitTask``.
 
-    ``openings`` choose the cells of some columns first, a table after the other.
+    ``openings`` choose the cells of some columns first, table by table.
 
     Guarantees:
         every table is in the event
@@ -278,7 +285,7 @@ class RelationalTask:
 
     @property
     def told(self) -> dict[str, Any]:
-        """The arguments from which the task can be made again, and what a report says of them."""
+        """The arguments from which the task can be built again, and what a report says of them."""
         found: dict[str, Any] = json.loads(self.asked)
         return found
 
@@ -289,23 +296,23 @@ class RelationalTask:
 
     @property
     def family(self) -> Family:
-        """The tables."""
+        """The tables of the fit."""
         return self.children[0].plan.family
 
     @property
     def line(self) -> str:
-        """The tables, and how many rounds in all."""
+        """The tables, and the total number of rounds."""
         rounds = sum(each.schedule.rounds for each in self.parts)
         return f"{', '.join(self.family.tables)}: synthetic rows, {rounds} rounds"
 
     @property
     def form(self) -> str:
-        """The canonical form of every field; ``asked`` states the rules."""
+        """The canonical text of every field; ``asked`` contains the rules."""
         return f"several {FORMAT}{form(self)}"
 
     @cached_property
     def event(self) -> Event:
-        """Those of the openings, then the parent's and that of each child."""
+        """The event of the openings, the parent and each child, in order."""
         found: list[Event] = []
         for opening, part in zip(self.openings, self.parts, strict=False):
             if opening is not None:
@@ -315,14 +322,14 @@ class RelationalTask:
 
     @property
     def is_opened(self) -> bool:
-        """Whether all cells are known."""
+        """Whether the cells of all columns are known."""
         return not any(self.openings)
 
     @property
     def cells(self) -> tuple[int | None, ...]:
-        """The numbers of counts of the single columns; those of the marginals are chosen later.
+        """The numbers of counts of the single columns; other marginals are selected later.
 
-        After openings, all are.
+        Empty if there are openings, which choose the cells first.
         """
         found: list[int | None] = []
         for each in self.parts if self.is_opened else ():
@@ -332,7 +339,7 @@ class RelationalTask:
 
     @property
     def size(self) -> int:
-        """The most bytes of the answer."""
+        """The largest number of bytes of the answer."""
         found = _HEADER + len(self.asked) + sum(map(size_of, self.openings))
         for each in self.parts:
             counts = sum(each.schema.cells) + each.schedule.checks * CHECK_BLOCKS**3
@@ -343,7 +350,7 @@ class RelationalTask:
         self,
         declarations: Dataset,
     ) -> BoundedRows | OpenRows:
-        """The rows (WrongUse if they were planned for other declarations)."""
+        """Returns the rows; raises WrongUse if the task was planned for other declarations."""
         family = self.family
         planned = is_declared(declarations, family) and rows_of(declarations, family) == self.rows
         if not planned or self._counted(declarations) != self._questions:
@@ -352,14 +359,14 @@ class RelationalTask:
 
     @property
     def _questions(self) -> tuple[Bounded, ...]:
-        """What counts the units of the values of each text."""
+        """Returns the questions that count the units of each string of each text."""
         found: list[Bounded] = []
         for opening in self.openings:
             found += opening.questions if opening is not None else ()
         return tuple(found)
 
     def _counted(self, declarations: Dataset) -> tuple[Bounded, ...]:
-        """The same as these declarations give it."""
+        """Returns the same questions, planned for these declarations."""
         found: list[Bounded] = []
         for part in self.parts:
             norm = part.schedule.allowance.norm
@@ -367,7 +374,7 @@ class RelationalTask:
         return tuple(found)
 
     def with_opened(self, released: Sequence[Mapping[str, Any] | None]) -> "RelationalTask":
-        """The task of what comes after the openings, with the cells that they chose."""
+        """Returns the task of the steps after the openings, with the cells that they released."""
         family = self.family
         for place, (part, found) in enumerate(zip(self.parts, released, strict=True)):
             if found is not None:
@@ -385,7 +392,7 @@ class RelationalTask:
         self,
         curator: Curator,
     ) -> bytes:
-        """Measures table by table; the steps depend on released numbers alone."""
+        """Measures table by table; every step depends on released numbers only."""
         facts: dict[str, Any] = {"kind": self.kind, "format": FORMAT, "charge_id": curator.charge}
         facts["measured_as"] = [measured_as(each.schema) for each in self.parts]
         if self.is_opened:
@@ -397,7 +404,7 @@ class RelationalTask:
         self,
         facts: Mapping[str, Any],
     ) -> None:
-        """Refuses a stored fit of other declarations (WrongUse)."""
+        """Raises WrongUse for a stored fit of other declarations."""
         told = facts.get("measured_as") or [None] * len(self.parts)
         for part, own in zip(self.parts, told, strict=True):
             require_same(part.schema, own)
@@ -406,7 +413,7 @@ class RelationalTask:
         self,
         curator: Curator,
     ) -> list[dict[str, Any] | None]:
-        """Takes the steps of the openings; what they released, for JSON."""
+        """Runs the steps of the openings; returns what they released as JSON."""
         found = []
         for opening, part in zip(self.openings, self.parts, strict=True):
             found.append(opening.released(curator, part.schema) if opening is not None else None)
@@ -417,7 +424,7 @@ class RelationalTask:
         curator: Curator,
         facts: Mapping[str, Any],
     ) -> bytes:
-        """What comes after the openings."""
+        """Runs the steps after the openings, and returns the answer."""
         dice = Dice()
         parent = self.parent.measured(curator, dice)
         left = self.parent.schedule.rounds - len(parent.pairs)
@@ -439,7 +446,7 @@ def opened_task(
     task: RelationalTask,
     body: bytes,
 ) -> RelationalTask:
-    """The task with the cells that its openings chose.
+    """Returns the task with the cells that its openings released, read from an answer.
 
     Raises:
         WrongUse: the answer is of another version.
@@ -454,7 +461,7 @@ def released_of(
     task: RelationalTask,
     body: bytes,
 ) -> tuple[Released, ...]:
-    """What a fit of several tables released, the parent's first.
+    """Reads what a fit of several tables released, the parent's first.
 
     Raises:
         WrongUse: it is of another version.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a model: one self-contained page for the people who will use its rows."""
+"""The report of a model: one self-contained HTML page for the users of its rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,13 +34,14 @@ _NAMED = 200
 
 @dataclass(frozen=True)
 class Report:
-    """What was measured, how well rows fit it, an honest check, and what is not kept.
+    """The report of a model: measurements, fit of the rows, honest check, and what is not
+    preserved.
 
     ``model.report()`` returns one.
 
-    ``lost`` are more sentences on what is not kept, ``others`` the reports of other tables,
-    ``tested`` what models that were trained on the rows do on private ones, ``compared`` the rows
-    beside tables that are declared public.
+    ``lost`` are additional sentences on what is not preserved, ``others`` the reports of other
+    tables, ``tested`` scores on private rows of models trained on synthetic rows, ``compared``
+    exact comparisons with public tables.
     """
 
     released: Released
@@ -56,7 +57,7 @@ class Report:
 
     @property
     def html(self) -> str:
-        """The page."""
+        """Returns the page."""
         every = (self, *self.others)
         title = f"Synthetic {', '.join(each.released.base.schema.table for each in every)}"
         body = "\n".join(each.body for each in every)
@@ -64,9 +65,9 @@ class Report:
 
     @property
     def body(self) -> str:
-        """The part of the page about this table."""
+        """Returns the part of the page about this table."""
         title = f"Synthetic {self.released.base.schema.table}"
-        parts = [
+        sections = [
             f"<header><h1>{text(title)}</h1><p>{text(self._summary)}</p></header>",
             self._tiles,
             section("The honest check", self._check),
@@ -81,7 +82,7 @@ class Report:
             section("Measured pairs", self._pairs),
             section("Who is protected", self._guarantee),
         ]
-        return "\n".join(parts)
+        return "\n".join(sections)
 
     def save(self, path: str | Path) -> None:
         """Writes the page to a file."""
@@ -148,7 +149,7 @@ class Report:
 
     @property
     def _correlations(self) -> str:
-        """The correlations of ordered columns, in the rows and in the check."""
+        """Returns the correlations of ordered columns, in the rows and in the check."""
         rows = []
         for each in self.quality.correlations:
             counted = f"{each.counted:.2f} \u00b1 {each.error:.2f}"
@@ -166,7 +167,7 @@ class Report:
 
     @property
     def _ranges(self) -> str:
-        """Between which values the rows lie."""
+        """Returns the ranges of values of the rows."""
         if not self.quality.ranges:
             return ""
         rows = []
@@ -181,7 +182,7 @@ class Report:
 
     @property
     def _tests(self) -> str:
-        """What was trained on the rows, and how often it was right; nothing if nothing was."""
+        """Returns the scores of models trained on the rows; empty if there are none."""
         if not self.tested:
             return ""
         lines = "".join(f"<li><code>{text(line)}</code></li>" for line in self.tested)
@@ -194,7 +195,7 @@ class Report:
 
     @property
     def _public(self) -> str:
-        """The rows beside public tables, exactly; nothing if there are none."""
+        """Returns the exact comparisons with public tables; empty if there are none."""
         return "".join(
             section(f"Beside the public table {each.table}", compared_html(each))
             for each in self.compared
@@ -227,7 +228,7 @@ class Report:
 
     @property
     def _unmeasured(self) -> list[str]:
-        """What follows from pairs that were not measured."""
+        """Returns sentences on what follows from pairs that were not measured."""
         missed = self.quality.unmeasured
         if not missed:
             return []
@@ -240,13 +241,15 @@ class Report:
 
     @property
     def _least(self) -> str:
-        """Fewer rows than this cannot be told from noise."""
+        """Returns a sentence on the number of rows below which a group cannot be told from
+        noise.
+        """
         base = self.released.base
         return f"{round(base.schedule.faint * base.sigma[0]):,}"
 
     @property
     def _rare(self) -> list[str]:
-        """What is too rare to be kept, and the tails."""
+        """Returns sentences on rare values and tails that are not preserved."""
         sentences, rare = [], []
         for name, rest, cells in self.quality.merged:
             if rest:
@@ -268,7 +271,7 @@ class Report:
 
     @property
     def _survival(self) -> str:
-        """How a reader finds out whether a question can be answered from the rows."""
+        """Returns how a reader finds out whether the rows can answer a question."""
         lines = [
             "Are its columns together? A pair without a frame below was not measured.",
             f"Is its group large? Fewer than about {self._least} rows cannot be told from noise.",
@@ -284,28 +287,28 @@ class Report:
 
     @property
     def _map(self) -> str:
-        """The associations as an SVG; measured pairs have a frame."""
+        """Returns the associations as an SVG; measured pairs have a frame."""
         base = self.released.base
         names = base.schema.names
         measured = {each.columns for each in self.released.pairs}
         left, size = max(150, _LETTER * max(map(len, names))), _CELL * len(names)
-        parts = []
+        elements = []
         for row, name in enumerate(names):
             top = row * _CELL
-            parts.append(f'<text x="{left - 6}" y="{top + 15}" class="n">{text(name)}</text>')
+            elements.append(f'<text x="{left - 6}" y="{top + 15}" class="n">{text(name)}</text>')
             for column in range(row):
                 value = float(self.quality.associations[row, column])
                 frame = ' class="m"' if (column, row) in measured else ""
                 title = f"{names[column]} x {name}: {value:.2f}"
-                parts.append(
+                elements.append(
                     f'<rect x="{left + column * _CELL}" y="{top}" width="20" height="20" '
                     f'fill="{_shade(value)}"{frame}><title>{text(title)}</title></rect>'
                 )
             if row + 1 < len(names):
                 at = f"{left + top + 14} {size + 6}"
                 below = f'<text transform="translate({at}) rotate(-90)" class="n">'
-                parts.append(f"{below}{text(name)}</text>")
-        picture = "".join(parts)
+                elements.append(f"{below}{text(name)}</text>")
+        picture = "".join(elements)
         return (
             "<p>Association in the rows (Cramer's V): the darker, the more. A frame marks pairs "
             "that were measured.</p>"
@@ -315,7 +318,7 @@ class Report:
 
     @property
     def _columns(self) -> str:
-        """A bar chart of each of the first columns, with the bands of the noise."""
+        """Returns a bar chart, with noise bands, for each of the first columns."""
         base = self.released.base
         own = len(base.schema.axes[: base.counted])
         parts = [_fits(self.quality.singles)]
@@ -341,7 +344,7 @@ class Report:
 
 
 def _fits(fits: Sequence[Fit]) -> str:
-    """A table of how well rows fit marginals, the worst first."""
+    """Returns a table of how well rows fit marginals, the worst first."""
     worst = sorted(fits, key=lambda fit: fit.noise - fit.distance)[:LISTED]
     rows = []
     for fit in worst:
@@ -350,14 +353,14 @@ def _fits(fits: Sequence[Fit]) -> str:
 
 
 def _short(cost: Cost) -> str:
-    """The cost in few digits; it stands in full further down."""
+    """Formats the cost in few digits; the full cost is further down the page."""
     if cost.epsilon == "unbounded":
         return f"rho {float(cost.rho):.3g}"
     return f"epsilon {float(cost.epsilon):.3g}"
 
 
 def _ways(ways: Sequence[Way]) -> str:
-    """The distances of one, two and three columns."""
+    """Returns a table of the distances of one, two and three columns."""
     rows = []
     for way in ways:
         off = f"{way.off:.2%} of all rows" if way.off else HIDDEN
@@ -374,7 +377,7 @@ def _ways(ways: Sequence[Way]) -> str:
 
 
 def _listed(pairs: Sequence[tuple[str, str]]) -> str:
-    """The names of pairs that were not measured."""
+    """Returns the names of pairs that were not measured."""
     if not pairs:
         return ""
     names = [" x ".join(pair) for pair in pairs[:_NAMED]]
@@ -385,13 +388,13 @@ def _listed(pairs: Sequence[tuple[str, str]]) -> str:
 
 
 def _verdict(fit: Fit) -> str:
-    """How much a cell is off, as a share of all rows."""
+    """Describes the typical error of a cell, as a share of all rows."""
     if not fit.off:
         return HIDDEN
     return f"{fit.off:.2%} of all rows"
 
 
 def _shade(value: float) -> str:
-    """A colour from nearly white to blue."""
+    """Returns a colour from nearly white (0) to blue (1)."""
     light = round(95 - 55 * min(value, 1.0))
     return f"hsl(210 50% {light}%)"

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows from a junction tree: clique by clique, each value as often as the model says, in shuffled
-order.
+"""Draws rows from a junction tree: clique by clique, each value as often as the model says.
 
-Within the rows that share the columns of the separator, positions are spread evenly over the
-conditional distribution (systematic sampling), so a count in the rows is less than one row off
-the model's where the groups are large.
+Within rows that share the separator's columns, evenly spread positions are mapped through the
+conditional distribution (systematic sampling). So a count in the rows is less than one row off the
+model's where groups are large. The order of rows is shuffled.
 """
 
 import hashlib
@@ -24,9 +23,9 @@ _MOST_KEYS = 2**40
 
 
 class Same:
-    """The same bits each time, for fits that must come out the same again; an ``Entropy``.
+    """An ``Entropy`` that returns the same bits each time, for fits that must be reproducible.
 
-    Nothing that is released is drawn with it but the rows that a model is fitted with.
+    It draws the rows that a model is fitted with, and nothing that is released.
     """
 
     def __init__(self) -> None:
@@ -36,7 +35,7 @@ class Same:
         self,
         buffer: Bytes,
     ) -> None:
-        """Overwrites a buffer with the hash of its number."""
+        """Fills a buffer with the hash of a counter."""
         self._drawn += 1
         hashed = hashlib.shake_128(str(self._drawn).encode()).digest(len(buffer))
         buffer[:] = np.frombuffer(hashed, np.uint8)
@@ -45,7 +44,7 @@ class Same:
         self,
         count: int,
     ) -> int:
-        """So many bits as an integer."""
+        """Returns ``count`` bits as an integer."""
         found = np.empty(-(-count // 8), np.uint8)
         self.fill(found)
         return int.from_bytes(found.tobytes()) % (1 << count)
@@ -53,7 +52,7 @@ class Same:
 
 @dataclass(frozen=True, slots=True)
 class Dice:
-    """Uniform numbers for rows: not noise, and nothing private depends on them."""
+    """Uniform random numbers for drawing rows: they are not noise, and protect nothing."""
 
     entropy: Entropy = SYSTEM
 
@@ -61,7 +60,7 @@ class Dice:
         self,
         count: int,
     ) -> Floats:
-        """Uniform numbers in [0, 1)."""
+        """Returns uniform numbers in [0, 1)."""
         bits = words(count, self.entropy) >> np.uint64(11)
         return bits.astype(np.float64) * 2.0**-53
 
@@ -69,7 +68,7 @@ class Dice:
         self,
         count: int,
     ) -> Integers:
-        """A random order of so many things."""
+        """Returns a random permutation of ``count`` indices."""
         return np.argsort(words(count, self.entropy), kind="stable")
 
 
@@ -78,8 +77,9 @@ def systematic(
     count: int,
     dice: Dice,
 ) -> Integers:
-    """So many positions, each as often as its weight says, in random order; weights add up to
-    more than 0.
+    """Draws ``count`` indices by systematic sampling, in random order; weights must not all be 0.
+
+    Each index occurs as often as its weight says, rounded up or down.
 
     >>> sorted(systematic(np.array([1.0, 0.0, 3.0]), 4, Dice()).tolist())
     [0, 2, 2, 2]
@@ -96,7 +96,7 @@ def systematic(
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """Some columns of rows that are to be drawn, with a column of cells for each.
+    """Columns of rows to be drawn whose cells are already known: one column of cells for each.
 
     >>> Given((2,), np.array([[0], [1]])).columns
     (2,)
@@ -113,7 +113,7 @@ def sampled(
     given: Given | None = None,
     wanted: Collection[int] | None = None,
 ) -> Integers:
-    """So many rows; a column of the result for each column of the model.
+    """Draws ``count`` rows; the result has one column per column of the model.
 
     Some columns of the first clique may be given; the others are drawn given these. If only some
     columns are ``wanted``, others may be left at 0.
@@ -138,7 +138,9 @@ def sampled(
 
 
 def _needed_cliques(tree: JunctionTree, wanted: Collection[int]) -> set[int]:
-    """The cliques from which some columns are drawn: their own, and those that these follow."""
+    """Returns the cliques needed for some columns: their own, and those between them and the
+    root.
+    """
     columns, places = set(wanted), set()
     for place in range(len(tree.cliques) - 1, -1, -1):
         separator = tree.separators[place] if place else ()
@@ -150,16 +152,16 @@ def _needed_cliques(tree: JunctionTree, wanted: Collection[int]) -> set[int]:
 
 def _arrange_table(
     fitted: Fitted,
-    place: int,
+    clique_index: int,
     separator: Clique,
-    new: Clique,
+    own_columns: Clique,
 ) -> Floats:
-    """The table of a clique with a row for each cell of the separator."""
-    clique = fitted.tree.cliques[place]
-    axes = [clique.index(each) for each in (*separator, *new)]
-    table = fitted.marginals[place].transpose(axes)
-    given = int(np.prod(table.shape[: len(separator)]))
-    return table.reshape(given, -1)
+    """Returns the table of a clique as a matrix with one row per cell of the separator."""
+    clique = fitted.tree.cliques[clique_index]
+    axes = [clique.index(each) for each in (*separator, *own_columns)]
+    table = fitted.marginals[clique_index].transpose(axes)
+    separator_cells = int(np.prod(table.shape[: len(separator)]))
+    return table.reshape(separator_cells, -1)
 
 
 def grouped(
@@ -167,7 +169,10 @@ def grouped(
     columns: Clique,
     sizes: tuple[int, ...],
 ) -> tuple[Integers, Integers]:
-    """A row of each combination of cells in some columns, and the combination of each row."""
+    """Groups rows by their cells in some columns.
+
+    Returns the index of one row of each group, and the group of each row.
+    """
     keys = np.zeros(len(rows), np.int64)
     combinations = 1
     for column in columns:
@@ -184,7 +189,7 @@ def joined(
     columns: Clique,
     sizes: tuple[int, ...],
 ) -> Integers:
-    """One number for the cells of each row in some columns."""
+    """Returns one number per row that identifies its cells in some columns."""
     keys = np.zeros(len(rows), np.int64)
     for column in columns:
         keys = keys * sizes[column] + rows[:, column]
@@ -196,7 +201,7 @@ def conditional(
     keys: Integers,
     dice: Dice,
 ) -> Integers:
-    """For each row, a cell of the row of the table that its key names."""
+    """Draws a cell for each row, from the row of the table that its key names."""
     unique_keys, owners = np.unique(keys, return_inverse=True)
     weights = np.maximum(table[unique_keys], 0.0)
     # a cell of the separator that has rows has a positive sum, except for rounding
@@ -218,7 +223,9 @@ def _spread_out(
     groups: int,
     dice: Dice,
 ) -> tuple[Integers, Floats]:
-    """The rows by group, in random order inside each, and evenly spread positions in [0, 1)."""
+    """Returns rows sorted by group, in random order within a group, with evenly spread
+    positions.
+    """
     order = dice.order(len(owners))
     order = order[np.argsort(owners[order], kind="stable")]
     owner = owners[order]

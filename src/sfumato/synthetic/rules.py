@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constraints: combinations of values that no row has. They are public, and never violated."""
+"""Compiled constraints: combinations of cells that no row may have. They are public, always
+kept.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +21,7 @@ IMPOSSIBLE = -1e6
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """Which combinations of cells of some columns can occur.
+    """A table that says which combinations of cells of some columns are allowed.
 
     >>> rule = Rule((0, 1), np.array([[True, False], [True, True], [True, True]]))
     >>> rule.classes(0).tolist()
@@ -30,29 +32,33 @@ class Rule:
     allowed: Truths
 
     def classes(self, column: int) -> Integers:
-        """A number for each cell of a column, the same where the rule treats cells alike."""
+        """Returns a class number for each cell of a column; the rule treats cells of a class
+        alike.
+        """
         rows = np.moveaxis(self.allowed, self.columns.index(column), 0)
         flat = rows.reshape(len(rows), -1)
         return np.unique(flat, axis=0, return_inverse=True)[1].ravel()
 
     def among(self, cells: Mapping[int, Integers]) -> Truths:
-        """Which combinations of some cells of each column can occur."""
+        """Returns the allowed combinations of selected cells of each column."""
         table = self.allowed
         for axis, column in enumerate(self.columns):
             table = table.take(cells[column], axis=axis)
         return table
 
     def blocks(self, merges: Sequence[Merging]) -> Truths:
-        """Which combinations of blocks can occur; cells of a block are alike."""
+        """Returns the allowed combinations of blocks; the rule treats the cells of a block
+        alike.
+        """
         return self.among({column: merges[column].firsts for column in self.columns})
 
     def logarithms(self, merges: Sequence[Merging]) -> Floats:
-        """The logarithm of 1 or 0 for each combination of blocks."""
+        """Returns the logarithm of 1 (allowed) or 0 (forbidden) for each combination of blocks."""
         return np.where(self.blocks(merges), 0.0, IMPOSSIBLE)
 
 
 def kinds(rules: Sequence[Rule], column: int, cells: int) -> Integers:
-    """A number for each cell of a column, the same where every rule treats cells alike.
+    """Returns a class number for each cell of a column; every rule treats cells of a class alike.
 
     >>> kinds([], 0, 3).tolist()
     [0, 0, 0]
@@ -65,9 +71,9 @@ def kinds(rules: Sequence[Rule], column: int, cells: int) -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class Together:
-    """Rules that go together, and columns that are asked about; cells of a kind are alike.
+    """Rules that share columns, reduced to one cell per class, to find what they allow together.
 
-    ``sizes`` are the numbers of cells of all columns.
+    ``sizes`` are the numbers of cells of all columns; ``asked`` are the columns of interest.
 
     >>> equal, other = np.eye(2, dtype=bool), ~np.eye(2, dtype=bool)
     >>> rules = Rule((0, 1), other), Rule((1, 2), other), Rule((0, 2), equal)
@@ -81,38 +87,38 @@ class Together:
 
     @cached_property
     def columns(self) -> Clique:
-        """All the columns."""
+        """All columns of the rules and of interest."""
         listed = {*self.asked, *chain.from_iterable(rule.columns for rule in self.rules)}
         return tuple(sorted(listed))
 
     @cached_property
     def _kinds(self) -> dict[int, Integers]:
-        """The kind of each cell, by column."""
+        """The class of each cell, by column."""
         return {column: kinds(self.rules, column, self.sizes[column]) for column in self.columns}
 
     @cached_property
     def _shape(self) -> list[int]:
-        """The number of kinds of each column."""
+        """The number of classes of each column."""
         return [int(of.max()) + 1 for of in self._kinds.values()]
 
     def _places(self, columns: Clique) -> Clique:
-        """Where columns are among those of the rules."""
+        """Returns the indices of columns among those of the rules."""
         return tuple(self.columns.index(column) for column in columns)
 
     @cached_property
     def _cliques(self) -> list[Clique]:
-        """The columns of each rule, and those that are asked about."""
+        """The columns of each rule, and those of interest."""
         return [*(self._places(rule.columns) for rule in self.rules), self._places(self.asked)]
 
     @property
     def cells(self) -> int:
-        """How many combinations of kinds are tried."""
+        """The number of combinations of classes to try."""
         return cells_of(self._shape, self._cliques)
 
     def allowed(self) -> Truths:
-        """Which cells of the columns that are asked about are part of a row that all rules allow.
+        """Returns which cells of the columns of interest occur in a row that all rules allow.
 
-        Of no columns, whether there is such a row.
+        Without such columns, returns whether there is such a row.
         """
         firsts = {}
         for column, of in self._kinds.items():
@@ -128,7 +134,7 @@ class Together:
 
 
 def together(rules: Sequence[Rule], sizes: tuple[int, ...]) -> list[Together]:
-    """The rules that share columns, also through one another."""
+    """Groups rules that share columns, directly or through other rules."""
     within = components(len(sizes), [rule.columns for rule in rules])
     found: dict[int, list[Rule]] = {}
     for rule in rules:

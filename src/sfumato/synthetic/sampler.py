@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of a fitted distribution of one table, as Arrow, all columns or some."""
+"""Draws rows of a fitted distribution as Arrow tables, with all columns or some."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ IN_MEMORY = 2_000_000
 
 
 class Sampler(Protocol):
-    """A fitted distribution of all tables, from which rows are drawn."""
+    """The interface of a fitted distribution of all tables, from which ``Model`` draws rows."""
 
     @property
     def rows(self) -> int:
@@ -35,7 +35,9 @@ class Sampler(Protocol):
         count: int,
         dice: Dice,
     ) -> dict[str, pa.Table]:
-        """So many rows of the first table, and the rows of other tables that go with them."""
+        """Draws ``count`` rows of the first table, and the rows of other tables that belong to
+        them.
+        """
         ...
 
     def some_columns(
@@ -44,7 +46,7 @@ class Sampler(Protocol):
         dice: Dice,
         columns: Mapping[str, Collection[str]],
     ) -> dict[str, pa.Table]:
-        """The same, with these columns of each table at least."""
+        """Draws the same, with at least these columns of each table."""
         ...
 
     def parts(
@@ -52,13 +54,13 @@ class Sampler(Protocol):
         count: int,
         dice: Dice,
     ) -> Iterator[Part]:
-        """The same in one part or more, none of which needs much memory."""
+        """Yields the same in parts, none of which needs much memory."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class TableSampler:
-    """The distribution of one table; a ``Sampler``."""
+    """The ``Sampler`` of a single table."""
 
     base: Base
     fitted: Fitted
@@ -73,7 +75,7 @@ class TableSampler:
         count: int,
         dice: Dice,
     ) -> dict[str, pa.Table]:
-        """So many rows; of many, a large part at a time."""
+        """Draws ``count`` rows, many at a time."""
         name = self.base.schema.table
         parts = [part[name] for part in self._parts(count, dice, IN_MEMORY)]
         return {name: pa.concat_tables(parts)}
@@ -84,7 +86,7 @@ class TableSampler:
         dice: Dice,
         columns: Mapping[str, Collection[str]],
     ) -> dict[str, pa.Table]:
-        """So many rows with some columns; of no columns, the first one."""
+        """Draws ``count`` rows with some columns; with the first column if none is named."""
         schema = self.base.schema
         names = columns.get(schema.table) or schema.names[:1]
         wanted = sorted(schema.place(name) for name in names)
@@ -96,7 +98,7 @@ class TableSampler:
         count: int,
         dice: Dice,
     ) -> Iterator[Part]:
-        """So many rows, some at a time."""
+        """Yields ``count`` rows in small parts."""
         return self._parts(count, dice, AT_ONCE)
 
     def _parts(
@@ -105,7 +107,9 @@ class TableSampler:
         dice: Dice,
         at_once: int,
     ) -> Iterator[Part]:
-        """So many rows, at most so many at once; public counts are exact in all of them."""
+        """Yields ``count`` rows, at most ``at_once`` at a time; public counts are exact over all
+        parts.
+        """
         left = self._drawing.public_counts(count)
         for start in range(0, max(count, 1), at_once):
             size = min(at_once, count - start)
@@ -116,7 +120,7 @@ class TableSampler:
 
     @cached_property
     def _drawing(self) -> Drawing:
-        """The rows as cells."""
+        """The object that draws the rows as cells."""
         return Drawing(self.base, self.fitted)
 
 
@@ -126,7 +130,9 @@ def columns_of(
     dice: Dice,
     wanted: Sequence[int] | None = None,
 ) -> dict[str, pa.Array]:
-    """The values of rows, given the cells of the first columns of a base: all, or those wanted."""
+    """Returns the values of rows, given the cells of their first columns: all columns, or those
+    wanted.
+    """
     columns = {}
     for place in range(cells.shape[1]) if wanted is None else wanted:
         axis = base.schema.axes[place]

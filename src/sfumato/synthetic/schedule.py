@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a cost is divided: a function of declarations alone, so the whole event is known first."""
+"""Divides the cost of a fit among its steps, from declarations only, so that its event is known
+first.
+"""
 
 import math
 from dataclasses import dataclass, field
@@ -35,12 +37,13 @@ ROWS = 30_000
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """What each step of a fit may cost, and how many steps there are.
+    """The number of steps of a fit, and the cost of each.
 
-    ``limit`` is the most cells of all tables of the junction tree, ``faint`` the number of
-    standard deviations below which values are merged. ``is_forest``: no loops. With ``neighbours``,
-    neighbouring values of ordered columns are counted together, up to ``alike`` standard
-    deviations: so noise in an empty tail adds up to nothing, and does not raise a mean.
+    ``limit`` is the largest number of cells of all tables of the junction tree. ``faint`` is the
+    number of standard deviations below which values are merged. ``is_forest`` means that selected
+    pairs form no loops. With ``neighbours``, adjacent values of ordered columns are merged up to
+    ``alike`` standard deviations, so that noise in an empty tail averages out and does not raise a
+    mean.
 
     >>> from sfumato.query.allowance import allowance
     >>> plan = Schedule.of(15, allowance(rho="0.015"))
@@ -68,7 +71,8 @@ class Schedule:
         rounds: int | None = None,
         check: Number = "0.05",
     ) -> "Schedule":
-        """The schedule for so many columns; ``size`` is the declared number of rows, if any.
+        """Returns the schedule for this number of columns; ``size`` is the declared number of rows,
+        if any.
 
         Raises:
             WrongUse: rounds or a check outside their ranges.
@@ -99,29 +103,29 @@ class Schedule:
 
     @property
     def is_forest(self) -> bool:
-        """Whether only trees are measured."""
+        """Whether selected pairs must form a forest."""
         return self.rounds < self.columns or self.columns > FOREST_COLUMNS
 
     @property
     def largest(self) -> int:
-        """The most cells of a measured marginal."""
+        """The largest number of cells of a measured marginal."""
         return self.limit // _PAIR_SHARE
 
     @property
     def checks(self) -> int:
-        """How many marginals the honest check counts."""
+        """The number of marginals that the honest check counts."""
         if not self.check:
             return 0
         return min(CHECKS, self.columns * (self.columns - 1) // 2)
 
     @property
     def checked_triples(self) -> int:
-        """How many of them are of three columns, in a table alone."""
+        """How many of the checked marginals have three columns; for a fit of a single table."""
         return self.checks // 3
 
     @property
     def shares(self) -> tuple[Fraction, Fraction, Fraction, Fraction]:
-        """The shares of all single columns, of selections, of chosen marginals, of the check."""
+        """The shares of the cost: single columns, selections, selected marginals, check."""
         left = 1 - self.check
         if not self.rounds:
             return left, Fraction(0), Fraction(0), self.check
@@ -130,11 +134,11 @@ class Schedule:
         return first * left, selections * left, (1 - first - selections) * left, self.check
 
     def noises(self, plan: Plan) -> "Noises":
-        """The mechanisms of the steps for a bounded cube."""
+        """Returns the mechanisms of the steps for a bounded cube."""
         return Noises(self, plan)
 
     def each(self, step: int, times: int) -> Fraction:
-        """The cost of one of ``times`` equal steps of a kind.
+        """Returns the cost of one of ``times`` equal steps; ``step`` is the index in ``shares``.
 
         Raises:
             InvalidNumber: it is less than the ledger's unit.
@@ -152,7 +156,7 @@ class Schedule:
 
 
 def _strength(allowance: Allowance, size: int | None) -> float:
-    """The rho of an allowance, as if the table had 30,000 rows."""
+    """Returns the rho of a cost, scaled to a table of 30,000 rows."""
     rho = float(allowance.amount)
     if allowance.norm is Norm.L1:
         rho = rho**2 / 2
@@ -161,35 +165,35 @@ def _strength(allowance: Allowance, size: int | None) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Noises:
-    """The mechanisms of a schedule for one bounded cube, and their events."""
+    """The mechanisms of a schedule for one bounded cube, and their event."""
 
     schedule: Schedule
     plan: Plan
 
     @property
     def distance(self) -> Distance:
-        """How far one marginal moves."""
+        """The distance of one marginal between neighbours."""
         if self.schedule.allowance.norm is Norm.L1:
             return self.plan.l1
         return self.plan.l2
 
     @property
     def single(self) -> AdditiveMechanism:
-        """The noise of the counts of one column."""
+        """The mechanism for the counts of a single column."""
         return self._noise(0, self.schedule.columns)
 
     @property
     def chosen(self) -> AdditiveMechanism:
-        """The noise of a chosen marginal."""
+        """The mechanism for a selected marginal."""
         return self._noise(2, self.schedule.rounds)
 
     @property
     def checked(self) -> AdditiveMechanism:
-        """The noise of a marginal of the honest check."""
+        """The mechanism for a marginal of the honest check."""
         return self._noise(3, self.schedule.checks)
 
     def choice(self, heaviest: int) -> SelectionMechanism:
-        """The selection of a marginal."""
+        """Returns the mechanism that selects a marginal."""
         share = self.schedule.each(1, self.schedule.rounds)
         epsilon = share
         if self.schedule.allowance.norm is Norm.L2:
@@ -199,12 +203,12 @@ class Noises:
         return exponential(self.scored(heaviest), epsilon)
 
     def scored(self, heaviest: int) -> Distance:
-        """How far a score moves."""
+        """Returns the distance of a selection score between neighbours."""
         apart = self.plan.apart
         return Distance(apart.norm, apart.value * heaviest, apart.relation)
 
     def event(self, heaviest: int) -> Event:
-        """Everything that a fit does to the data."""
+        """Returns the event of everything that a fit does to the data."""
         schedule, moved = self.schedule, self.distance
         steps: list[Event] = [Repeated(self.single.event(moved), schedule.columns)]
         if schedule.checks:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns of a table as axes of few cells: declared values, declared bins, and missing."""
+"""The columns of a table as axes of few cells: declared values, declared bins, and missing
+values.
+"""
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -61,9 +63,9 @@ _STEPS = 16
 
 @dataclass(frozen=True, slots=True)
 class Quantiles:
-    """About so many bins of about as many rows each, found by charged noisy counts.
+    """About ``bins`` bins with similar numbers of rows, found privately (at quantiles).
 
-    A value that many rows have gets a bin of its own, and so do the values beyond all others.
+    A frequent value gets a bin of its own, and so do the values beyond all others.
 
     Raises:
         WrongUse: a number that is not from 2 to 256.
@@ -89,7 +91,7 @@ Declared: TypeAlias = Integer | Real | Date | Timestamp | Category | Boolean
 
 
 def declared(column: Column) -> Declared:
-    """The type of a column whose values are declared.
+    """Returns the type of a column whose values are declared.
 
     Raises:
         MissingDeclaration: it is a ``Text`` or an ``Array``.
@@ -104,9 +106,9 @@ def declared(column: Column) -> Declared:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A column as cells: one for each bin of its codes, in order, and a last one for missing.
+    """A column as cells: one per bin of its codes, in order, and a last one for missing values.
 
-    ``starts`` are the first codes of the bins; None: each declared code is a cell of its own.
+    ``starts`` are the first codes of the bins; None means that each declared code is a cell.
 
     Guarantees:
         every code is in one bin
@@ -159,7 +161,7 @@ class Axis:
 
     @property
     def cells(self) -> int:
-        """The number of cells, that of missing values included."""
+        """The number of cells, including that of missing values."""
         return self.bins + 1
 
     @property
@@ -190,7 +192,7 @@ class Axis:
         weights: Floats,
         reach: tuple[int, int] | None = None,
     ) -> Integers:
-        """The code of each row in a bin, or one beyond the last limit where it is missing.
+        """Returns a code for each row in its bin; a code beyond the last limit means missing.
 
         Args:
             cells: the cell of each row.
@@ -216,7 +218,9 @@ class Axis:
         return codes
 
     def values(self, codes: Integers) -> pa.Array:
-        """The values of codes as Arrow; a code beyond the last limit is missing."""
+        """Returns the values of codes as an Arrow array; a code beyond the last limit is
+        missing.
+        """
         kind = self.kind
         is_missing = codes > kind.upper_code
         found, places = np.unique(codes[~is_missing], return_inverse=True)
@@ -227,9 +231,9 @@ class Axis:
 
 
 def _cut_to_reach(limits: Integers, reach: tuple[int, int] | None) -> tuple[Integers, Integers]:
-    """The first codes of bins and the codes after their last ones, cut to a reach.
+    """Clips the first and the past-the-end codes of bins to a range of codes.
 
-    A bin that is wholly outside stays as it is.
+    A bin that is entirely outside is unchanged.
     """
     firsts, ends = limits[:-1], limits[1:]
     if reach is None:
@@ -241,12 +245,12 @@ def _cut_to_reach(limits: Integers, reach: tuple[int, int] | None) -> tuple[Inte
 
 
 def _arrow_type(kind: Declared) -> pa.DataType:
-    """The Arrow type of a column, whichever of its values occur."""
+    """Returns the Arrow type of a column, whichever of its values occur."""
     return pa.array([kind.decode(kind.lower_code)]).type
 
 
 def _bin_of(column: Column, starts: Sequence[int]) -> Scalar:
-    """The number of the bin of a column's code; missing where the column is."""
+    """Returns the expression for the bin number of a column."""
     field = Field(column)
     widths = set(np.diff(starts).tolist())
     last = declared(column).upper_code + 1 - starts[-1]
@@ -261,10 +265,9 @@ def _bin_of(column: Column, starts: Sequence[int]) -> Scalar:
 
 @dataclass(frozen=True, slots=True)
 class TextAxis(Axis):
-    """A ``Text`` as cells: one for each released string, one for all others, one for missing.
+    """A text column as cells: one per released string, one for all others, one for missing.
 
-    The column is a ``Category`` of the released strings, ascending, then a placeholder that stands
-    for all others.
+    It is a ``Category`` of the released strings, ascending, then a placeholder for all others.
 
     Guarantees:
         every string is in one cell
@@ -276,7 +279,7 @@ class TextAxis(Axis):
 
     @property
     def read(self) -> Column:
-        """The text column."""
+        """The text column that is read."""
         return Column(self.name, Text(missing=self.column.type.missing))
 
     @property
@@ -287,7 +290,7 @@ class TextAxis(Axis):
 
     @property
     def rest(self) -> str:
-        """The placeholder of all other strings."""
+        """The placeholder for all other strings."""
         return str(self.kind.decode(self.bins - 1))
 
     @property
@@ -298,7 +301,7 @@ class TextAxis(Axis):
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The axes of one table, and what its marginals are counted of."""
+    """The axes of one table, and the plan of which marginals are counted."""
 
     table: str
     axes: tuple[Axis, ...]
@@ -306,14 +309,14 @@ class Schema:
 
     @classmethod
     def over(cls, dataset: Dataset, table: str, axes: Sequence[Axis]) -> "Schema":
-        """The schema of some axes of a declared table."""
+        """Returns the schema of some axes of a declared table."""
         columns = tuple(one.read for one in axes)
         scan = Scan(table, columns=columns, owner=owner_of(dataset, table))
         plan = compile_cube(Cube(scan, tuple(one.key for one in axes)), dataset)
         return cls(table, tuple(axes), plan)
 
     def with_axes(self, axes: Sequence[Axis]) -> "Schema":
-        """The same rows by other axes of the same columns."""
+        """Returns the same rows with other axes of the same columns."""
         if not isinstance(self.plan, BoundedCube):
             return replace(self, axes=tuple(axes), plan=self.plan.with_axes(axes))
         cube = replace(self.plan.cube, axes=tuple(one.key for one in axes))
@@ -326,7 +329,7 @@ class Schema:
 
     @property
     def declarations(self) -> Dataset:
-        """The table with these columns alone, as SQL on synthetic rows knows it."""
+        """The table with these columns only, for SQL on synthetic rows."""
         columns = {one.name: one.column.type for one in self.axes}
         return Dataset("synthetic", {self.table: Table("synthetic.parquet", columns=columns)})
 
@@ -336,7 +339,7 @@ class Schema:
         return tuple(one.cells for one in self.axes)
 
     def place(self, name: str) -> int:
-        """The position of an axis (UnknownName if there is none)."""
+        """Returns the index of an axis; raises UnknownName if there is none."""
         if name not in self.names:
             raise UnknownName(f"No column {shown(name)}.", allowed=", ".join(self.names))
         return self.names.index(name)
@@ -349,10 +352,10 @@ def schema_of(
     bins: Mapping[str, Bins] | None = None,
     texts: Texts | None = None,
 ) -> Schema:
-    """The columns of a declared table as axes; reads declarations alone.
+    """Returns the columns of a declared table as axes; reads declarations only.
 
-    Without ``columns``, every declared column whose values are declared: a ``Text`` is left out
-    unless ``texts`` has a placeholder for it, and so are the columns that identify a unit.
+    By default takes every column whose values are declared, except id columns of a unit, and a
+    ``Text`` only if ``texts`` has a placeholder for it.
 
     Raises:
         UnknownName: no such table or column.
@@ -376,38 +379,38 @@ def axes_of(
     keys: Set[str] = frozenset(),
     texts: Texts | None = None,
 ) -> tuple[Axis, ...]:
-    """The axes of ``schema_of``; ``keys`` are more columns that are left out by default."""
+    """Returns the axes of ``schema_of``; ``keys`` are further columns to leave out by default."""
     rests = dict(texts or {})
     if table not in dataset.tables:
         raise UnknownName(f"No table {shown(table)}.", allowed=", ".join(dataset.tables))
-    listed = dataset.tables[table].columns
-    wanted = _chosen_columns(dataset, table, columns, keys, rests)
+    types_by_name = dataset.tables[table].columns
+    chosen_names = _chosen_columns(dataset, table, columns, keys, rests)
     bins_by_column = dict(bins or {})
-    unknown = [name for name in bins_by_column if name not in wanted]
+    unknown = [name for name in bins_by_column if name not in chosen_names]
     if unknown:
-        raise UnknownName(f"Bins of {shown(unknown[0])}.", allowed=", ".join(wanted))
+        raise UnknownName(f"Bins of {shown(unknown[0])}.", allowed=", ".join(chosen_names))
     axes: list[Axis] = []
-    for name in wanted:
-        column = Column(name, listed[name])
+    for name in chosen_names:
+        column = Column(name, types_by_name[name])
         if name in rests:
             axes.append(_text_axis(column, rests.pop(name)))
         else:
             axes.append(Axis(column, _bin_starts(column, bins_by_column.get(name))))
     if rests:
-        raise UnknownName(f"texts= of {shown(next(iter(rests)))}.", allowed=", ".join(wanted))
+        raise UnknownName(f"texts= of {shown(next(iter(rests)))}.", allowed=", ".join(chosen_names))
     return tuple(axes)
 
 
-def _text_axis(column: Column, rest: object) -> TextAxis:
-    """A text of which no value is released yet."""
+def _text_axis(column: Column, placeholder: object) -> TextAxis:
+    """Returns the axis of a text of which no string is released yet."""
     kind = column.type
-    if not isinstance(kind, Text) or not isinstance(rest, str) or not rest:
+    if not isinstance(kind, Text) or not isinstance(placeholder, str) or not placeholder:
         raise WrongUse(
-            f"texts={{{shown(column.name)}: {shown(rest)}}}.",
+            f"texts={{{shown(column.name)}: {shown(placeholder)}}}.",
             allowed="a column that is declared as sf.Text, and a placeholder for rare values",
             remedy='texts={"city": "(other)"}',
         )
-    return TextAxis(Column(column.name, Category(rest, missing=kind.missing)))
+    return TextAxis(Column(column.name, Category(placeholder, missing=kind.missing)))
 
 
 def _chosen_columns(
@@ -417,21 +420,21 @@ def _chosen_columns(
     keys: Set[str],
     texts: Texts,
 ) -> list[str]:
-    """The names of the columns to synthesise, in the order of their declarations."""
-    listed = dataset.tables[table].columns
+    """Returns the names of the columns to synthesise, in the order of their declarations."""
+    types_by_name = dataset.tables[table].columns
     unit = dataset.row_unit(table)
     ids = keys | set(() if unit is None else unit.columns)
     if columns is None:
         names = []
-        for name, kind in listed.items():
+        for name, kind in types_by_name.items():
             is_open = isinstance(kind, Text) and name not in texts
             if not is_open and name not in ids:
                 names.append(name)
     else:
         names = list(columns)
     for name in names:
-        if name not in listed:
-            raise UnknownName(f"No column {shown(name)}.", allowed=", ".join(listed))
+        if name not in types_by_name:
+            raise UnknownName(f"No column {shown(name)}.", allowed=", ".join(types_by_name))
     if not 1 <= len(names) <= MOST_COLUMNS or len(set(names)) < len(names):
         more = ", ".join(names[MOST_COLUMNS : MOST_COLUMNS + 3])
         raise WrongUse(
@@ -443,7 +446,7 @@ def _chosen_columns(
 
 
 def _bin_starts(column: Column, bins: Bins | None) -> tuple[int, ...] | None:
-    """The first codes of the bins of a column; None if each value is a cell."""
+    """Returns the first codes of the bins of a column; None if each value is a cell."""
     kind = declared(column)
     if isinstance(kind, Category) and kind.size > MOST_WORDS:
         raise WrongUse(
@@ -479,7 +482,7 @@ def _bin_starts(column: Column, bins: Bins | None) -> tuple[int, ...] | None:
 
 
 def _equal_bins(column: Column, bins: int) -> tuple[int, ...]:
-    """The first codes of so many bins of one width; the last bin may be narrower."""
+    """Returns the first codes of ``bins`` bins of equal width; the last bin may be narrower."""
     kind = declared(column)
     if isinstance(bins, bool) or not 2 <= bins <= MOST_BINS:
         raise WrongUse(
@@ -490,7 +493,7 @@ def _equal_bins(column: Column, bins: int) -> tuple[int, ...]:
 
 
 def _code(column: Column, value: Any) -> int | None:
-    """The code of a value of an ordered column; None if it has none."""
+    """Returns the code of a value of an ordered column; None if it has none."""
     kind = column.type
     if isinstance(kind, Integer | Real):
         return round(to_fraction("bins", value) / kind.step)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far synthetic rows are from private ones in each candidate, as scores of a selection.
+"""The scores of the private selection: how far synthetic rows are from private ones, per candidate.
+
+``task`` selects the marginal to measure next by them. Proof: select.proof.md.
 
 Proof: select.proof.md.
 """
@@ -23,8 +25,8 @@ class Candidate:
     """A marginal that may be measured next.
 
     ``synthetic`` are its counts in the present synthetic rows, in the units of the cube, flat.
-    ``penalty`` is subtracted from its score: what measuring it is expected to add as noise.
-    ``weight`` says how much it matters.
+    ``penalty``, the expected error of its noise, is subtracted from its score. ``weight`` says how
+    much it matters.
 
     Raises:
         InvalidDeclaration: a weight outside 0 to 1,000, or counts of another marginal.
@@ -44,7 +46,8 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Discrepancies(BoundedStatistic[list[int]]):
-    """For each candidate: weight (sum of |private count - synthetic count| - penalty), exactly.
+    """The score of each candidate: weight (sum of |private count - synthetic count| - penalty),
+    exactly.
 
     ``heaviest`` is the largest weight that a candidate may have.
 
@@ -65,7 +68,7 @@ class Discrepancies(BoundedStatistic[list[int]]):
                 raise InvalidDeclaration("A heavier candidate, or one of another plan.")
 
     def distance(self, norm: Norm) -> Distance:
-        """The distance of a marginal from a public table, times the largest weight (Linf).
+        """Returns the distance of a marginal from a public table, times the largest weight (Linf).
 
         Raises:
             InvalidDeclaration: nothing is proved in another norm.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one task of a fit: single columns, the honest check, then rounds of choosing and measuring.
+"""The task of a fit of one table: single columns, honest check, rounds of selecting and measuring.
 
-Its answer is a line of JSON with what was chosen, then all noisy counts as little-endian int64.
+Its answer is a line of JSON with the choices, then all noisy counts as little-endian int64.
 """
 
 import json
@@ -50,11 +50,10 @@ _TRIED = 64
 
 @dataclass(frozen=True)
 class FitTask:
-    """Fits a model to one table and releases its measurements and choices.
+    """The task that fits a model to one table and releases its measurements and choices.
 
-    ``asked`` is canonical JSON of the arguments from which the task can be made again. ``weights``
-    are those of pairs of columns that differ from 1. ``opening`` chooses the cells of some columns
-    first; until then, they have a few.
+    ``asked`` is canonical JSON of the arguments that build the task again. ``weights`` lists the
+    pairs of columns whose weight is not 1. ``opening`` first chooses the cells of some columns.
 
     Guarantees:
         fits that differ in anything have different forms
@@ -73,19 +72,19 @@ class FitTask:
 
     @property
     def told(self) -> dict[str, Any]:
-        """The arguments from which the task can be made again, and what a report says of them."""
+        """The arguments from which the task can be built again, and what a report says of them."""
         found: dict[str, Any] = json.loads(self.asked)
         return found
 
     @property
     def line(self) -> str:
-        """The table, and how many columns and rounds."""
+        """The table, and the numbers of columns and rounds."""
         rounds = f"{self.schedule.columns} columns, {self.schedule.rounds} rounds"
         return f"{self.schema.table}: synthetic rows, {rounds}"
 
     @property
     def form(self) -> str:
-        """The canonical form of every field; ``asked`` states those that are not compared."""
+        """The canonical text of every field; ``asked`` contains those that are not compared."""
         return f"{FORMAT}{form(self)}"
 
     @property
@@ -95,7 +94,7 @@ class FitTask:
 
     @cached_property
     def event(self) -> Event:
-        """All of it; known before anything is read."""
+        """The event of all steps; known before anything is read."""
         measured = self.schedule.noises(self.schema.plan).event(self.heaviest)
         if self.opening is None:
             return measured
@@ -103,22 +102,22 @@ class FitTask:
 
     @property
     def cells(self) -> tuple[int, ...]:
-        """The numbers of counts of the single columns; those of the marginals are chosen later.
+        """The numbers of counts of the single columns; other marginals are selected later.
 
-        After an opening, all are.
+        Empty if there is an opening, which chooses the cells first.
         """
         return () if self.opening else self.schema.cells
 
     @property
     def cube(self) -> BoundedCube:
-        """What is counted (TypeError if the table is one of several)."""
+        """The cube that is counted; raises TypeError if the table is one of several."""
         if not isinstance(self.schema.plan, BoundedCube):
             raise TypeError("the parent of several tables")
         return self.schema.plan
 
     @property
     def size(self) -> int:
-        """The most bytes of the answer."""
+        """The largest number of bytes of the answer."""
         schedule = self.schedule
         counts = sum(self.schema.cells) + schedule.checks * CHECK_BLOCKS**3
         header = _HEADER + len(self.asked) + size_of(self.opening)
@@ -128,7 +127,9 @@ class FitTask:
         self,
         declarations: Dataset,
     ) -> BoundedCube | OpenCube:
-        """The bounded cube (WrongUse if it was planned for other declarations)."""
+        """Returns the bounded cube; raises WrongUse if the task was planned for other
+        declarations.
+        """
         schema = self.schema
         columns = dict(declarations.tables[schema.table].columns)
         is_declared = all(columns.get(one.name) == one.read.type for one in schema.axes)
@@ -143,7 +144,7 @@ class FitTask:
         return self.opening.questions if self.opening else ()
 
     def _planned(self, declarations: Dataset) -> tuple[Plan, tuple[Bounded, ...]]:
-        """The plans that these declarations give."""
+        """Returns the plans for these declarations."""
         schema = Schema.over(declarations, self.schema.table, self.schema.axes)
         questions: tuple[Bounded, ...] = ()
         if self.opening is not None:
@@ -154,7 +155,7 @@ class FitTask:
         self,
         curator: Curator,
     ) -> bytes:
-        """Measures, and fits between rounds; the steps depend on released numbers alone."""
+        """Measures, and fits between rounds; every step depends on released numbers only."""
         facts: dict[str, Any] = {"kind": self.kind, "format": FORMAT, "charge_id": curator.charge}
         facts["measured_as"] = measured_as(self.schema)
         task = self
@@ -165,11 +166,11 @@ class FitTask:
         return stored({**facts, "asked": self.told, **noisy.chosen}, noisy.counts)
 
     def require_measured(self, facts: Mapping[str, Any]) -> None:
-        """Refuses a stored fit of other declarations (WrongUse)."""
+        """Raises WrongUse for a stored fit of other declarations."""
         require_same(self.schema, facts.get("measured_as"))
 
     def with_opened(self, released: Mapping[str, Any]) -> "FitTask":
-        """The task of what comes after the opening, with the cells that it chose."""
+        """Returns the task of the steps after the opening, with the cells that it released."""
         return replace(self, schema=opened(self.schema, released), opening=None)
 
     def measured(
@@ -177,7 +178,7 @@ class FitTask:
         curator: Curator,
         dice: Dice,
     ) -> "Noisy":
-        """All measurements, in the order of the event."""
+        """Measures everything in the order of the event."""
         plan = self.schema.plan
         noises = self.schedule.noises(plan)
         singles = []
@@ -200,7 +201,8 @@ class FitTask:
         base: Base,
         dice: Dice,
     ) -> tuple[list[tuple[Clique, Integers]], bool]:
-        """Chooses and measures marginals, a batch after the other; whether nobody ended it early.
+        """Selects and measures marginals batch by batch; returns them, and False if Ctrl-C ended
+        it.
 
         Ctrl-C while a model is computed ends the rounds: what was measured is paid for, and kept.
         """
@@ -224,7 +226,7 @@ class FitTask:
         self,
         singles: list[Integers],
     ) -> Base:
-        """The single columns, of their noisy counts."""
+        """Returns the single columns, from their noisy counts."""
         one = self.schema.plan.refinement
         rows = tuple(counts / one for counts in singles)
         return Base(
@@ -243,7 +245,7 @@ class FitTask:
         batch: int,
         candidates: list[tuple[Clique, Candidate]],
     ) -> list[tuple[Clique, Integers]]:
-        """Chooses and measures up to ``batch`` marginals against the same synthetic rows."""
+        """Selects and measures up to ``batch`` marginals against the same synthetic rows."""
         noises = self.schedule.noises(self.schema.plan)
         choice = noises.choice(self.heaviest)
         measured: list[tuple[Clique, Integers]] = []
@@ -259,7 +261,7 @@ class FitTask:
 
 @dataclass(frozen=True, eq=False)
 class Noisy:
-    """What the measurements of one table released: the choices, and all counts in their order."""
+    """What the measurements of one table released: the choices, and all counts in order."""
 
     base: Base
     checks: tuple[Clique, ...]
@@ -269,7 +271,7 @@ class Noisy:
 
     @property
     def chosen(self) -> dict[str, Any]:
-        """The choices, for JSON, and whether Ctrl-C ended the rounds early."""
+        """The choices as JSON, and whether Ctrl-C ended the rounds early."""
         choices: dict[str, Any] = {
             "checks": self.checks,
             "pairs": self.pairs,
@@ -288,9 +290,9 @@ class Noisy:
 
 
 def unless_stopped(compute: Callable[[], T]) -> T | None:
-    """What is computed between measurements; None if Ctrl-C ends it.
+    """Returns the result of a computation between measurements; None if Ctrl-C ends it.
 
-    Never around a measurement: one that is interrupted has failed, and its charge is forfeited.
+    It must contain no measurement: an interrupted one fails, and its charge is forfeited.
     """
     try:
         return compute()
@@ -305,7 +307,7 @@ def is_stopped(body: bytes) -> bool:
 
 
 def size_of(opening: Opening | None) -> int:
-    """The most bytes by which an answer is longer after an opening."""
+    """Returns the largest number of bytes that an opening adds to an answer."""
     if opening is None:
         return 0
     texts, trees = len(opening.texts), len(opening.trees)
@@ -317,7 +319,7 @@ def stored(
     facts: Mapping[str, Any],
     counts: Sequence[Integers],
 ) -> bytes:
-    """The answer of a fit: a line of JSON, then the counts."""
+    """Returns the answer of a fit as bytes: a line of JSON, then the counts."""
     cells = [each.astype("<i8").tobytes() for each in counts]
     return b"".join([json.dumps(facts, sort_keys=True).encode() + b"\n", *cells])
 
@@ -326,7 +328,7 @@ def single(
     plan: Plan,
     axis: Axis,
 ) -> BlockCounts:
-    """The counts of every cell of one column."""
+    """Returns the statistic that counts every cell of one column."""
     return BlockCounts(plan, ((axis.name, tuple(range(axis.cells))),))
 
 
@@ -335,7 +337,7 @@ def spend_checks(
     base: Base,
     taken: int,
 ) -> None:
-    """Takes the checks for which there are no pairs; what they release is thrown away."""
+    """Runs the checks for which there are no pairs, and discards what they release."""
     counts = single(base.schema.plan, base.schema.axes[0])
     for _ in range(base.schedule.checks - taken):
         curator.measure(counts, base.noises.checked)
@@ -345,7 +347,9 @@ def _checked_marginals(
     base: Base,
     dice: Dice,
 ) -> list[Clique]:
-    """The marginals of the honest check, at random: a third of three columns, the rest pairs."""
+    """Returns random marginals for the honest check: a third with three columns, the others
+    pairs.
+    """
     schedule = base.schedule
     triples = _countable_cliques(base, 3, dice)[: schedule.checked_triples]
     pairs = _countable_cliques(base, 2, dice)
@@ -357,7 +361,7 @@ def _countable_cliques(
     columns: int,
     dice: Dice,
 ) -> list[Clique]:
-    """The choices of so many columns whose marginal is counted, some of them, in random order."""
+    """Returns random sets of ``columns`` columns whose marginal is small enough to count."""
     found: list[Clique] = []
     order = dice.order(base.schedule.columns)[:_TRIED].tolist()
     for chosen in combinations(order, columns):
@@ -370,9 +374,9 @@ def check_blocks(
     base: Base,
     column: int,
 ) -> tuple[int, ...]:
-    """Up to four blocks of the cells of a column, of about as many rows each.
+    """Returns the block of each cell of a column: up to four blocks with similar numbers of rows.
 
-    Where values are missing, the missing ones are the last block.
+    Where values are missing, missing ones are the last block.
     """
     counts = np.maximum(base.singles[column], 0.0) + 1e-9
     heights = np.cumsum(counts)
@@ -389,7 +393,7 @@ def _blocks_of(
     shares: Floats,
     most: int,
 ) -> tuple[int, ...]:
-    """The block of each cell, given the share of the rows up to it; none is empty."""
+    """Returns the block of each cell, given the cumulative share of the rows; no block is empty."""
     coarse = np.minimum((shares * most).astype(np.int64), most - 1)
     blocks: tuple[int, ...] = tuple(np.unique(coarse, return_inverse=True)[1].tolist())
     return blocks
@@ -399,7 +403,7 @@ def check_counts(
     base: Base,
     clique: Clique,
 ) -> BlockCounts:
-    """A marginal of the honest check, in coarse blocks."""
+    """Returns the statistic that counts a marginal of the honest check, in coarse blocks."""
     axes = base.schema.axes
     blocks = tuple((axes[each].name, check_blocks(base, each)) for each in clique)
     return BlockCounts(base.schema.plan, blocks)
@@ -407,7 +411,7 @@ def check_counts(
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """What a fit released: the single columns, the honest check, the chosen marginals."""
+    """What a fit released: single columns, honest check, selected marginals."""
 
     base: Base
     checks: tuple[tuple[Clique, Floats], ...]
@@ -444,7 +448,7 @@ class Released:
         facts: Mapping[str, Any],
         taken: "Taken",
     ) -> "Released":
-        """Reads the check and the chosen marginals that ``facts`` names."""
+        """Reads the check and the selected marginals that ``facts`` lists."""
         # earlier fits counted missing values with the largest ones
         base = replace(base, missing_apart=facts.get("missing_apart", False))
         checks = []
@@ -460,7 +464,7 @@ class Released:
 
 
 class Taken:
-    """Numbers that are taken from the front."""
+    """A reader that takes numbers from the front of an array."""
 
     def __init__(
         self,
@@ -472,7 +476,7 @@ class Taken:
         self,
         size: int,
     ) -> Integers:
-        """The next so many numbers.
+        """Returns the next ``size`` numbers.
 
         Raises:
             WrongUse: there are fewer.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The place of a string among released ones, as an expression over a row."""
+"""An expression for the index of a string among released strings, computed by the engine."""
 
 from collections.abc import Sequence
 
@@ -14,9 +14,10 @@ def place_of(
     text: Column,
     keys: Sequence[str],
 ) -> Scalar:
-    """The place of a string among ascending keys, their number for another one; missing for NULL.
+    """Returns the expression for the index of a string among ascending keys.
 
-    Halves are told apart by comparison, so a row is compared with few keys.
+    Another string gives the number of keys, NULL a missing value. It is a binary search, so a row
+    is compared with few keys.
     """
     field = Field(text)
     place = _search_keys(field, keys, 0, len(keys))
@@ -29,7 +30,7 @@ def _search_keys(
     first: int,
     end: int,
 ) -> Scalar:
-    """The place of a string among the keys from one to another."""
+    """Returns the expression for the index of a string among the keys from ``first`` to ``end``."""
     if end - first <= _FEW:
         branches: list[tuple[Scalar, Scalar]] = []
         for place in range(first, end):

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Junction trees: cliques of columns whose joint distribution is exact arithmetic on small tables.
+"""Junction trees: joint distributions as exact arithmetic on small tables over cliques of columns.
+
+``estimate`` fits their potentials, ``rows`` draws from them. Source: Lauritzen and Spiegelhalter
+(1988); triangulation by least fill and least cells.
 
 Source: Lauritzen and Spiegelhalter (1988); triangulation by least fill and least cells.
 """
@@ -32,10 +35,10 @@ _LARGE, _MOST_AXES = 1000, 32
 
 
 def _triangulate(sizes: Sequence[int], cliques: Iterable[Clique]) -> list[Clique]:
-    """The maximal cliques of a chordal graph that contains all given cliques.
+    """Returns the maximal cliques of a chordal graph that contains all given cliques.
 
-    Columns are eliminated one after the other: first those that add no edge, then those whose
-    table is smallest.
+    Columns are eliminated one by one: first those that add no edge, then those with the smallest
+    table.
 
     >>> _triangulate([2, 2, 2, 2], [(0, 1), (1, 2), (2, 3), (0, 3)])
     [(0, 1, 3), (1, 2, 3)]
@@ -45,30 +48,32 @@ def _triangulate(sizes: Sequence[int], cliques: Iterable[Clique]) -> list[Clique
         for one, other in combinations(clique, 2):
             near[one].add(other)
             near[other].add(one)
-    left = set(range(len(sizes)))
-    costs = {column: _elimination_cost(column, near, sizes) for column in left}
+    columns_left = set(range(len(sizes)))
+    costs = {column: _elimination_cost(column, near, sizes) for column in columns_left}
     maximal_cliques: list[frozenset[int]] = []
-    while left:
-        column = min(left, key=lambda each: (costs[each], each))
+    while columns_left:
+        column = min(columns_left, key=lambda each: (costs[each], each))
         eliminated = frozenset(near[column] | {column})
         if not any(eliminated <= other for other in maximal_cliques):
             maximal_cliques.append(eliminated)
         touched = _eliminate(column, near)
-        left.remove(column)
-        for each in touched & left:
+        columns_left.remove(column)
+        for each in touched & columns_left:
             costs[each] = _elimination_cost(each, near, sizes)
     return [tuple(sorted(each)) for each in maximal_cliques]
 
 
 def _elimination_cost(column: int, near: list[set[int]], sizes: Sequence[int]) -> tuple[bool, int]:
-    """Whether eliminating a column adds an edge, and the cells of its clique."""
+    """Returns whether eliminating a column adds an edge, and the number of cells of its clique."""
     neighbours = near[column]
     fills = any(not neighbours <= near[each] | {each} for each in neighbours)
     return fills, math.prod(sizes[each] for each in neighbours) * sizes[column]
 
 
 def _eliminate(column: int, near: list[set[int]]) -> set[int]:
-    """Connects the neighbours of a column and removes it; returns whose costs change."""
+    """Connects the neighbours of a column and removes it; returns the columns whose costs
+    change.
+    """
     neighbours = near[column]
     touched = set(neighbours)
     for neighbour in neighbours:
@@ -82,7 +87,7 @@ def _eliminate(column: int, near: list[set[int]]) -> set[int]:
 
 
 def components(columns: int, cliques: Iterable[Clique]) -> list[int]:
-    """The component of each column in the graph of the cliques.
+    """Returns the connected component of each column in the graph of the cliques.
 
     >>> components(4, [(0, 2), (2, 3)])
     [0, 1, 0, 0]
@@ -96,7 +101,7 @@ def components(columns: int, cliques: Iterable[Clique]) -> list[int]:
 
 
 def cells_of(sizes: Sequence[int], cliques: Iterable[Clique]) -> int:
-    """The number of cells of all tables of the junction tree."""
+    """Returns the number of cells of all tables of the junction tree of these cliques."""
     total = 0
     for clique in _triangulate(sizes, cliques):
         total += math.prod(sizes[each] for each in clique)
@@ -104,10 +109,9 @@ def cells_of(sizes: Sequence[int], cliques: Iterable[Clique]) -> int:
 
 
 def summed_over(table: Floats, columns: Clique, kept: Clique) -> Floats:
-    """The sums of a table over all its columns but some, in their ascending order; the table
-    itself where all are kept.
+    """Sums a table over all columns except ``kept``; these are in ascending order in the result.
 
-    ``einsum`` takes a third of the time of ``sum`` where a large table has short axes.
+    ``einsum`` takes a third of the time of ``sum`` if a large table has short axes.
 
     >>> summed_over(np.array([[1.0, 2.0], [3.0, 4.0]]), (5, 7), (7,)).tolist()
     [4.0, 6.0]
@@ -126,10 +130,10 @@ def summed_over(table: Floats, columns: Clique, kept: Clique) -> Floats:
 
 @dataclass(frozen=True)
 class JunctionTree:
-    """Cliques in an order in which each shares columns with its parent, which comes before it.
+    """Cliques in an order in which each follows its parent, with which it shares columns.
 
     ``parents`` has -1 for the first. A clique that shares no column with any other has a parent
-    too, and an empty separator.
+    too, with an empty separator.
 
     >>> chain = JunctionTree.over([2, 3, 2], [(0, 1), (1, 2)])
     >>> chain.cliques, chain.parents, chain.separators
@@ -142,8 +146,9 @@ class JunctionTree:
 
     @classmethod
     def over(cls, sizes: Sequence[int], cliques: Iterable[Clique]) -> "JunctionTree":
-        """The junction tree of all columns and the given cliques: a largest spanning tree of the
-        separators (Prim).
+        """Returns the junction tree of all columns and the given cliques.
+
+        It is a maximum spanning tree by the size of separators (Prim).
         """
         maximal_cliques = _triangulate(sizes, cliques)
         order, parents = [0], [-1]
@@ -170,11 +175,11 @@ class JunctionTree:
         return tuple(shared)
 
     def shape(self, place: int) -> tuple[int, ...]:
-        """The shape of the table of a clique."""
+        """Returns the shape of the table of a clique, given its index."""
         return tuple(self.sizes[each] for each in self.cliques[place])
 
     def summed(self, parts: Iterable[Part]) -> Tables:
-        """A table for each clique: the sum of the parts that it is home to, or zeros."""
+        """Returns a table per clique: the sum of the parts whose home it is, or zeros."""
         tables = [np.zeros(self.shape(place)) for place in range(len(self.cliques))]
         for columns, table in parts:
             home = self.home(columns)
@@ -196,7 +201,8 @@ class JunctionTree:
         return near
 
     def rooted(self, root: int) -> tuple["JunctionTree", list[int]]:
-        """The same tree with another clique first, and the place here of each of its cliques.
+        """Returns the same tree with another clique first, and the index here of each of its
+        cliques.
 
         >>> chain = JunctionTree.over([2, 3, 2], [(0, 1), (1, 2)])
         >>> again, order = chain.rooted(1)
@@ -213,10 +219,10 @@ class JunctionTree:
         return JunctionTree(self.sizes, cliques, tuple(parents)), order
 
     def possible(self, parts: Iterable[tuple[Clique, Truths]]) -> list[Truths]:
-        """For each clique, which cells are part of a row that all the parts allow.
+        """Returns, for each clique, which cells are part of a row that all parts allow.
 
-        One pass to the first clique, one back: whatever is chosen in a clique, the others can
-        follow.
+        It makes one pass to the root and one back, so any choice in a clique can be completed in
+        the others.
         """
         tables = [np.ones(self.shape(place), bool) for place in range(len(self.cliques))]
         for columns, allowed in parts:
@@ -233,9 +239,9 @@ class JunctionTree:
         return tables
 
     def growths(self, column: int) -> list[int]:
-        """For each clique, by how many cells the tree grows at most if a column goes with it.
+        """Returns, for each clique, at most how many cells the tree gains if a column joins it.
 
-        The column is added to every clique on the way from those that have it.
+        The column is added to every clique on the path from those that have it.
         """
         near = self._neighbours
         growths = [-1] * len(self.cliques)
@@ -251,37 +257,39 @@ class JunctionTree:
         return growths
 
     def home(self, columns: Clique) -> int:
-        """The place of the smallest clique that contains some columns ; -1 if none does."""
+        """Returns the index of the smallest clique that contains these columns; -1 if none does."""
         wanted = set(columns)
         homes = [at for at, clique in enumerate(self.cliques) if wanted <= set(clique)]
         return min(homes, key=lambda at: math.prod(self.shape(at)), default=-1)
 
-    def others(self, place: int, columns: Clique) -> tuple[int, ...]:
-        """The axes of a clique's table that are not among some columns."""
-        return tuple(at for at, each in enumerate(self.cliques[place]) if each not in columns)
+    def others(self, clique_index: int, columns: Clique) -> tuple[int, ...]:
+        """Returns the axes of a clique's table that are not among these columns."""
+        return tuple(
+            at for at, each in enumerate(self.cliques[clique_index]) if each not in columns
+        )
 
     def spread(
         self,
-        place: int,
+        clique_index: int,
         columns: Clique,
         table: npt.NDArray[Any],
     ) -> npt.NDArray[Any]:
-        """A table over some columns, shaped so that it broadcasts against that of a clique."""
-        shape = [1] * len(self.cliques[place])
-        for at, each in enumerate(self.cliques[place]):
+        """Reshapes a table over some columns so that it broadcasts to the table of a clique."""
+        shape = [1] * len(self.cliques[clique_index])
+        for at, each in enumerate(self.cliques[clique_index]):
             if each in columns:
                 shape[at] = self.sizes[each]
         return table.reshape(shape)
 
-    def projected(self, place: int, columns: Clique, table: Floats) -> Floats:
-        """The sums of a clique's table over all columns but some, in their ascending order."""
-        return summed_over(table, self.cliques[place], columns)
+    def projected(self, clique_index: int, columns: Clique, table: Floats) -> Floats:
+        """Sums a clique's table over all columns except these, which are in ascending order."""
+        return summed_over(table, self.cliques[clique_index], columns)
 
     def marginals(self, potentials: Tables, total: float) -> Tables:
-        """The marginals of the cliques of the distribution whose logarithm is the sum of the
-        potentials, scaled to a total.
+        """Returns the clique marginals of the distribution whose logarithm is the sum of the
+        potentials.
 
-        One pass to the first clique, one back.
+        They are scaled to a total. It makes one pass to the root and one back.
         """
         tables = list(potentials)
         scaled: list[tuple[Floats, Floats]] = []
@@ -303,7 +311,11 @@ class JunctionTree:
             marginals.append(exponentials)
         return marginals
 
-    def _message_upward(self, place: int, table: Floats) -> tuple[Floats, Floats]:
-        """The exponentials of a table, scaled to at most 1, and their sums over the separator."""
+    def _message_upward(self, clique_index: int, table: Floats) -> tuple[Floats, Floats]:
+        """Returns the exponentials of a table, scaled to at most 1, and their sums over the
+        separator.
+        """
         exponentials = np.exp(table - table.max())
-        return exponentials, self.projected(place, self.separators[place], exponentials)
+        return exponentials, self.projected(
+            clique_index, self.separators[clique_index], exponentials
+        )

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One of several tables, in which every unit has one weight. Proof: unit_table.proof.md."""
+"""One table of a family as weighted rows: every unit has the same weight. Proof:
+unit_table.proof.md.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,10 +22,11 @@ FULL = 2**20
 
 @dataclass(frozen=True, slots=True)
 class UnitTable:
-    """A table of a family, given by its place, as rows with weights.
+    """A table of a family, given by its index, as rows with weights; counts its own marginals.
 
-    Of the parent, the first row of a unit counts, with the weight ``FULL``. Of a child count the
-    first ``most`` rows of a unit that has a parent row, each of n with ``FULL`` / n, rounded down.
+    Of the parent, the first row of a unit counts, with the weight ``FULL``. Of a child, the first
+    ``most`` rows of a unit with a parent row count; each of n such rows has the weight ``FULL`` /
+    n, rounded down.
 
     Guarantees:
         a unit adds at most the weight of one row to any marginal of any table
@@ -35,7 +38,7 @@ class UnitTable:
 
     @property
     def refinement(self) -> int:
-        """The weight of a unit."""
+        """The total weight of a unit."""
         return FULL
 
     @property
@@ -45,22 +48,22 @@ class UnitTable:
 
     @property
     def most(self) -> int:
-        """The most rows of a unit."""
+        """The largest number of rows of a unit."""
         return self.family.children[self.table - 1].most if self.table else 1
 
     @property
     def l1(self) -> Distance:
-        """How far a marginal moves."""
+        """The L1 distance of a marginal between neighbours."""
         return marginal(1, FULL, Norm.L1, self.rows.neighbours)
 
     @property
     def l2(self) -> Distance:
-        """How far a marginal moves in L2, squared."""
+        """The squared L2 distance of a marginal between neighbours."""
         return marginal(1, FULL, Norm.L2, self.rows.neighbours)
 
     @property
     def apart(self) -> Distance:
-        """How far the L1 distance of a marginal from a public table moves."""
+        """How far the L1 distance of a marginal from a public table moves between neighbours."""
         return marginal(1, FULL, Norm.LINF, self.rows.neighbours)
 
     def marginal(
@@ -68,7 +71,7 @@ class UnitTable:
         opened: Opened,
         names: Sequence[str],
     ) -> Integers:
-        """The exact weight of the rows in each cell of some axes."""
+        """Returns the exact weight of the rows in each cell of some axes."""
         known = (self.family, self.table)
         cells, weights = opened.derived(self.rows, known, self._rows_with_weights)
         axes = self.family.widened(self.table)
@@ -86,7 +89,7 @@ class UnitTable:
         self,
         axes: Sequence[Axis],
     ) -> "UnitTable":
-        """The same rows by other axes of the table's own columns, which come first."""
+        """Returns the same rows with other axes of the table's own columns, which come first."""
         family = self.family.with_axes(self.table, axes)
         return UnitTable(family, read_by(self.rows, family), self.table)
 
@@ -94,7 +97,7 @@ class UnitTable:
         self,
         rows: UnitRows,
     ) -> tuple[Integers, Integers]:
-        """The cells of the rows that count, and their weights."""
+        """Returns the cells of the rows that count, and their weights."""
         if not self.table:
             return _parent_rows(self.family, rows)
         return _child_rows(self.family, self.table, rows)
@@ -104,7 +107,9 @@ def _parent_rows(
     family: Family,
     rows: UnitRows,
 ) -> tuple[Integers, Integers]:
-    """The parent's rows that count, with the number of rows of each child, and their weights."""
+    """Returns the parent's rows that count, with the number of rows in each child, and their
+    weights.
+    """
     firsts = _firsts(rows)
     has_row = np.flatnonzero(firsts >= 0)
     cells = _cells(family.axes, rows.codes[firsts[has_row], 1:])
@@ -121,7 +126,7 @@ def _child_rows(
     table: int,
     rows: UnitRows,
 ) -> tuple[Integers, Integers]:
-    """A child's rows that count, with what they may depend on, and their weights."""
+    """Returns a child's rows that count, with the columns they may depend on, and their weights."""
     child = family.children[table - 1]
     parents, _ = _parent_rows(family, rows)
     firsts = _firsts(rows)
@@ -149,9 +154,9 @@ def _followed(
     cells: Integers,
     places: Integers,
 ) -> list[Integers]:
-    """The place of each row among those of its unit, and the cells of the row before it.
+    """Returns the position of each row among those of its unit, and the cells of the previous row.
 
-    The rows of a unit stand together, in order.
+    The rows of a unit must be adjacent and in order.
     """
     before = np.roll(cells, 1, axis=0)
     before[places == 0] = [one.bins for one in child.before]
@@ -159,12 +164,12 @@ def _followed(
 
 
 def _owners(rows: UnitRows) -> Integers:
-    """The unit of each row."""
+    """Returns the unit of each row."""
     return np.repeat(np.arange(rows.units), np.diff(rows.starts))
 
 
 def _firsts(rows: UnitRows) -> Integers:
-    """The first row of the parent table of each unit; -1 if it has none."""
+    """Returns the first row of each unit in the parent table; -1 if it has none."""
     found = np.full(rows.units, -1)
     parents = np.flatnonzero(rows.codes[:, 0] == 0)
     owners, at = np.unique(_owners(rows)[parents], return_index=True)
@@ -173,7 +178,9 @@ def _firsts(rows: UnitRows) -> Integers:
 
 
 def _places(owners: Integers) -> Integers:
-    """The place of each row among those of its unit, from 0; rows of a unit stand together."""
+    """Returns the position of each row among those of its unit, from 0; rows of a unit are
+    adjacent.
+    """
     _, starts, sizes = np.unique(owners, return_index=True, return_counts=True)
     return np.arange(len(owners)) - np.repeat(starts, sizes)
 
@@ -186,7 +193,7 @@ def _cells(
     axes: Sequence[Axis],
     codes: Integers,
 ) -> Integers:
-    """The cells of codes, a column for each axis; a missing value has the last one."""
+    """Returns the cells of codes, one column per axis; a missing value has the last cell."""
     found = np.empty((len(codes), len(axes)), np.int64)
     for place, one in enumerate(axes):
         code = codes[:, place]

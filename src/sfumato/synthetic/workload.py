@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much pairs of columns matter, from how much columns do."""
+"""Converts the user's weights of columns into weights of pairs of columns."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,7 +12,7 @@ def weights_of(
     names: Sequence[str],
     workload: Mapping[str, int],
 ) -> tuple[tuple[Clique, int], ...]:
-    """The weights of the pairs that a workload names columns of.
+    """Returns the weights of the pairs whose columns a workload names.
 
     Raises:
         UnknownName: a column that is not among ``names``.

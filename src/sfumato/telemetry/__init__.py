@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Telemetry: devices report with local differential privacy, and nobody holds a true value.
+"""Telemetry: devices report with local differential privacy, so nobody holds a true value.
 
-May import ``query`` and every room below it; opens no data, and charges through a task alone.
-Begin with ``task`` (what devices are asked), then ``oracles`` (how they answer), ``client`` (what
-a device sends in its life) and ``aggregator`` (what all reports say).
+May import ``query`` and every room below it; opens no data, and charges through a task alone. Begin
+with ``task`` (the question, how often and how devices answer it), then ``oracles`` (the mechanisms
+on the device), ``client`` (what one device sends) and ``aggregator`` (estimates from all reports).
 """
 
 from sfumato.telemetry.aggregator import Aggregator

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adds up reports, and estimates how many devices hold each value.
+"""Adds up reports and estimates how many devices hold each value.
 
-Everything here is post-processing of reports, whose privacy is that of the devices: it costs
-nothing and needs no trust.
+All of it is post-processing of reports, which the devices made private: it costs nothing and needs
+no trust.
 """
 
 import io
@@ -42,12 +42,13 @@ _BLOCK = 1 << 18
 
 
 class Aggregator:
-    """The sums of the reports of one task, of one ``period`` or of all.
+    """The sums of the reports of one task, for one ``period`` or for all periods.
 
-    With memory, a device sends the same answer again in each period of an epoch, so that periods
-    cannot be added up: a period must be given.
+    With memory, a device repeats its answer in each period of an epoch, so reports of several
+    periods must not be added up: a period must be given.
 
-    ``reports`` are counted; ``duplicates`` and the ``refused`` (by reason) are not.
+    ``reports`` is the number of counted reports; ``duplicates`` and ``refused`` (by reason) count
+    those that were not added.
 
     Guarantees:
         no report is counted twice
@@ -110,7 +111,7 @@ class Aggregator:
         self.reports += len(kept)
 
     def _in_time(self, rows: Payloads) -> Mask:
-        """Which reports are of the period, or of any period of the task."""
+        """Returns which reports are of the period, or of any period of the task."""
         periods = periods_of(rows)
         good: Mask = periods < self.task.periods
         if self.period is not None:
@@ -118,7 +119,7 @@ class Aggregator:
         return good
 
     def _kept(self, rows: Payloads, good: Mask, reason: str) -> Payloads:
-        """The good rows; the others are refused."""
+        """Returns the good rows; the others are refused."""
         kept = _chosen(rows, good)
         self._refuse(reason, len(rows) - len(kept))
         return kept
@@ -131,8 +132,8 @@ class Aggregator:
     def merge(self, other: "Aggregator") -> None:
         """Adds the sums of another aggregator of the same task and period.
 
-        Reports that both have counted stay counted twice, for sums cannot be taken apart:
-        ``repeated`` says how many. Give each aggregator the reports of other ids.
+        Reports that both aggregators have counted stay counted twice, because sums cannot be
+        separated: ``repeated`` is their number. Give each aggregator the reports of other ids.
 
         Raises:
             WrongUse: the other is of another task or period.
@@ -147,7 +148,7 @@ class Aggregator:
         self.refused += other.refused
 
     def count_tally(self, tally: Integers, reports: int) -> None:
-        """Adds sums that were not made of bytes: those of a simulation."""
+        """Adds sums that do not come from report bytes, such as those of a simulation."""
         self._tally += tally
         self.reports += reports
 
@@ -158,13 +159,13 @@ class Aggregator:
         confidence: Number = "0.95",
         simultaneous: bool = False,
     ) -> Estimates:
-        """The estimates of some values, by default of all.
+        """Returns the estimates of some values, by default of all.
 
         ``simultaneous``: all intervals hold together with the confidence (Bonferroni).
 
         Raises:
             TooFewReports: fewer than the smallest batch of the task.
-            UnknownName: a candidate that was never in the domain.
+            UnknownName: a candidate that is not in the domain.
         """
         task = self.task
         self._require_batch()
@@ -184,7 +185,7 @@ class Aggregator:
         return Estimates(values, support, coins, decimal_text(each), simultaneous, self._notes)
 
     def mean(self, *, confidence: Number = "0.95") -> NumberEstimate:
-        """The mean of the numbers that devices hold, of a task with the oracle of a mean.
+        """Returns the estimated mean of the devices' numbers; for a task with the oracle of a mean.
 
         Raises:
             TooFewReports: fewer than the smallest batch of the task.
@@ -197,7 +198,7 @@ class Aggregator:
         return mean_of(oracle, domain, self._tally, confidence)
 
     def distribution(self, *, confidence: Number = "0.95") -> Distribution:
-        """The distribution of the numbers that devices hold, of a task with levels.
+        """Returns the estimated distribution of the devices' numbers; for a task with levels.
 
         Raises:
             TooFewReports: fewer than the smallest batch of the task.
@@ -210,7 +211,7 @@ class Aggregator:
         return Distribution(oracle, domain, self._tally, confidence)
 
     def attribute(self, name: str, *, confidence: Number = "0.95") -> Estimates:
-        """The counts of one attribute, among the devices that drew it: a random part of all.
+        """Returns the counts of one attribute, among the random subset of devices that reported it.
 
         Raises:
             TooFewReports: fewer about this attribute than the smallest batch of the task.
@@ -231,7 +232,7 @@ class Aggregator:
         return Estimates(labels, support, coins, exact, notes=self._notes)
 
     def texts(self, candidates: Sequence[str], *, confidence: Number = "0.95") -> TextEstimates:
-        """How many devices hold each candidate text, of a task with RAPPOR or a sketch.
+        """Estimates how many devices hold each candidate string; by RAPPOR or a sketch.
 
         Raises:
             TooFewReports: fewer than the smallest batch of the task.
@@ -247,11 +248,11 @@ class Aggregator:
         raise self._asked_otherwise("texts")
 
     def discover(self, *, kept: int = 64, confidence: Number = "0.95") -> TextEstimates:
-        """The most frequent texts, of which nobody had a list, of prefixes or fragments.
+        """Finds frequent strings without a list of candidates, by prefixes or fragments.
 
-        ``kept`` prefixes are followed at each length, and four times as many fragments of each
-        place are joined; more of them take longer and find more of what is rare.
-        ``TextEstimates.found`` tests the texts at their end.
+        ``kept`` is the number of prefixes that the search extends at each length; four times as
+        many fragments of each position are joined. Larger numbers take longer and find rarer
+        strings. ``TextEstimates.found`` tests the resulting strings.
 
         Raises:
             TooFewReports: fewer than the smallest batch of the task.
@@ -279,7 +280,7 @@ class Aggregator:
             )
 
     def _asked_otherwise(self, wanted: str) -> WrongUse:
-        """The refusal of an answer that the oracle of the task does not give."""
+        """Returns the refusal of an answer that the oracle of the task does not give."""
         return WrongUse(
             f"{wanted.capitalize()} of the task {self.task.id!r}, whose oracle is "
             f"{self.task.oracle.kind!r}.",
@@ -296,7 +297,7 @@ class Aggregator:
         return (f"{self.repeated:,} reports were counted by two aggregators that were merged.",)
 
     def to_bytes(self) -> bytes:
-        """The sums and the ids, to be read by ``from_bytes``."""
+        """Returns the sums and the ids of the reports as bytes; ``from_bytes`` reads them."""
         counts = [self.period or 0, self.reports, self.duplicates, self.repeated]
         body = io.BytesIO()
         body.write(_MAGIC)
@@ -310,7 +311,7 @@ class Aggregator:
 
     @classmethod
     def from_bytes(cls, body: bytes) -> "Aggregator":
-        """Reads ``to_bytes``.
+        """Returns the aggregator that ``to_bytes`` wrote.
 
         Raises:
             InvalidDeclaration: the bytes are not such sums.
@@ -341,7 +342,7 @@ class Aggregator:
 
 
 def _chosen(rows: Payloads, good: Mask) -> Payloads:
-    """The good rows, without a copy where all are."""
+    """Returns the good rows, without a copy where all are."""
     return rows if good.all() else rows[good]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What whoever sees a shuffled batch learns of one device: less than its report tells alone.
+"""The central privacy guarantee of shuffled batches: smaller than the local epsilon of a report.
 
 Source: Feldman, McMillan, Talwar, "Hiding Among the Clones" (FOCS 2021); proof in
 accounting/amplify.proof.md.
@@ -17,9 +17,9 @@ from sfumato.telemetry.task import ReportTask
 
 @dataclass(frozen=True, slots=True)
 class Central:
-    """The guarantee of one batch, and of all batches of a device's life.
+    """The central guarantee of one batch, and of all batches of a device's life.
 
-    ``hidden`` is the number of honest reports that a report hides among, its own included.
+    ``hidden`` is the number of honest reports in a batch, the device's own included.
 
     >>> Central(90_000, Fraction(1, 30), Fraction(1, 10**8), Fraction(1), Fraction(3, 10**7)).hidden
     90000
@@ -33,11 +33,11 @@ class Central:
 
 
 def central(task: ReportTask, delta: Number, *, dishonest: Number = 0) -> Central:
-    """The central guarantee of a sealed task whose reports are drawn anew.
+    """Returns the central guarantee of a sealed task without memory.
 
     It is stated for batches of ``min_batch`` reports, of which the share ``dishonest`` may belong
-    to an attacker, and holds against whoever sees the batches and not how they were made. The life
-    is the sum over all reports of a device (basic composition). ``delta`` is that of one batch.
+    to an attacker, and holds against anyone who sees the shuffled batches only. The life is the sum
+    over all reports of a device (basic composition). ``delta`` is that of one batch.
 
     Raises:
         InvalidDeclaration: the task is not sealed, so nobody shuffles; or it has a memory, and a

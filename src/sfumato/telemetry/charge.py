@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Charges a telemetry task to the account of its dataset before it is signed.
 
-The unit is the device. What is charged is its whole life: all epochs, or, without memory, all
-reports. Reports and estimates are then free, and telemetry and questions about the same people
-spend from one account.
+The unit is the device. The charge is its whole life: all epochs or, without memory, all reports.
+Reports and estimates are then free, and telemetry and queries about the same people spend from one
+account.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from sfumato.telemetry.task import ReportTask
 
 @dataclass(frozen=True, slots=True)
 class DeviceLife:
-    """The charge of a task: everything that a device will ever tell. It reads no data."""
+    """The session's task that charges all reports of a device's life; it reads no data."""
 
     task: ReportTask
     kind: ClassVar[str] = "telemetry"
@@ -31,26 +31,26 @@ class DeviceLife:
 
     @property
     def line(self) -> str:
-        """The id of the task and its epochs."""
+        """A line of text: the id of the task and its epochs."""
         return f"telemetry task {self.task.id}, {self.task.epochs:,} draws a device"
 
     @property
     def form(self) -> str:
-        """The canonical task."""
+        """The canonical JSON of the telemetry task."""
         return self.task.to_bytes().decode()
 
     @property
     def event(self) -> Event:
-        """What a device tells in its whole life."""
+        """The privacy event of all reports in a device's life."""
         return self.task.life
 
     @property
     def size(self) -> int:
-        """The bytes of the task."""
+        """The number of bytes of the task."""
         return len(self.task.to_bytes())
 
     def ready(self, declarations: Dataset) -> NoPlan:
-        """Nothing is read (MissingDeclaration unless neighbours replace one unit)."""
+        """Returns an empty plan (MissingDeclaration unless neighbours replace one unit)."""
         if declarations.relation is not Relation.REPLACE_ONE:
             raise MissingDeclaration(
                 "Telemetry of a dataset whose neighbours add or remove a unit: a report shows "
@@ -61,7 +61,7 @@ class DeviceLife:
         return NO_PLAN
 
     def run(self, curator: Curator) -> bytes:
-        """The task itself, which is stored with its charge."""
+        """Returns the bytes of the task, which are stored with its charge."""
         return self.task.to_bytes()
 
 

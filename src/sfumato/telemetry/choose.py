@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which oracle has the least exact variance, and what the others would have given."""
+"""Chooses the oracle of least exact variance among those whose report is small enough.
+
+``report_task`` uses it for ``sf.AUTO``; ``candidates`` shows the alternatives.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,10 +32,10 @@ _MAKERS: tuple[Callable[[int, Fraction], FrequencyOracle], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An oracle, and what one of its reports is worth.
+    """An oracle, and the variance of its estimates per report.
 
-    ``variance`` is that of the estimate for a value that no device holds, for one report: with n
-    reports the estimated number of devices has the variance n times it.
+    ``variance`` is that of the estimate for a value that no device holds: with n reports, the
+    estimated number of devices has n times this variance.
 
     >>> Candidate(bit(1000, 1), 4.683).oracle.size
     2
@@ -49,10 +52,10 @@ class Candidate:
 def candidates(
     values: int, epsilon: Number, report_bytes: int = REPORT_BYTES
 ) -> tuple[Candidate, ...]:
-    """All oracles whose report is small enough, the one of least variance first.
+    """Returns all oracles whose report is small enough, the one of least variance first.
 
-    Beside equals the smaller report comes first, then the cheaper sums: local hashing works for
-    each report and each value, the others for each report alone.
+    Among equal variances the smaller report comes first, then the cheaper aggregation: local
+    hashing takes time for each pair of report and value, the others for each report.
 
     >>> [one.oracle.kind for one in candidates(8, 1)]
     ['category', 'projective', 'unary', 'hashed', 'bit']
@@ -86,7 +89,7 @@ def candidates(
 
 
 def chosen(values: int, epsilon: Number, report_bytes: int = REPORT_BYTES) -> Candidate:
-    """The smallest report whose error is within 2% of the least: what ``sf.AUTO`` takes.
+    """Returns the oracle of the smallest report among those within 2% of the least error.
 
     >>> chosen(65_536, 1).oracle.kind, chosen(65_536, 1).oracle.size
     ('projective', 3)
@@ -99,7 +102,7 @@ def chosen(values: int, epsilon: Number, report_bytes: int = REPORT_BYTES) -> Ca
 
 
 def _rank(candidate: Candidate) -> tuple[float, int]:
-    """The variance to six digits, then the size of a report."""
+    """Returns the variance to six digits, then the size of a report."""
     return float(f"{candidate.variance:.6g}"), candidate.oracle.size
 
 

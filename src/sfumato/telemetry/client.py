@@ -123,7 +123,7 @@ class Client:
             )
 
     def device(self, secret: bytes, store: Store) -> "Client":
-        """A client of another device, with a store of its own; the task is not verified again.
+        """Returns a client for another device, with its own store; the task is not verified again.
 
         Raises:
             WrongUse: a secret of another length.
@@ -134,10 +134,10 @@ class Client:
         return other
 
     def report(self, value: object, entropy: Entropy = SYSTEM) -> bytes | None:
-        """The report of the value that the device has now, or None if none is due.
+        """Returns the report of the device's present value, or None if none is due.
 
-        None is due before the start and after the end, after the reports of this period, while a
-        new or lost store waits, and when the clock is behind.
+        No report is due before the start and after the end of the task, after the reports of this
+        period, while a new or lost store waits, and when the clock is behind.
         """
         now = self._clock()
         task = self.task
@@ -178,7 +178,7 @@ class Client:
         return self._keyed(_ID, period, slot)[:16]
 
     def _permanent(self, number: int, epoch: int) -> bytes:
-        """The answer of an epoch: a keyed function of the task, the epoch and the value."""
+        """Returns the answer of an epoch: a keyed function of the task, the epoch and the value."""
         oracle = self.task.oracle
         # two numbers of 32 bits where one does not hold all values
         large = self.task.domain.size > 1 << 32
@@ -206,7 +206,7 @@ class Client:
 
 
 def _whole(secret: bytes) -> bytes:
-    """A secret, if it is one (WrongUse for anything else; it is never quoted)."""
+    """Returns a secret, if it is one (WrongUse for anything else; it is never quoted)."""
     if not isinstance(secret, bytes) or len(secret) != SECRET:
         raise WrongUse(
             "The secret of a device is not 32 bytes.",
@@ -235,7 +235,7 @@ class _State:
         return cls(max(epoch + 1, 0))
 
     def to_bytes(self) -> bytes:
-        """The bytes of the store, with a checksum."""
+        """Returns the bytes of the store, with a checksum."""
         body = _STATE.pack(
             _STATE_VERSION, self.first, self.period, self.used, self.epoch, len(self.answer)
         )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What sketches say of texts: estimates of candidates, and texts of which nobody had a list.
+"""Estimates from sketches: counts of candidate strings, and frequent strings without a list.
 
-Proof: discovery.proof.md.
+``Aggregator.texts`` and ``Aggregator.discover`` use it. Proof: discovery.proof.md.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _MOST_KEPT = 1024
 
 @dataclass(frozen=True)
 class SketchSums:
-    """The sums of a sketch that each device fed with the probability ``chance``.
+    """The sums of a sketch to which each device contributed with probability ``chance``.
 
     Guarantees:
         estimates of a sketch are unbiased over its rows
@@ -45,7 +45,7 @@ class SketchSums:
     chance: float = 1.0
 
     def estimates(self, numbers: Numbers) -> tuple[Floats, Floats]:
-        """The number of devices that hold each text, and its standard error."""
+        """Returns the number of devices that hold each text, and its standard error."""
         oracle = self.oracle
         per_row, buckets = oracle.split(self.tally)
         reports = int(per_row.sum())
@@ -87,7 +87,7 @@ def sketched(
     candidates: Sequence[str],
     confidence: str,
 ) -> TextEstimates:
-    """The estimates of candidate texts, from the sums of a sketch.
+    """Returns the estimates of candidate strings from the sums of a sketch.
 
     Raises:
         WrongUse: no candidates, or one comes twice.
@@ -106,10 +106,10 @@ def discovered(
     kept: int,
     confidence: str,
 ) -> TextEstimates:
-    """The texts at the end of the most reported prefixes, the most frequent first.
+    """Returns the strings that the search through the prefixes finds, the most frequent first.
 
-    The reports that the texts are searched with are those of all parts but the last; the estimates
-    are from the last part alone, so that no text looks frequent because it was chosen.
+    The search uses the reports of all parts but the last; the estimates use the last part alone. So
+    no string looks frequent because it was selected.
 
     Raises:
         WrongUse: a number of kept prefixes that is none.
@@ -135,7 +135,7 @@ def discovered(
 
 
 def require_kept(kept: object) -> None:
-    """Raises WrongUse unless so many prefixes, or fragments, can be followed."""
+    """Raises WrongUse unless ``kept`` is a valid number of prefixes or fragments."""
     if type(kept) is not int or not 1 <= kept <= _MOST_KEPT:
         raise WrongUse(f"kept={shown(kept)} of a search.", allowed=f"1 to {_MOST_KEPT:,}")
 
@@ -159,7 +159,7 @@ def _continued(prefixes: Numbers, symbols: int, step: int, done: int) -> Numbers
 
 
 def spelled(tails: Numbers, symbols: int, step: int) -> NDArray[np.bool_]:
-    """Which numbers of ``step`` digits have no letter after the end."""
+    """Returns a mask of the numbers of ``step`` digits that have no letter after the end digit."""
     good = np.ones(len(tails), np.bool_)
     rest = tails
     after = np.zeros(len(tails), np.bool_)

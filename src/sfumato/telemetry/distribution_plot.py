@@ -13,7 +13,7 @@ BLUE_LINE = f'fill="none" stroke="{BLUE}" stroke-width="1.6"'
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A range of numbers, where it is drawn, the share of devices in it, and its interval."""
+    """A range of numbers, where it is drawn, its share of the devices, and the interval."""
 
     name: str
     ends: tuple[float, float]
@@ -24,7 +24,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Middle:
-    """The median and the ends of its interval."""
+    """The median, and the ends of its interval."""
 
     estimate: float
     low: float
@@ -37,7 +37,7 @@ def distribution_chart(
     median: Middle,
     confidence: str,
 ) -> Figure:
-    """A step for each range in the band of its interval, and the median above them."""
+    """Draws a step for each range with its interval as a band, and the median above them."""
     bottom = TOP + HEIGHT
     lowest = min(0.0, *(each.low for each in spans))
     marks = ticks(lowest, max(each.high for each in spans))
@@ -57,7 +57,7 @@ def distribution_chart(
 
 
 def _bands(spans: Sequence[Span], across: Axis, up: Axis) -> Iterator[str]:
-    """The intervals as boxes, and one line through the estimates."""
+    """Yields the intervals as boxes, and one line through the estimates."""
     line = ""
     for each in spans:
         left, right = (across(end) for end in each.ends)
@@ -70,7 +70,7 @@ def _bands(spans: Sequence[Span], across: Axis, up: Axis) -> Iterator[str]:
 
 
 def _median(median: Middle, across: Axis) -> Iterator[str]:
-    """The median as a dashed line, its interval as a bar above the steps."""
+    """Yields the median as a dashed line, its interval as a bar above the steps."""
     low, high = across(median.low), across(median.high)
     box = f'x="{low:.1f}" y="{TOP - 12}" width="{max(high - low, 2):.1f}" height="6"'
     yield f'<rect {box} fill="{ORANGE}" fill-opacity="0.5"/>'

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The declared values of a telemetry task, numbered from 0.
+"""The domain of a telemetry task: every value that a device can hold, numbered from 0.
 
-Every value that a device can hold has a number, so no value can make a report fail or be missing:
-what is not listed counts as a public "other", a number beyond a bound as the bound.
+Oracles report the numbers. Every value has a number, so no value can make a report fail or be
+missing: a string that is not listed counts as a public "other", a number beyond a bound as the
+bound.
 """
 
 import hashlib
@@ -34,7 +35,7 @@ _MOST_CODE = 1 << 53
 
 @dataclass(frozen=True)
 class Listed:
-    """Texts in Unicode form NFC, each once, and ``other`` for all texts that are not listed.
+    """A list of distinct strings in Unicode form NFC, and ``other`` for all other strings.
 
     >>> domain = Listed(("yes", "no"))
     >>> domain.size, domain.number("no"), domain.number("perhaps"), domain.labels
@@ -69,11 +70,11 @@ class Listed:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Each value by its number."""
+        """The label of each number."""
         return (*self.values, self.other)
 
     def number(self, value: object) -> int:
-        """The number of what a device holds; that of ``other`` for anything that is not listed."""
+        """Returns the number of a device's value; that of ``other`` if it is not listed."""
         other = len(self.values)
         text = _spelled(value)
         if text is None:
@@ -81,7 +82,7 @@ class Listed:
         return self._numbers.get(unicodedata.normalize("NFC", text), other)
 
     def known(self, label: object) -> int:
-        """The number of a value of the domain (UnknownName for any other)."""
+        """Returns the number of a label of the domain (UnknownName for any other label)."""
         number = self.number(label)
         if number == len(self.values) and label != self.other:
             raise UnknownName(
@@ -92,7 +93,7 @@ class Listed:
         return number
 
     def to_json(self) -> dict[str, Json]:
-        """The form in a task."""
+        """Returns the domain as it is written in a task."""
         return {"kind": self.kind, "values": list(self.values), "other": self.other}
 
 
@@ -100,7 +101,7 @@ class Listed:
 class Lattice:
     """Numbers from ``lower`` to ``upper`` times ``step``, rounded half to even, then clipped.
 
-    What is no number counts as the least one.
+    A value that is not a number counts as the least number.
 
     >>> domain = Lattice(0, 8, Fraction(1, 4))
     >>> domain.size, domain.number(0.3), domain.number(1e300), domain.labels[:3]
@@ -130,14 +131,14 @@ class Lattice:
 
     @cached_property
     def labels(self) -> tuple[int, ...] | tuple[float, ...]:
-        """Each value by its number."""
+        """The label of each number."""
         codes = range(self.lower, self.upper + 1)
         if self.step == 1:
             return tuple(codes)
         return tuple(float(code * self.step) for code in codes)
 
     def number(self, value: object) -> int:
-        """The number of what a device holds."""
+        """Returns the number of a device's value."""
         if isinstance(value, int | np.integer) and not isinstance(value, bool):
             exact = Fraction(int(value))
         elif isinstance(value, Fraction):
@@ -151,7 +152,7 @@ class Lattice:
         return min(max(code, self.lower), self.upper) - self.lower
 
     def known(self, label: object) -> int:
-        """The number of a value of the domain (UnknownName for any other)."""
+        """Returns the number of a label of the domain (UnknownName for any other label)."""
         number = self.number(label)
         if isinstance(label, bool) or self.labels[number] != label:
             raise UnknownName(
@@ -161,7 +162,7 @@ class Lattice:
         return number
 
     def to_json(self) -> dict[str, Json]:
-        """The form in a task."""
+        """Returns the domain as it is written in a task."""
         return {
             "kind": self.kind,
             "lower": self.lower,
@@ -172,9 +173,9 @@ class Lattice:
 
 @dataclass(frozen=True)
 class Texts:
-    """All texts, listed by nobody. What is no text counts as the empty one.
+    """All strings, without a list. A value that is not a string counts as the empty string.
 
-    The number of a text is the first 8 bytes of the SHA-256 of its Unicode form NFC in UTF-8.
+    The number of a string is the first 8 bytes of the SHA-256 of its Unicode form NFC in UTF-8.
 
     >>> Texts().number("") == Texts().number(3.5)
     True
@@ -185,34 +186,35 @@ class Texts:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """There is no list."""
+        """Empty: the strings are not listed."""
         return ()
 
     def number(self, value: object) -> int:
-        """The number of what a device holds."""
+        """Returns the number of a device's value."""
         text = value if isinstance(value, str) else ""
         form = unicodedata.normalize("NFC", text).encode("utf-8", "replace")
         return int.from_bytes(hashlib.sha256(form).digest()[:8], "big")
 
     def known(self, label: object) -> int:
-        """The number of a text (UnknownName for anything else)."""
+        """Returns the number of a string (UnknownName for any other value)."""
         if not isinstance(label, str):
             raise UnknownName(f"{shown(label)} is no text.", allowed="a text")
         return self.number(label)
 
     def to_json(self) -> dict[str, Json]:
-        """The form in a task."""
+        """Returns the domain as it is written in a task."""
         return {"kind": self.kind}
 
 
 @dataclass(frozen=True)
 class Words:
-    """Texts of the letters of an alphabet, listed by nobody: they can be found without candidates.
+    """Strings over an alphabet, without a list; they can be discovered without candidates.
 
-    Of a longer text the first ``length`` letters count. What is no text, or has another character,
-    counts as the empty text. The letters are single characters in Unicode form NFC, each once. The
-    number of a text has ``length`` digits to the base letters + 1, the first letter the most
-    significant; the digit of a letter is its place from 1, and 0 follows the end.
+    A longer string is cut to its first ``length`` letters. A value that is not a string, or has
+    another character, counts as the empty string. The letters are single characters in Unicode form
+    NFC, without repetitions. The number of a string has ``length`` digits to the base letters + 1,
+    the first letter the most significant; the digit of a letter is its position from 1, and 0
+    follows the end.
 
     >>> domain = Words("ab", 3)
     >>> domain.size, domain.number("ab"), domain.text(15), domain.number("abba") == 17
@@ -241,21 +243,21 @@ class Words:
 
     @property
     def symbols(self) -> int:
-        """The letters, and the end of a text."""
+        """The number of digits: the letters, and 0 for the end of a string."""
         return len(self.letters) + 1
 
     @property
     def size(self) -> int:
-        """The number of texts, with numbers that no text has."""
+        """The number of numbers, including those that no string has."""
         return int(self.symbols**self.length)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """There is no list."""
+        """Empty: the strings are not listed."""
         return ()
 
     def number(self, value: object) -> int:
-        """The number of what a device holds."""
+        """Returns the number of a device's value."""
         text = value if isinstance(value, str) else ""
         letters = unicodedata.normalize("NFC", text)
         if not all(letter in self._digits for letter in letters):
@@ -267,7 +269,7 @@ class Words:
         return int(found * self.symbols**after)
 
     def known(self, label: object) -> int:
-        """The number of a text of the alphabet (UnknownName for anything else)."""
+        """Returns the number of a string over the alphabet (UnknownName for any other value)."""
         if isinstance(label, str) and self.text(self.number(label)) == label:
             return self.number(label)
         raise UnknownName(
@@ -276,7 +278,7 @@ class Words:
         )
 
     def text(self, number: int) -> str:
-        """The text of a number."""
+        """Returns the string of a number."""
         found = []
         rest = number
         for _ in range(self.length):
@@ -285,12 +287,12 @@ class Words:
         return "".join(reversed(found))
 
     def to_json(self) -> dict[str, Json]:
-        """The form in a task."""
+        """Returns the domain as it is written in a task."""
         return {"kind": self.kind, "letters": self.letters, "length": self.length}
 
 
 def _spelled(value: object) -> str | None:
-    """The text of a text or of an integer up to 2^53; None for anything else."""
+    """Returns the text of a text or of an integer up to 2^53; None for anything else."""
     if isinstance(value, str):
         return value
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
@@ -306,11 +308,11 @@ def _is_infinite(value: object) -> bool:
 
 @dataclass(frozen=True)
 class Record:
-    """Several attributes by name, each with a list or a lattice of its own.
+    """Several named attributes, each with its own list or lattice.
 
-    A device holds a mapping; what it lacks counts as what no attribute has. The number of a value
-    has the numbers of the attributes as digits, the first one the least significant. A label is a
-    tuple of the labels of all attributes.
+    A device's value is a mapping; a missing attribute counts as a value that is not listed. The
+    number of a value has the numbers of the attributes as digits, the first attribute the least
+    significant. A label is a tuple of the labels of all attributes.
 
     >>> domain = Record(("lang", "age"), (Listed(("en", "de")), Lattice(0, 9, Fraction(1))))
     >>> domain.size, domain.number({"lang": "de", "age": 7}), domain.known(("de", 7))
@@ -334,36 +336,36 @@ class Record:
 
     @property
     def size(self) -> int:
-        """The number of values of all attributes together."""
+        """The number of combinations of the attributes' values."""
         return math.prod(domain.size for domain in self.domains)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """There is no list."""
+        """Empty: the combinations are not listed."""
         return ()
 
     def number(self, value: object) -> int:
-        """The number of what a device holds."""
+        """Returns the number of a device's value."""
         held = value if isinstance(value, Mapping) else {}
         pairs = zip(self.names, self.domains, strict=True)
         return self._digits([domain.number(held.get(name)) for name, domain in pairs])
 
     def known(self, label: object) -> int:
-        """The number of a tuple of labels (UnknownName for anything else)."""
+        """Returns the number of a tuple of labels (UnknownName for anything else)."""
         if not isinstance(label, tuple) or len(label) != len(self.domains):
             raise UnknownName(f"{shown(label)} is no tuple of {len(self.domains)} labels.")
         pairs = zip(label, self.domains, strict=True)
         return self._digits([domain.known(part) for part, domain in pairs])
 
     def _digits(self, numbers: Sequence[int]) -> int:
-        """The number with these digits."""
+        """Returns the number with these digits."""
         found = 0
         for number, domain in zip(reversed(numbers), reversed(self.domains), strict=True):
             found = found * domain.size + number
         return found
 
     def place(self, name: str) -> int:
-        """The place of an attribute (UnknownName for any other name)."""
+        """Returns the index of an attribute (UnknownName for any other name)."""
         if name not in self.names:
             raise UnknownName(f"No attribute {shown(name)}.", allowed=", ".join(self.names))
         return self.names.index(name)
@@ -378,7 +380,7 @@ class Record:
             )
 
     def to_json(self) -> dict[str, Json]:
-        """The form in a task."""
+        """Returns the domain as it is written in a task."""
         domains: list[Json] = [domain.to_json() for domain in self.domains]
         return {"kind": self.kind, "names": list(self.names), "domains": domains}
 
@@ -389,7 +391,7 @@ Declared: TypeAlias = Simple | Mapping[str, Simple]
 
 
 def domain_of(declared: Declared, other: str = OTHER) -> Domain:
-    """The domain of a declaration: a list of texts, or a column type of a table.
+    """Returns the domain for a declaration: a list of strings, or a column type of a table.
 
     >>> domain_of(Integer(0, 120)).size, domain_of(["a", "b"]).size
     (121, 3)
@@ -415,7 +417,7 @@ def domain_of(declared: Declared, other: str = OTHER) -> Domain:
 
 
 def domain_from_json(form: Mapping[str, Json]) -> Domain:
-    """The domain of the form in a task (KeyError, TypeError, ValueError if it is none)."""
+    """Reads a domain as ``to_json`` wrote it (KeyError, TypeError, ValueError if damaged)."""
     fields: dict[str, Any] = {name: part for name, part in form.items() if name != "kind"}
     if form["kind"] == Listed.kind:
         return Listed(**fields | {"values": tuple(fields["values"])})
@@ -432,7 +434,7 @@ def domain_from_json(form: Mapping[str, Json]) -> Domain:
 
 
 def _text(value: object) -> str:
-    """A text in Unicode form NFC (InvalidDeclaration for anything else)."""
+    """Returns a text in Unicode form NFC (InvalidDeclaration for anything else)."""
     if not isinstance(value, str) or not value:
         raise InvalidDeclaration(f"The value {shown(value)}.", allowed="a text that is not empty")
     try:

@@ -15,7 +15,7 @@ _DECADES = 2
 
 @dataclass(frozen=True, slots=True)
 class ErrorLine:
-    """A way to ask, and its error with the number of devices that is planned."""
+    """A design (such as an oracle and epsilon), and its error by the number of devices."""
 
     name: str
     error: float
@@ -36,7 +36,7 @@ class _Field:
 
 
 def share_text(error: float) -> str:
-    """An error as a share of the devices.
+    """Formats an error as a share of the devices.
 
     >>> share_text(0.01)
     '1%'
@@ -51,9 +51,9 @@ def error_chart(
     devices: int,
     error_text: Callable[[float], str] = share_text,
 ) -> Figure:
-    """The error of each way to ask, over numbers of devices; ``devices`` is marked.
+    """Draws the error of each design over the number of devices; marks ``devices``.
 
-    Both axes are logarithmic. ``error_text`` is how an error is written.
+    Both axes are logarithmic. ``error_text`` formats an error.
     """
     bottom = TOP + HEIGHT
     field = _field(lines, devices)
@@ -83,7 +83,7 @@ def _field(lines: Sequence[ErrorLine], devices: int) -> _Field:
 
 
 def _grid(field: _Field, error_text: Callable[[float], str]) -> Iterator[str]:
-    """The powers of 10 of errors and of devices."""
+    """Yields the powers of 10 of errors and of devices."""
     low, high = (round(power) for power in field.up.values)
     for power in range(low, high + 1):
         yield level(field.up(power), error_text(10.0**power))
@@ -93,7 +93,7 @@ def _grid(field: _Field, error_text: Callable[[float], str]) -> Iterator[str]:
 
 
 def _line(line: ErrorLine, field: _Field, colour: str) -> Iterator[str]:
-    """The errors of one way to ask, with a dot where the plan is."""
+    """Yields the errors of one way to ask, with a dot where the plan is."""
     ends = [field.place(line, end) for end in field.across.values]
     path = "L".join(f"{x:.1f} {y:.1f}" for x, y in ends)
     yield f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2"/>'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws estimates with their intervals, and beside them the p-values of "absent"."""
+"""Draws estimates with their intervals, and the p-values of the hypothesis "no device"."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ _LETTERS = 28
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A value with its estimate, its interval and the p-value of its absence."""
+    """A value with its estimate, its interval and its p-value."""
 
     label: str
     estimate: float
@@ -33,7 +33,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Values under a heading, or under none; with a p-value of at most ``level`` one is found."""
+    """Values, with or without a heading; those with p-values of at most ``level`` are found."""
 
     findings: Sequence[Finding]
     level: float
@@ -51,7 +51,7 @@ def largest(
     level: float,
     heading: str = "",
 ) -> Group:
-    """The values of the largest estimates, the largest first.
+    """Returns the group of the values with the largest estimates, the largest first.
 
     >>> columns = {"value": ["a", "b"], "estimate": [1.0, 9.0], "low": [0.0, 8.0]}
     >>> table = pa.table({**columns, "high": [2.0, 10.0], "p_value": [0.5, 1e-9]})
@@ -69,9 +69,9 @@ def largest(
 
 
 def estimate_chart(title: str, groups: Sequence[Group], confidence: str) -> Figure:
-    """A dot with whiskers for each value; the smaller its p-value, the longer the bar beside it.
+    """Draws a dot with whiskers for each value, and a bar that is longer for smaller p-values.
 
-    The dashed line of a group is its level: what passes it is found, and blue.
+    The dashed line of a group is its level: bars beyond it are of values that are found, in blue.
     """
     every = [each for group in groups for each in group.findings]
     least = min([0.0, *(each.low for each in every)])
@@ -91,7 +91,7 @@ def estimate_chart(title: str, groups: Sequence[Group], confidence: str) -> Figu
 
 
 def _grid(axis: Axis, marks: Sequence[float], bottom: float) -> Iterator[str]:
-    """The vertical lines of estimates and of p-values."""
+    """Yields the vertical lines of estimates and of p-values."""
     for mark in marks:
         yield upright(axis(mark), bottom)
         yield words(axis(mark), bottom + 16, short(mark), "middle")
@@ -102,7 +102,7 @@ def _grid(axis: Axis, marks: Sequence[float], bottom: float) -> Iterator[str]:
 
 
 def _group(group: Group, axis: Axis, top: float) -> Iterator[str]:
-    """The heading of a group, its level and its values."""
+    """Yields the heading of a group, its level and its values."""
     if group.heading:
         yield words(_LABELS - 8, top + 15, group.heading[:_LETTERS], "end", "h")
         top += _ROW
@@ -123,7 +123,7 @@ def _estimate(
     middle: float,
     colour: str,
 ) -> str:
-    """A dot with whiskers."""
+    """Returns a dot with whiskers."""
     low, high = axis(each.low), axis(each.high)
     ends = f"M{low:.1f} {middle - 4:.1f}v8M{high:.1f} {middle - 4:.1f}v8"
     tip = f"{each.label}: {each.estimate:,.6g} [{each.low:,.6g}, {each.high:,.6g}]"
@@ -133,7 +133,7 @@ def _estimate(
 
 
 def _chance(each: Finding, middle: float, colour: str) -> str:
-    """A bar that is the longer, the smaller the p-value is."""
+    """Returns a bar that is the longer, the smaller the p-value is."""
     start = _CHANCES(0)
     width = _CHANCES(_power(each.p_value)) - start
     at = f'x="{start:.1f}" y="{middle - 7:.1f}" width="{width:.1f}" height="14"'
@@ -141,5 +141,5 @@ def _chance(each: Finding, middle: float, colour: str) -> str:
 
 
 def _power(chance: float) -> float:
-    """The power of 10 of a probability, as far as it is drawn."""
+    """Returns the power of 10 of a probability, as far as it is drawn."""
     return math.log10(min(max(chance, 10.0**_LEAST), 1.0))

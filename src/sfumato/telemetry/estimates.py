@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What reports say: for each value an estimate, its error, and what lying devices could do."""
+"""Estimates of counts from reports: for each value its estimate, error and exposure to liars.
+
+``Aggregator.estimate`` returns them.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,10 +23,10 @@ LIARS = 0.01
 class Estimates:
     """The estimated number of reports of each value, unbiased, with intervals.
 
-    ``low`` and ``high`` hold the true number with the stated confidence, in each value alone, or,
-    if ``simultaneous``, in all values together. ``p_value`` bounds the probability of such an
-    estimate if no device held the value. Estimates may be negative, and need not add up to the
-    number of reports: those of ``consistent`` are not, and do.
+    ``low`` and ``high`` contain the true number with the stated confidence, for each value alone
+    or, if ``simultaneous``, for all values together. ``p_value`` bounds the probability of such an
+    estimate if no device held the value. Estimates may be negative and need not add up to the
+    number of reports; those of ``consistent`` are non-negative and do.
 
     >>> from fractions import Fraction
     >>> coins = Coins(1000, Fraction(3, 4), Fraction(1, 4))
@@ -53,7 +56,7 @@ class Estimates:
 
     @cached_property
     def standard_error(self) -> Floats:
-        """The standard deviation of each estimate, at the estimated number."""
+        """The standard deviation of each estimate, at the estimated count."""
         return np.sqrt(self.coins.variance(self.estimate))
 
     @cached_property
@@ -72,25 +75,25 @@ class Estimates:
 
     @cached_property
     def p_value(self) -> Floats:
-        """Upper bounds of the probability of so much support if no device held the value."""
+        """Upper bounds of the probability of at least this support if no device held the value."""
         return self.coins.p_value(self.support)
 
     @property
     def liars_down(self) -> float:
-        """By how much 1% of lying devices could make any estimate too small."""
+        """The most by which 1% of lying devices can lower an estimate."""
         return self.coins.moved_by(LIARS)[0]
 
     @property
     def liars_up(self) -> float:
-        """By how much 1% of lying devices could make any estimate too large."""
+        """The most by which 1% of lying devices can raise an estimate."""
         return self.coins.moved_by(LIARS)[1]
 
     def consistent(self) -> Floats:
-        """The nearest numbers >= 0 that add up to the number of reports; biased.
+        """Returns the nearest non-negative numbers that add up to the number of reports; biased.
 
-        Needs all values of the domain. Their squared error, summed over all values, is at most
-        that of the estimates: the true numbers are such numbers too, and a projection onto a
-        convex set that holds them does not lead away from them.
+        It needs all values of the domain. Their squared error, summed over all values, is at most
+        that of the estimates: the true counts satisfy the same constraints, and a projection onto a
+        convex set that contains them does not increase the distance to them.
         """
         ordered = np.sort(self.estimate)[::-1]
         surplus = (np.cumsum(ordered) - self.reports) / np.arange(1, len(ordered) + 1)
@@ -100,7 +103,7 @@ class Estimates:
 
     @property
     def columns(self) -> dict[str, Sequence[object] | Floats]:
-        """The table, by column."""
+        """Returns the table as a mapping from column names to columns."""
         return {
             "value": self.values,
             "estimate": self.estimate,
@@ -111,31 +114,31 @@ class Estimates:
         }
 
     def to_arrow(self) -> pa.Table:
-        """The table as Arrow."""
+        """Returns the table as an Arrow table."""
         return pa.table({name: pa.array(column) for name, column in self.columns.items()})
 
     def to_dicts(self) -> list[dict[str, object]]:
-        """The table as one dictionary a value."""
+        """Returns the table as one dictionary for each value."""
         rows: list[dict[str, object]] = self.to_arrow().to_pylist()
         return rows
 
     def top(self, count: int) -> Iterator[tuple[object, float]]:
-        """The values of the largest estimates, the largest first."""
+        """Yields the ``count`` values with the largest estimates, the largest first."""
         for place in np.argsort(-self.estimate, kind="stable")[:count].tolist():
             yield self.values[place], float(self.estimate[place])
 
     @property
     def found_level(self) -> float:
-        """The largest p-value of a value that is found, with the confidence for all together."""
+        """The p-value up to which a value counts as found, at the confidence for all together."""
         miss = 1 - float(self.confidence)
         if self.simultaneous:
             return miss
         return miss / max(len(self.values), 1)
 
     def plot(self, count: int = 20) -> Figure:
-        """A chart of the largest estimates with their intervals and p-values.
+        """Draws the largest estimates with their intervals and p-values.
 
-        Blue values are held by some device: with the confidence all of them are right together.
+        Blue values are held by some device; with the confidence, this is right for all of them.
         """
         group = largest(self.to_arrow(), count, self.found_level)
         title = f"Estimated number of devices, of {self.reports:,} reports"

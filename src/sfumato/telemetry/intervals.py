@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Intervals for the number of devices that hold a value, from the number of reports for it.
+"""Confidence intervals for the number of devices that hold a value.
 
-The reports that support a value are a sum of independent coins: those of its devices with
-probability ``own``, all others with ``other``. Proof: intervals.proof.md.
+A report supports a value with probability ``own`` if its device holds the value, else with
+probability ``other``. So the number of supporting reports is a sum of independent coins. Proof:
+intervals.proof.md.
 """
 
 import math
@@ -27,7 +28,7 @@ _ROUNDING = 2.0**-44
 
 @dataclass(frozen=True, slots=True)
 class Coins:
-    """The law of support: n reports, and the two probabilities.
+    """The distribution of support: the number of reports, and the two probabilities.
 
     Guarantees:
         an interval holds the number of devices as often as stated
@@ -47,21 +48,21 @@ class Coins:
 
     @property
     def apart(self) -> float:
-        """By how much more often a device supports its own value."""
+        """The difference ``own`` - ``other`` of the probabilities."""
         return float(self.own - self.other)
 
     def estimate(self, support: Integers) -> Floats:
-        """The unbiased number of devices that hold each value."""
+        """Returns the unbiased estimate of the number of devices that hold each value."""
         expected = float(self.reports * self.other)
         estimate: Floats = (support.astype(np.float64) - expected) / self.apart
         return estimate
 
     def variance(self, holders: Floats) -> Floats:
-        """The variance of the estimate, if so many devices hold the value."""
+        """Returns the variance of each estimate if ``holders`` devices hold the value."""
         return self._spread(holders) / self.apart**2
 
     def _spread(self, holders: Floats) -> Floats:
-        """The variance of the support, if so many devices hold the value."""
+        """Returns the variance of the support, if so many devices hold the value."""
         own = float(self.own * (1 - self.own))
         other = float(self.other * (1 - self.other))
         inside = np.clip(holders, 0, self.reports)
@@ -76,7 +77,7 @@ class Coins:
         return float(np.sqrt(ends.min()))
 
     def interval(self, support: Integers, confidence: Number) -> tuple[Floats, Floats]:
-        """Ends of an interval that holds the true number with at least this probability, each."""
+        """Returns the ends of each value's interval for the number of devices that hold it."""
         miss = 1 - open_unit("confidence", confidence)
         factor, extra = self._width(float(miss))
         expected = float(self.reports * self.other)
@@ -124,7 +125,7 @@ class Coins:
         return np.where(below <= 0, below, found)
 
     def p_value(self, support: Integers) -> Floats:
-        """An upper bound of the probability of so much support if no device holds the value."""
+        """Returns upper bounds of the probability of this support if no device holds the value."""
         chance = float(self.other)
         share = np.clip(support / self.reports, chance, 1)
         rest = 1 - share
@@ -142,9 +143,10 @@ class Coins:
         return np.minimum(np.minimum(chernoff, normal), 1.0)
 
     def moved_by(self, share: float) -> tuple[float, float]:
-        """How far this share of lying devices can move an estimate, down and up.
+        """Returns how far a share of lying devices can lower and raise an estimate.
 
-        Instead of its honest report, a device sends one that supports the value, or does not.
+        A lying device sends a report that supports the value, or does not, instead of its honest
+        one.
         """
         liars = share * self.reports
         down = liars * (1 + float(self.other) / self.apart)

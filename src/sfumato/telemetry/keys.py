@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys of P-256: as objects, as PEM, and as the text of a point that a task holds."""
+"""Keys of the curve P-256: as objects, as PEM, and as the point string of a task."""
 
 import base64
 from pathlib import Path
@@ -17,7 +17,7 @@ PublicKey: TypeAlias = ec.EllipticCurvePublicKey | bytes | str | Path
 
 
 def private_key(key: PrivateKey) -> ec.EllipticCurvePrivateKey:
-    """A private key of P-256 (WrongUse for anything else; it is never quoted).
+    """Returns a P-256 private key (WrongUse for anything else; the key is never quoted).
 
     >>> private_key(ec.generate_private_key(ec.SECP256R1())).curve.name
     'secp256r1'
@@ -38,7 +38,7 @@ def private_key(key: PrivateKey) -> ec.EllipticCurvePrivateKey:
 
 
 def public_key(key: PublicKey) -> ec.EllipticCurvePublicKey:
-    """A public key of P-256 (WrongUse for anything else).
+    """Returns a P-256 public key (WrongUse for anything else).
 
     >>> public_key(ec.generate_private_key(ec.SECP256R1()).public_key()).curve.name
     'secp256r1'
@@ -59,7 +59,7 @@ def public_key(key: PublicKey) -> ec.EllipticCurvePublicKey:
 
 
 def _pem(key: object) -> bytes:
-    """The bytes of a key: given, or in a file."""
+    """Returns the bytes of a key: given, or in a file."""
     if isinstance(key, bytes):
         return key
     if isinstance(key, str) and key.lstrip().startswith("-----BEGIN "):
@@ -70,7 +70,7 @@ def _pem(key: object) -> bytes:
 
 
 def point_text(key: PublicKey) -> str:
-    """A public key as the base64 of its uncompressed point (SEC 1, 65 bytes).
+    """Returns a public key as the base64 of its uncompressed point (SEC 1, 65 bytes).
 
     >>> len(base64.b64decode(point_text(ec.generate_private_key(ec.SECP256R1()).public_key())))
     65
@@ -81,7 +81,7 @@ def point_text(key: PublicKey) -> str:
 
 
 def key_of_point(text: str) -> ec.EllipticCurvePublicKey:
-    """The public key of ``point_text``.
+    """Returns the public key of a ``point_text``.
 
     Raises:
         ValueError: the text is not the base64 of 65 bytes, or no point of the curve.

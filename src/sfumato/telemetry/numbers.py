@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What reports say of a number: its mean, and its distribution, with proved intervals.
+"""Estimates about the devices' numbers: mean, shares, quantiles, with proved intervals.
 
-Proof: numbers.proof.md.
+``Aggregator.mean`` and ``Aggregator.distribution`` return them. Proof: numbers.proof.md.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ _RANGES = 32
 
 @dataclass(frozen=True, slots=True)
 class NumberEstimate:
-    """An estimated number, its standard error (at most), and its interval.
+    """An estimated number, an upper bound of its standard error, and its interval.
 
     >>> NumberEstimate(3.0, 0.5, 2.0, 4.0).low
     2.0
@@ -46,7 +46,7 @@ def mean_of(
     tally: Integers,
     confidence: Number,
 ) -> NumberEstimate:
-    """The mean of the numbers that devices hold, unbiased.
+    """Returns the unbiased estimate of the mean of the devices' numbers.
 
     Guarantees:
         an interval of a mean holds it as often as stated
@@ -79,9 +79,9 @@ def mean_of(
 
 @dataclass(frozen=True)
 class Distribution:
-    """The estimated distribution of a number over devices: shares below, shares between, quantiles.
+    """The estimated distribution of a number over devices: shares of ranges, and quantiles.
 
-    Each estimate is a sum of few nodes of the levels, unbiased; ``confidence`` is that of each
+    Each estimate is unbiased and a sum over few nodes of the levels; ``confidence`` is that of each
     interval alone.
 
     >>> from fractions import Fraction
@@ -117,18 +117,18 @@ class Distribution:
         return levels
 
     def below(self, number: object) -> NumberEstimate:
-        """The share of devices whose number is smaller."""
+        """Returns the share of devices whose number is smaller than ``number``."""
         return self._share(self._from_nodes(self.domain.known(number)))
 
     def between(self, low: object, high: object) -> NumberEstimate:
-        """The share of devices whose number is from ``low`` to ``high``, both of them counted."""
+        """Returns the share of devices whose number is from ``low`` to ``high``, both included."""
         first, last = self.domain.known(low), self.domain.known(high)
         if first > last:
             raise WrongUse("A range that ends before it begins.", remedy="Exchange its ends.")
         return self._share(self._range_nodes(first, last + 1))
 
     def quantile(self, level: Number) -> NumberEstimate:
-        """The least number with at least this share of devices at or below it.
+        """Returns the least number with at least this share of devices at or below it.
 
         Its interval has no standard error (0): it is the set of numbers that the shares below
         them do not exclude.
@@ -153,13 +153,13 @@ class Distribution:
         return NumberEstimate(float(labels[place]), 0.0, low, high)
 
     def plot(self, title: str = "Distribution over devices") -> Figure:
-        """A chart of the shares of up to 32 ranges with their intervals, and of the median."""
+        """Draws the shares of up to 32 ranges with their intervals, and the median."""
         middle = self.quantile("0.5")
         median = Middle(middle.estimate, middle.low, middle.high)
         return distribution_chart(title, self._spans(), median, str(self.confidence))
 
     def _spans(self) -> list[Span]:
-        """The ranges of the chart: neighbours of one size, the last may be smaller."""
+        """Returns the ranges of the chart: neighbours of one size, the last may be smaller."""
         labels = self.domain.labels
         size = -(-len(labels) // _RANGES)
         half = float(self.domain.step) / 2
@@ -182,11 +182,11 @@ class Distribution:
         return shares, halves
 
     def _from_nodes(self, number: int) -> "list[tuple[int, int, int]]":
-        """The nodes of the numbers below one: (level, first, end) of each run."""
+        """Returns the nodes of the numbers below one: (level, first, end) of each run."""
         return self._range_nodes(0, number)
 
     def _range_nodes(self, first: int, end: int) -> "list[tuple[int, int, int]]":
-        """The largest nodes of a range of numbers, as runs of neighbours."""
+        """Returns the largest nodes of a range of numbers, as runs of neighbours."""
         branching = self.oracle.branching
         runs = []
         for level in range(len(self.oracle.parts)):
@@ -204,7 +204,7 @@ class Distribution:
         return [run for run in runs if run[1] < run[2]]
 
     def _share(self, runs: "list[tuple[int, int, int]]") -> NumberEstimate:
-        """The sum of the shares of some nodes, and its interval."""
+        """Returns the sum of the shares of some nodes, and its interval."""
         if not runs:
             return NumberEstimate(0.0, 0.0, 0.0, 0.0)
         total = most = least = extra = largest = 0.0
@@ -253,7 +253,7 @@ class _Level:
         return shares
 
     def bounds(self, nodes: int) -> _Bounds:
-        """The error of a sum of the shares of so many nodes."""
+        """Returns the error of a sum of the shares of so many nodes."""
         own, other = float(self.part.own), float(self.part.other)
         apart = (own - other) ** 2
         if isinstance(self.part, CategoryOracle):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much epsilon a wanted error needs: from declarations alone, and free."""
+"""Finds the epsilon that a requested error needs: from declarations alone, and free."""
 
 import math
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _MOST = 20_000
 
 @dataclass(frozen=True, slots=True)
 class TelemetryPlan:
-    """The least epsilon of one report that keeps an error, and the oracle that has it.
+    """The least epsilon of one report that reaches an error, and the oracle that reaches it.
 
     ``error`` is half the width of the interval of a value that no device holds.
 
@@ -40,7 +40,7 @@ class TelemetryPlan:
         )
 
     def plot(self) -> Figure:
-        """A chart of the error against the number of devices, at half, once and twice epsilon.
+        """Draws the error by the number of devices, at half, once and twice epsilon.
 
         Errors are shares of the devices, for a value that no device holds.
         """
@@ -66,7 +66,7 @@ def plan(
     confidence: Number = "0.95",
     report_bytes: int = REPORT_BYTES,
 ) -> TelemetryPlan:
-    """The least epsilon, to a thousandth, whose estimates keep an error in devices.
+    """Returns the least epsilon, to a thousandth, whose estimates have at most an error in devices.
 
     Raises:
         TargetUnreachable: no epsilon up to 20 keeps it.

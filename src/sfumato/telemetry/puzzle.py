@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sequence fragment puzzle: joins the fragments that devices report to texts.
+"""Solves the sequence fragment puzzle: joins the fragments that devices report to strings.
 
-Fragments of all places with the same puzzle piece are joined to the texts that have this piece;
-the sketch of whole texts then says which of them devices hold. Proof: puzzle.proof.md.
+Fragments of all positions with the same puzzle piece are joined to the strings that have this
+piece; the sketch of whole strings then estimates how many devices hold each.
+``Aggregator.discover`` uses it. Proof: puzzle.proof.md.
 """
 
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ class _Joined:
         return _Joined(self.numbers[order], self.least[order])
 
     def chosen(self, good: "np.typing.NDArray[np.bool_]") -> "_Joined":
-        """Some of them."""
+        """Returns some of them."""
         return _Joined(self.numbers[good], self.least[good])
 
     def followed_by(self, other: "_Joined", size: int) -> "_Joined":
@@ -52,11 +53,10 @@ def joined(
     kept: int,
     confidence: str,
 ) -> TextEstimates:
-    """The texts that fit the most reported fragments, the most frequent first.
+    """Returns the strings that fit the most reported fragments, the most frequent first.
 
-    Which texts are joined depends on the reports of fragments alone; the estimates are those of
-    the sketch of whole texts, whose words are others, so that no text looks frequent because it
-    was chosen.
+    The search uses the reports of fragments alone; the estimates use the sketch of whole strings,
+    which has independent noise. So no string looks frequent because it was selected.
 
     Raises:
         WrongUse: a number of kept fragments that is none.
@@ -84,7 +84,7 @@ def _frequent(
     sums: SketchSums,
     count: int,
 ) -> _Joined:
-    """The most reported fragments of a place, with their pieces before them."""
+    """Returns the most reported fragments of a place, with their pieces before them."""
     width = oracle.width(place)
     tails = np.arange(oracle.symbols**width, dtype=np.uint64)
     tails = tails[spelled(tails, oracle.symbols, width)]
@@ -95,7 +95,7 @@ def _frequent(
 
 
 def _texts(oracle: FragmentsOracle, places: list[_Joined], piece: int) -> _Joined:
-    """The texts of one piece that its fragments make."""
+    """Returns the texts of one piece that its fragments make."""
     texts = _Joined(np.zeros(1, np.uint64), np.full(1, np.inf))
     whole = np.uint64(oracle.marked(1, 0))
     for place, marked in enumerate(places):
@@ -109,7 +109,7 @@ def _texts(oracle: FragmentsOracle, places: list[_Joined], piece: int) -> _Joine
 
 
 def _all_of(parts: list[_Joined]) -> _Joined:
-    """The texts of all pieces."""
+    """Returns the texts of all pieces."""
     numbers = np.concatenate([part.numbers for part in parts])
     least = np.concatenate([part.least for part in parts])
     return _Joined(numbers, least)

@@ -41,23 +41,23 @@ class Layout:
 
     @classmethod
     def of(cls, task: ReportTask) -> "Layout":
-        """The layout of a task."""
+        """Returns the layout of a task."""
         return cls(task.hash[:8], HEADER + task.oracle.size)
 
     def are_ours(self, rows: Payloads) -> Mask:
-        """Which rows begin as reports of this version and task do."""
+        """Returns which rows begin as reports of this version and task do."""
         header = headers(rows)
         name = np.uint64(int.from_bytes(self.name, "big"))
         ours: Mask = (header["version"] == VERSION) & (header["task"] == name)
         return ours
 
     def report(self, period: int, id: bytes, payload: bytes) -> bytes:
-        """The bytes of a report."""
+        """Returns the bytes of a report."""
         return _HEADER.pack(VERSION, self.name, period, id) + payload
 
 
 def headers(rows: Payloads) -> np.ndarray:
-    """The numbers of reports, one report a row: version, task, period, id.
+    """Returns the numbers of reports, one report a row: version, task, period, id.
 
     >>> from sfumato.telemetry.task import report_task
     >>> layout = Layout.of(report_task("t", "?", ["a"], epsilon=1, start=0, periods=9))
@@ -80,10 +80,10 @@ def headers(rows: Payloads) -> np.ndarray:
 
 
 def periods_of(rows: Payloads) -> Integers:
-    """The periods of reports, one report a row."""
+    """Returns the period of each report, one report a row."""
     return headers(rows)["period"].astype(np.int64)
 
 
 def ids_of(rows: Payloads) -> Ids:
-    """The first eight bytes of the ids of reports, one report a row."""
+    """Returns the first eight bytes of the id of each report, one report a row."""
     return headers(rows)["id"].astype(np.uint64)

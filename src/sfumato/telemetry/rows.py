@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports as rows of bytes: from a list, or from a binary column of Arrow without a copy."""
+"""Converts reports to rows of bytes: from a list, or from a binary Arrow column without a copy."""
 
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -15,7 +15,7 @@ Reports: TypeAlias = Sequence[bytes] | pa.Array | pa.ChunkedArray
 
 
 def rows_of(reports: Reports, size: int) -> tuple[Payloads, int]:
-    """The reports of the right size, one a row, and how many are of another size or missing.
+    """Returns the reports of the right size, one a row, and the number of other or missing reports.
 
     Raises:
         WrongUse: neither a list of bytes nor a binary column.
@@ -36,7 +36,7 @@ def rows_of(reports: Reports, size: int) -> tuple[Payloads, int]:
 
 
 def _of_arrow(column: "pa.Array | pa.ChunkedArray", size: int) -> tuple[Payloads, int]:
-    """The rows of a column of Arrow."""
+    """Returns the rows of a column of Arrow."""
     kind = column.type
     if not (
         pa.types.is_binary(kind)

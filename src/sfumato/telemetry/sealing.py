@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports that only the aggregator can open: HPKE (RFC 9180) in base mode, one report a message.
+"""Encrypts reports to the aggregator: HPKE (RFC 9180) in base mode, one report a message.
 
 DHKEM(P-256, HKDF-SHA256), HKDF-SHA256, AES-128-GCM, of the package cryptography. The hash of the
 task is part of the key, so a report opens as one of its own task alone. All sealed reports of a
@@ -29,7 +29,7 @@ _BLOCK = 1 << 14
 
 
 def sent_size(task: ReportTask) -> int:
-    """The bytes of a report as it is sent.
+    """Returns the number of bytes of a report as it is sent.
 
     >>> from sfumato.telemetry.task import report_task
     >>> key = ec.generate_private_key(ec.SECP256R1()).public_key()
@@ -41,7 +41,7 @@ def sent_size(task: ReportTask) -> int:
 
 
 def sealed(task: ReportTask, report: bytes) -> bytes:
-    """What is sent of a report: itself, or sealed to the aggregator of the task.
+    """Returns the bytes to send: the report itself, or encrypted to the aggregator of the task.
 
     >>> from sfumato.telemetry.task import report_task
     >>> sealed(report_task("t", "?", ["a"], epsilon=1, start=0, periods=1), b"report")
@@ -59,10 +59,10 @@ def opened(
     *,
     told: Callable[[int], None] | None = None,
 ) -> Iterator[list[bytes]]:
-    """The reports inside of sealed ones, some at a time, for ``Aggregator.add_many``.
+    """Decrypts sealed reports; yields lists of them for ``Aggregator.add_many``.
 
-    What does not open (damaged, of another task, or sealed to another key) is left out. ``told``
-    is called with the number of reports that were read since the last call.
+    A message that does not decrypt (damaged, of another task, or for another key) is left out.
+    ``told`` is called with the number of messages that were read since the last call.
 
     Guarantees:
         a report opens for its own task and key alone
@@ -96,7 +96,7 @@ def opened(
 
 
 def _opened(key: ec.EllipticCurvePrivateKey, info: bytes, report: bytes) -> bytes | None:
-    """The report inside of a sealed one; None if it does not open."""
+    """Returns the report inside of a sealed one; None if it does not open."""
     try:
         return SUITE.decrypt(report, key, info)
     except InvalidTag:
@@ -105,5 +105,5 @@ def _opened(key: ec.EllipticCurvePrivateKey, info: bytes, report: bytes) -> byte
 
 @lru_cache(maxsize=8)
 def _key(point: str) -> ec.EllipticCurvePublicKey:
-    """The public key of a task, read once."""
+    """Returns the public key of a task, read once."""
     return key_of_point(point)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ids of reports that were counted, eight bytes each, so that a duplicate is noticed.
+"""The set of the ids of counted reports, eight bytes each, by which duplicates are refused.
 
-The set is exact. A filter of bits tells most new ids at once; the few that it cannot tell are
-looked up. For 100,000,000 ids both take 1.1 GB.
+The set is exact. A bit filter recognises most new ids at once; the few others are looked up. For
+100,000,000 ids both take 1.1 GB.
 """
 
 import numpy as np
@@ -39,7 +39,7 @@ class Seen:
         self._filter = _Filter(_SMALLEST)
 
     def fresh(self, ids: Ids) -> Mask:
-        """Which of the ids are new; the first of equals is. They are known from now on."""
+        """Returns which ids are new, the first of equal ones only, and adds them to the set."""
         ordered = np.sort(ids)
         again = np.zeros(len(ids), np.bool_)
         np.equal(ordered[1:], ordered[:-1], out=again[1:])
@@ -83,7 +83,7 @@ class Seen:
 
     @property
     def all(self) -> Ids:
-        """All ids, sorted."""
+        """Returns all ids, sorted."""
         if not self._runs:
             return np.empty(0, np.uint64)
         return np.sort(np.concatenate(self._runs), kind="stable")
@@ -112,7 +112,7 @@ class _Filter:
         self._bytes[places[starts]] |= np.bitwise_or.reduceat(bits, starts)
 
     def _places(self, ids: Ids) -> tuple[Ids, NDArray[np.uint8]]:
-        """The byte of each id, and its bit in it."""
+        """Returns the byte of each id, and its bit in it."""
         numbers = ids >> self._shift
         within = (numbers & np.uint64(7)).astype(np.uint8)
         return numbers >> np.uint64(3), np.left_shift(np.uint8(1), within)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signed tasks: ECDSA with P-256 and SHA-256 over the canonical JSON of a task.
 
-A signature is 64 bytes, r and s as big-endian numbers, as WebCrypto writes it. What is signed
-also states when: no true clock of a device that has the task is before that.
+``charge.sign`` makes them, ``client`` verifies them. A signature is 64 bytes, r and s as big-endian
+numbers, as WebCrypto writes it. The time of signing is signed too: no correct clock of a device
+that has the task is before it.
 """
 
 import base64
@@ -37,7 +38,7 @@ _LATEST = 1 << 40
 class SignedTask:
     """A task with the signature of its owner, as it is published.
 
-    ``signed_at`` is when it was signed, in seconds since 1970; earlier versions did not say.
+    ``signed_at`` is the time of signing, in seconds since 1970; None for earlier versions.
 
     >>> from cryptography.hazmat.primitives.asymmetric import ec
     >>> from sfumato.telemetry.task import report_task
@@ -53,7 +54,7 @@ class SignedTask:
     signed_at: int | None = None
 
     def to_bytes(self) -> bytes:
-        """JSON of the canonical task, as a text, the signature in base64, and when it was made."""
+        """Returns JSON: the canonical task as a string, the base64 signature, the signing time."""
         form: dict[str, Json] = {"signature": base64.b64encode(self.signature).decode()}
         if self.signed_at is not None:
             form["signed_at"] = self.signed_at
@@ -62,7 +63,7 @@ class SignedTask:
 
     @classmethod
     def from_bytes(cls, body: bytes) -> "SignedTask":
-        """Reads ``to_bytes``; the signature is not verified.
+        """Returns the signed task that ``to_bytes`` wrote; the signature is not verified.
 
         Raises:
             InvalidDeclaration: the bytes are no signed task.
@@ -80,7 +81,7 @@ class SignedTask:
 
     @property
     def signed_text(self) -> bytes:
-        """The bytes that the signature is of."""
+        """The bytes that were signed."""
         if self.signed_at is None:
             return _CONTEXT + self.task.to_bytes()
         return _TIMED + b"%d\n" % self.signed_at + self.task.to_bytes()
@@ -92,9 +93,9 @@ def signed_task(
     *,
     signed_at: int | None = None,
 ) -> SignedTask:
-    """Signs a task. ``charge.sign`` charges it first; devices should get no other.
+    """Signs a task. Devices should only get tasks of ``charge.sign``, which charges first.
 
-    ``signed_at`` is the present moment, unless it is stated for a test.
+    ``signed_at`` is the present time unless a test states another.
 
     Raises:
         WrongUse: the key is no private key of P-256; a moment that is none.
@@ -115,7 +116,7 @@ def signed_task(
 
 
 def verified(signed: SignedTask | bytes, trusted: Sequence[PublicKey]) -> SignedTask:
-    """A signed task whose signature is of one of the trusted keys.
+    """Returns a signed task after checking that one of the trusted keys signed it.
 
     Guarantees:
         a task that was changed after it was signed is refused

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws what an aggregator would hold if the true counts were known: for planning and for tests.
+"""Simulates the sums of an aggregator for known true counts: for planning and for tests.
 
-Each simulated device has a report of exactly the law of the task. Unary bits of different devices
-are binomial in number, so no device is drawn one by one; other oracles draw every device.
+Each simulated device has a report with exactly the probabilities of the task. Unary bits of
+different devices are binomial in number, so devices are not drawn one by one; other oracles draw
+every device.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +31,7 @@ def simulate(
     period: int = 0,
     entropy: Entropy = SYSTEM,
 ) -> Aggregator:
-    """The sums of one report of each of many devices, drawn exactly.
+    """Returns an aggregator with one exact random report of each of many devices.
 
     ``true_counts`` are the numbers of devices by value, or by the number of the value.
 
@@ -73,7 +74,7 @@ def simulate(
 def _holders(
     task: ReportTask, counts: Mapping[object, int] | Sequence[int]
 ) -> tuple[Integers, Integers]:
-    """The numbers of values, and how many devices hold each."""
+    """Returns the numbers of values, and how many devices hold each."""
     domain = task.domain
     if isinstance(counts, Mapping):
         numbers = [domain.known(label) for label in counts]
@@ -89,7 +90,7 @@ def _holders(
 
 
 def _count(count: object) -> int:
-    """A number of devices (WrongUse if it is none)."""
+    """Returns a number of devices (WrongUse if it is none)."""
     if type(count) is int and 0 <= count <= _MOST_DEVICES:
         return count
     raise WrongUse(f"A count of {shown(count)} devices.", allowed="an integer from 0 to 2^40")
@@ -101,13 +102,13 @@ def _bits(
     devices: int,
     entropy: Entropy,
 ) -> Integers:
-    """The sums of unary reports: for each value, those of its devices and of all others."""
+    """Returns the sums of unary reports: for each value, those of its devices and of all others."""
     kept = successes(counts, oracle.kept, entropy)
     return kept + successes(devices - counts, oracle.added, entropy)
 
 
 def successes(trials: Integers, weight: int, entropy: Entropy) -> Integers:
-    """Independent binomials: for each number of trials, how many succeed.
+    """Draws independent binomials: for each number of trials, the number of successes.
 
     A trial succeeds with probability ``weight`` / 2^64. A binomial is the sum of those of the
     powers of two in its number of trials; all that share a power are drawn together.

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a client remembers what it has sent: durable before a report leaves.
+"""The durable memory of a client: it records a report before the report is sent.
 
-A store that is lost or damaged loses nothing but reports: the client is silent until the next
-epoch.
+If the store is lost or damaged, only reports are lost: the client is silent until the next epoch.
 """
 
 import fcntl
@@ -22,11 +21,11 @@ class Store(Protocol):
     """
 
     def load(self) -> bytes | None:
-        """What was saved last; None if nothing is known."""
+        """Returns the bytes that were saved last; None if there are none."""
         ...
 
     def save(self, state: bytes) -> None:
-        """Keeps the bytes; when this returns, they survive a crash."""
+        """Stores the bytes; when this returns, they survive a crash."""
         ...
 
 
@@ -43,18 +42,18 @@ class MemoryStore:
         self._state: bytes | None = None
 
     def load(self) -> bytes | None:
-        """What was saved last."""
+        """Returns the bytes that were saved last."""
         return self._state
 
     def save(self, state: bytes) -> None:
-        """Keeps the bytes in memory."""
+        """Stores the bytes in memory."""
         self._state = state
 
 
 class FileStore:
     """A store in a file that only its user can read; one process at a time.
 
-    Each save writes another file, flushes it to disk, and then takes the place of the old one.
+    Each save writes a new file, flushes it to disk, and then renames it over the old one.
 
     Raises:
         WrongUse: another client uses the file, or it cannot be written.
@@ -88,7 +87,7 @@ class FileStore:
         self._lock: int | None = lock
 
     def load(self) -> bytes | None:
-        """What was saved last; None if there is no file, or it cannot be read."""
+        """Returns the bytes that were saved last; None if there is no readable file."""
         try:
             return self._path.read_bytes()
         except OSError:
@@ -110,7 +109,7 @@ class FileStore:
             os.close(folder)
 
     def close(self) -> None:
-        """Lets another client use the file."""
+        """Releases the file, so that another client can use it."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None

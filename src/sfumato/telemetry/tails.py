@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far a sum of independent bounded terms is from its mean. Proof: tails.proof.md."""
+"""Bounds how far a sum of independent bounded terms is from its mean. Proof: tails.proof.md."""
 
 import math
 from statistics import NormalDist

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A telemetry task: what devices are asked, how they answer, how often and for how long.
+"""A telemetry task: the question to devices, and how, how often and how long they answer it.
 
-A task is public and never changes: it is canonical JSON, whose SHA-256 names it. It holds the
-probabilities themselves, as integers over 2^64, so every client draws the law that the
-accountant reads.
+A task is public and never changes: it is canonical JSON, identified by its SHA-256. It contains the
+probabilities themselves, as integers over 2^64, so every client draws from the distribution that
+the accountant reads.
 """
 
 import hashlib
@@ -49,14 +49,14 @@ _DAY = 86_400
 
 @dataclass(frozen=True)
 class ReportTask:
-    """One question to devices.
+    """One question to devices, with its schedule and its oracle.
 
     Times are whole seconds since 1970-01-01T00:00:00Z. A period has ``period`` seconds; there are
     ``periods`` of them from ``start`` on, and a device sends at most ``reports`` in each.
-    ``memory`` is the number of periods in an epoch, in which a device answers with the value that
-    it had first, and always the same answer; with 0 each report is drawn anew. Devices send
-    nothing after ``expires``. Estimates need ``min_batch`` reports. ``aggregator`` is the public
-    key that reports are sealed to, as ``point_text``; without one they are sent as they are.
+    ``memory`` is the number of periods in an epoch, in which a device repeats the answer for its
+    first value; with 0 each report is drawn anew. Devices send nothing after ``expires``. Estimates
+    need ``min_batch`` reports. ``aggregator`` is the public key to which reports are encrypted, as
+    ``point_text``; without it they are sent in the clear.
 
     Guarantees:
         a task is the same bytes everywhere
@@ -173,38 +173,38 @@ class ReportTask:
 
     @property
     def epochs(self) -> int:
-        """How often a device draws anew in its life; without memory, each report."""
+        """The number of fresh random answers in a device's life: one an epoch, or one a report."""
         if self.memory:
             return -(-self.periods // self.memory)
         return self.periods * self.reports
 
     @property
     def life(self) -> Event:
-        """All that a device ever tells: the event of one draw, once an epoch."""
+        """The privacy event of a device's life: the event of one draw, once for each epoch."""
         return Repeated(self.oracle.event, self.epochs)
 
     @property
     def first_epsilon(self) -> Fraction:
-        """What the first report costs; for RAPPOR less than the answer that it blurs."""
+        """The epsilon of the first report; for RAPPOR less than that of the permanent answer."""
         if isinstance(self.oracle, RapporOracle):
             return log_up(self.oracle.first_odds)
         return _epsilon(self.oracle.event)
 
     @property
     def life_epsilon(self) -> Fraction:
-        """What all reports of a device cost together, for ever."""
+        """The epsilon of all reports that a device ever sends."""
         return _epsilon(self.life)
 
     def period_at(self, moment: float) -> int:
-        """The number of the period of a moment; below 0 before the start."""
+        """Returns the number of the period at a time; below 0 before the start."""
         return int((moment - self.start) // self.period)
 
     def epoch_of(self, period: int) -> int:
-        """The number of the epoch of a period; without memory, of the period itself."""
+        """Returns the number of the epoch of a period; without memory, the period itself."""
         return period // (self.memory or 1)
 
     def to_bytes(self) -> bytes:
-        """The canonical JSON: sorted names, no spaces, UTF-8."""
+        """Returns the canonical JSON: sorted names, no spaces, UTF-8."""
         form: dict[str, Json] = {field.name: getattr(self, field.name) for field in fields(self)}
         if not self.aggregator:
             del form["aggregator"]
@@ -215,12 +215,12 @@ class ReportTask:
 
     @property
     def hash(self) -> bytes:
-        """The SHA-256 of the canonical JSON, which names the task."""
+        """The SHA-256 of the canonical JSON, which identifies the task."""
         return hashlib.sha256(self.to_bytes()).digest()
 
 
 def task_from_bytes(body: bytes) -> ReportTask:
-    """The task of canonical JSON.
+    """Returns the task of its canonical JSON.
 
     Raises:
         InvalidDeclaration: the bytes are not the canonical form of a task of this version.
@@ -246,7 +246,7 @@ def task_from_bytes(body: bytes) -> ReportTask:
 
 
 def _read(form: Mapping[str, Json]) -> ReportTask:
-    """The task of its fields."""
+    """Returns the task of its fields."""
     domain, oracle = form["domain"], form["oracle"]
     if not isinstance(domain, Mapping) or not isinstance(oracle, Mapping):
         raise TypeError("domain and oracle")
@@ -272,12 +272,12 @@ def report_task(
     other: str = OTHER,
     aggregator: PublicKey | None = None,
 ) -> ReportTask:
-    """A task; with ``sf.AUTO``, the smallest report whose exact error is within 2% of the least.
+    """Makes a task; ``sf.AUTO`` takes the smallest report within 2% of the least exact error.
 
-    ``epsilon`` is what one draw may cost; ``candidates`` shows what each oracle would give.
-    ``other`` is the label of all texts that are not in the list. With ``aggregator``, a public key
-    of P-256, devices seal their reports to it. Other arguments are the fields
-    of ``ReportTask``; ``expires`` is by default the end of the last period.
+    ``epsilon`` is the cost of one draw; ``candidates`` shows the cost of each oracle. ``other`` is
+    the label of all strings that are not in the list. With ``aggregator``, a public key of P-256,
+    devices encrypt their reports to it. Other arguments are the fields of ``ReportTask``;
+    ``expires`` is by default the end of the last period.
 
     >>> report_task("beta", "Is beta on?", ["on", "off"], epsilon="0.5", start=0, periods=1).oracle
     CategoryOracle(values=3, ...)
@@ -306,7 +306,7 @@ def report_task(
 
 
 def _epsilon(event: Event) -> Fraction:
-    """The pure epsilon of an event, from the accountant."""
+    """Returns the pure epsilon of an event, from the accountant."""
     epsilon = account(event).epsilon
     if epsilon is None:
         raise InvalidDeclaration("A report without an epsilon.")

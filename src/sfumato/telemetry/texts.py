@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many devices hold candidate texts, from RAPPOR's bits: weighted least squares.
+"""Estimates the number of devices that hold candidate strings, from RAPPOR's bits.
 
-Each bit of each cohort gives an unbiased number of devices that own it; a candidate explains the
-bits that it owns. With fewer candidates than bits this is a linear regression, whose weights are
-the variances of the bits. Source: Fanti, Pihur, Erlingsson, "Building a RAPPOR with the Unknown"
-(PoPETs 2016), without its penalty, which is needed only where candidates outnumber bits.
+Each bit of each cohort gives an unbiased estimate of the number of devices whose string sets it; a
+candidate explains the bits that it sets. With fewer candidates than bits this is a linear
+regression, weighted by the variances of the bits. Source: Fanti, Pihur, Erlingsson, "Building a
+RAPPOR with the Unknown" (PoPETs 2016), without its penalty, which is needed only if candidates
+outnumber bits.
 """
 
 import math
@@ -29,12 +30,12 @@ from sfumato.telemetry.oracles.rappor import RapporOracle
 
 @dataclass(frozen=True)
 class TextEstimates:
-    """The estimated number of reports of each text, with its standard error.
+    """The estimated number of reports of each string, with its standard error.
 
-    Intervals and ``p_value`` are those of the normal law, not proved for every data set. By
-    RAPPOR they hold if the candidates are all the frequent texts: what others hold is explained by
-    one more number, the same for all bits. By a sketch or by prefixes, errors contain the
-    collisions with other texts.
+    Intervals and ``p_value`` are those of the normal distribution, not proved for every data set.
+    For RAPPOR they hold if the candidates include all frequent strings: other strings are explained
+    by one more number, the same for all bits. For a sketch or prefixes, errors include collisions
+    with other strings.
 
     >>> shown = TextEstimates(("a",), np.array([30.0]), np.array([10.0]), "0.95", 1000)
     >>> round(float(shown.low[0]), 1), round(float(shown.p_value[0]), 4)
@@ -68,21 +69,21 @@ class TextEstimates:
 
     @cached_property
     def p_value(self) -> Floats:
-        """The probability of such an estimate if no device held the text."""
+        """The probability of at least this estimate if no device held the string."""
         scores = self.estimate / self.standard_error / math.sqrt(2)
         return np.array([math.erfc(score) / 2 for score in scores.tolist()])
 
     def found(self, confidence: Number = "0.95") -> list[str]:
-        """The candidates that some devices hold; with this probability all of them are right.
+        """Returns the candidates that some device holds; all are right with this probability.
 
-        The test of each is at 1 - confidence over their number (Bonferroni).
+        Each is tested at the level (1 - confidence) over their number (Bonferroni).
         """
         miss = float(1 - open_unit("confidence", confidence)) / len(self.values)
         pairs = zip(self.values, self.p_value.tolist(), strict=True)
         return [text for text, p_value in pairs if p_value <= miss]
 
     def to_arrow(self) -> pa.Table:
-        """The table as Arrow."""
+        """Returns the table as an Arrow table."""
         columns = {
             "value": list(self.values),
             "estimate": self.estimate,
@@ -94,19 +95,19 @@ class TextEstimates:
         return pa.table({name: pa.array(column) for name, column in columns.items()})
 
     def to_dicts(self) -> list[dict[str, object]]:
-        """The table as one dictionary a text."""
+        """Returns the table as one dictionary for each string."""
         rows: list[dict[str, object]] = self.to_arrow().to_pylist()
         return rows
 
     @property
     def found_level(self) -> float:
-        """The largest p-value of a text that is found, with the confidence for all together."""
+        """The p-value up to which a string counts as found, at the confidence for all together."""
         return (1 - float(self.confidence)) / max(len(self.values), 1)
 
     def plot(self, count: int = 20) -> Figure:
-        """A chart of the largest estimates with their intervals and p-values.
+        """Draws the largest estimates with their intervals and p-values.
 
-        Blue texts are those of ``found`` with the confidence of the intervals.
+        Blue strings are those of ``found`` with the confidence of the intervals.
         """
         group = largest(self.to_arrow(), count, self.found_level)
         title = f"Estimated number of devices, of {self.reports:,} reports"
@@ -114,15 +115,15 @@ class TextEstimates:
 
 
 def candidate_numbers(domain: Texts, candidates: Sequence[str]) -> list[int]:
-    """The number of each candidate.
+    """Returns the number of each candidate string.
 
     Raises:
         WrongUse: no candidates, or one comes twice.
         UnknownName: one is no text.
 
-    >>> candidate_numbers(Texts(), ["caf\u00e9", "cafe\u0301"])
+    >>> candidate_numbers(Texts(), ["café", "café"])
     Traceback (most recent call last):
-    sfumato.errors.WrongUse: The candidate 'cafe\u0301' comes twice...
+    sfumato.errors.WrongUse: The candidate 'café' comes twice...
     """
     if not candidates:
         raise WrongUse("No candidates.", allowed="1 text or more")
@@ -146,7 +147,9 @@ def text_estimates(
     candidates: Sequence[str],
     confidence: str,
 ) -> TextEstimates:
-    """The regression of the bits on the candidates, and on a constant for all other texts.
+    """Estimates each candidate by regression of the bits on the candidates, and on a constant.
+
+    The constant stands for all other strings.
 
     Raises:
         WrongUse: as many candidates as bits of all cohorts, or more; none, or one comes twice.

@@ -9,7 +9,7 @@ from sfumato.noise.entropy import Bytes
 
 
 class Replay:
-    """An entropy source with a seed: equal seeds give equal bits (SHAKE-256 of seed and counter).
+    """A seeded entropy source: equal seeds give equal bits (SHAKE-256 of seed and counter).
 
     >>> Replay(7).bits(64) == Replay(7).bits(64)
     True
@@ -23,7 +23,7 @@ class Replay:
         self._rest = memoryview(b"")
 
     def bits(self, count: int) -> int:
-        """The next ``count`` bits of the stream, which is read in whole bytes."""
+        """Returns the next ``count`` bits of the stream as an integer; it reads whole bytes."""
         size = (count + 7) // 8
         return int.from_bytes(self._bytes(size), "little") >> (8 * size - count)
 

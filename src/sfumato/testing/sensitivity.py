@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Local and global sensitivity by enumeration, for teaching and tests.
 
-Only the global sensitivity may set the noise, as the local one depends on the data.
+Only the global sensitivity may set the scale of noise, as the local one depends on the data.
 
-Source: Nissim, Raskhodnikova, Smith, "Smooth Sensitivity and Sampling" (STOC 2007).
-Proof: sensitivity.proof.md.
+Source: Nissim, Raskhodnikova, Smith, "Smooth Sensitivity and Sampling" (STOC 2007). Proof:
+sensitivity.proof.md.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -74,12 +74,12 @@ def local_sensitivity(
     relation: Relation,
     norm: Norm = Norm.L1,
 ) -> LocalSensitivity:
-    """The largest change of a statistic between ``data`` and its neighbours.
+    """Returns the largest change of a statistic between ``data`` and its neighbours.
 
     A neighbour has one row of ``domain`` more or instead of another, or one row less.
 
-    It depends on the data and is as private as they are: never publish it, never set noise by it.
-    L2 is squared, as in ``Distance``.
+    It depends on the data and is as private as the data: never publish it, never set noise by it.
+    The L2 sensitivity is squared, as in ``Distance``.
 
     Guarantees:
         a local sensitivity is that of the neighbours of the data
@@ -105,11 +105,11 @@ def global_sensitivity(
     *,
     work: int = _MOST_WORK,
 ) -> Distance:
-    """The largest change of a statistic between ANY two neighbours with rows of ``domain``.
+    """Returns the largest change of a statistic between ANY two neighbours with rows of ``domain``.
 
     Datasets have ``size`` rows under replace-one, and 0 to ``size`` rows under add-remove. Every
-    pair is tried, so it is a proof for such datasets, and for no others. ``work`` limits the
-    number of datasets and pairs.
+    pair is tried, so it is a proof for such datasets, and for no others. ``work`` limits the number
+    of datasets and pairs.
 
     Guarantees:
         a global sensitivity is that of all neighbours

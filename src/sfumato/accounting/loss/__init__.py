@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Privacy loss distributions of plans that are FIXED in advance, between proved bounds.
+"""Privacy loss distributions of plans that are FIXED in advance, with proved error bounds.
 
-Begin with ``pair``: the two laws whose ratio is the loss. ``lattice`` holds a loss rounded to
-a lattice, tilted, with what was lost; ``discretise`` rounds a pair, ``compose`` adds losses,
-``solve`` reads brackets of epsilon and delta from the sum. Nothing here is valid where a
+Begin with ``pair``: the two distributions whose log ratio is the loss. ``lattice`` holds a loss
+rounded to a lattice, with bounds of the errors; ``discretise`` rounds a pair, ``compose`` adds
+losses, ``solve`` reads brackets of epsilon and delta from the sum. Nothing here is valid where a
 later event is chosen after an earlier answer: ``accounting.curve`` takes plans only.
 """
 

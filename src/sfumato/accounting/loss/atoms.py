@@ -24,11 +24,11 @@ _DISCRETE_REACH = 13.0
 
 @dataclass(frozen=True, slots=True)
 class Atoms:
-    """A loss with finitely many values: their masses under Q, each with a relative error below
-    2^-42.
+    """A loss with finitely many values (``losses``), and their ``masses`` under Q.
 
-    ``spacing``: all losses are integer multiples of it; None if not. ``fixed``: the absolute error
-    of each loss, besides about an ulp.
+    Each mass has a relative error below 2^-42. ``spacing``: all losses are integer multiples of it;
+    None if not. ``outside``: mass that is left out. ``fixed``: the absolute error of each loss,
+    besides about an ulp.
 
     Guarantees:
         a pure loss is dominated by two atoms
@@ -48,12 +48,14 @@ class Atoms:
 
     @classmethod
     def pure(cls, epsilon: float) -> "Atoms":
-        """The worst of all epsilon-DP pairs (Kairouz, Oh, Viswanath 2015)."""
+        """Returns the dominating pair of all epsilon-DP mechanisms (Kairouz, Oh, Viswanath 2015)."""
         return cls.response(epsilon, 2)
 
     @classmethod
     def response(cls, epsilon: float, categories: int) -> "Atoms":
-        """Randomised response among ``categories``, for two different true values."""
+        """Returns the pair of randomised response among ``categories``, for two different true
+        values.
+        """
         losing(epsilon)
         total = 1.0 + math.exp(-epsilon) * (categories - 1)
         low, high = math.exp(-epsilon) / total, 1.0 / total
@@ -63,8 +65,10 @@ class Atoms:
 
     @classmethod
     def discrete_laplace(cls, step: float, shift: int) -> "Atoms":
-        """Two-sided geometric noise of loss ``step`` per integer, on integers that are ``shift``
-        apart in total (L1).
+        """Returns the pair of discrete Laplace noise on integers that are ``shift`` apart in total
+        (L1).
+
+        ``step`` is the loss per integer, 1 / scale.
         """
         losing(step * shift)
         moved = np.arange(shift + 1)
@@ -78,7 +82,9 @@ class Atoms:
 
     @classmethod
     def discrete_gaussian(cls, variance: float, shift: int) -> "Atoms":
-        """The discrete Gaussian of parameter ``variance``, on integers exactly ``shift`` apart."""
+        """Returns the pair of discrete Gaussian noise (sigma^2 = ``variance``) on integers
+        ``shift`` apart.
+        """
         reach = math.ceil(_DISCRETE_REACH * math.sqrt(variance))
         points = np.arange(-reach, reach + shift + 1, dtype=np.float64)
         weights = np.exp(-(points**2) / (2 * variance))

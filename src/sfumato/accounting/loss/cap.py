@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replaces losses far above epsilon by two values, a cap and infinity.
+"""Replaces losses far above epsilon by two values, a cap and infinity, to save lattice points.
 
 A loss above the cap is moved to the cap or to infinity such that both distributions keep their
 mass. As long as the sum of the other losses does not fall below epsilon minus the cap, this does
@@ -44,7 +44,10 @@ class Capped:
 
     @classmethod
     def at(cls, pair: Sampled, top: float, outside: float) -> "Capped":
-        """The pair capped at ``top``; P and Q have at most ``outside`` beyond the reach."""
+        """Returns a pair with its losses capped at ``top``.
+
+        P and Q have at most the mass ``outside`` beyond the range of losses that is considered.
+        """
         highest = max(pair.reach(outside).upper, top) + 1.0
         ends = np.array([top, highest])
         gap = np.array([math.exp(top) * math.expm1(highest - top)])
@@ -61,7 +64,7 @@ class Capped:
         return cls(pair, top, mass, least, most)
 
     def on(self, step: float, outside: float) -> "Capped":
-        """The same with the cap rounded up to a multiple of ``step``."""
+        """Returns the pair with its cap rounded up to a multiple of ``step``."""
         top = step * math.ceil(self.top / step)
         if top == self.top:
             return self
@@ -89,7 +92,7 @@ class Capped:
 
     @property
     def above(self) -> float:
-        """An upper bound of the P-mass of losses above the cap, within the reach."""
+        """Returns an upper bound of the P-mass of the considered losses above the cap."""
         at_top = self.mass * math.exp(self.top) * (1 + 2 * MASS_ERROR)
         return (self.most + at_top) * _UP
 
@@ -101,7 +104,7 @@ class Capped:
         return Reach(there.lower, self.top, there.outside, self.most)
 
     def cells(self, edges: Edges) -> tuple[Floats, Floats]:
-        """The cells below the cap, which is an edge."""
+        """Returns the masses and shares of the cells below the cap, which is an edge."""
         mass, share = self.pair.cells(edges)
         below = edges.gain[:-1] + edges.gap / 2 < math.expm1(self.top)
         return np.where(below, mass, 0.0), share
@@ -118,10 +121,10 @@ def cappable(pair: object) -> bool:
 def with_cap(
     whole: Lattice, pair: Capped, steps: Sequence[Lattice], times: int, epsilon: float
 ) -> Lattice:
-    """The sum of ``times`` capped losses, with the corrections of its lower bound.
+    """Adds to a sum of ``times`` capped losses the corrections of its lower bound.
 
-    ``steps``: the single loss, in one part or in several that add up to it. ``epsilon`` is about
-    where delta will be read; it only steers.
+    ``whole`` is the sum. ``steps``: the single loss, in one part or in several that add up to it.
+    ``epsilon`` is about where delta will be read; it affects only how tight the bound is.
 
     Guarantees:
         a capped sum is too large only where the others fall low

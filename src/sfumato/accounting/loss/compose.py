@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of losses: powers by the fast Fourier transform, products, coarsening.
+"""Sums of independent losses on lattices: powers by the fast Fourier transform, products.
 
 Every step adds its possible error to the lattice that it returns. Proof: compose.proof.md.
 """
@@ -45,7 +45,7 @@ _SELDOM = 3
 
 
 def coarsen(x: Lattice) -> Lattice:
-    """Doubles the step: every other point is divided among its neighbours.
+    """Returns the lattice with twice the step: every other point is divided among its neighbours.
 
     Guarantees:
         coarsening keeps the mass of both laws
@@ -73,7 +73,7 @@ def coarsen(x: Lattice) -> Lattice:
 
 
 def product(first: Lattice, *others: Lattice) -> Lattice:
-    """The sum of independent losses.
+    """Returns the sum of independent losses.
 
     Guarantees:
         the product of losses holds the law of their sum
@@ -98,7 +98,7 @@ def product(first: Lattice, *others: Lattice) -> Lattice:
 
 
 def power(x: Lattice, times: int, budget: float, *, lost: float = LOST) -> Lattice:
-    """The sum of ``times`` independent copies.
+    """Returns the sum of ``times`` independent copies of a loss.
 
     ``budget`` is the total blur that coarsening may add, ``lost`` the weight that windows and crops
     may lose.
@@ -127,11 +127,10 @@ def power(x: Lattice, times: int, budget: float, *, lost: float = LOST) -> Latti
 
 
 def folded(body: Lattice, tail: Lattice, times: int, uses: int, *, lost: float = LOST) -> Lattice:
-    """``times`` copies of a loss that is in the body or, rarely, in the tail (on a coarser
-    lattice).
+    """Returns the sum of ``times`` copies of a loss that is in ``body`` or, rarely, in ``tail``.
 
-    Paths in the tail more than ``_SELDOM`` times are left out. ``uses``: how often the result will
-    be added up, which bounds what it may lose.
+    The tail has a coarser lattice. Sums with more than ``_SELDOM`` losses in it are left out.
+    ``uses``: how often the result will be added up, which bounds what it may lose.
 
     Guarantees:
         a folded loss holds the law of the sum
@@ -164,8 +163,9 @@ def folded(body: Lattice, tail: Lattice, times: int, uses: int, *, lost: float =
 
 
 def merge(parts: Sequence[Lattice], budget: float, *, lost: float = LOST) -> Lattice:
-    """The sum of all parts, those of least variance first; ``budget`` and ``lost`` as for
-    ``power``.
+    """Returns the sum of all ``parts``; those of least variance are added first.
+
+    ``budget`` and ``lost`` are as for ``power``.
 
     Guarantees:
         a merge holds the law of the sum of all
@@ -298,7 +298,7 @@ def _copies_at_once(x: Lattice, times: int) -> int:
 
 
 def even_share(times: int, most: int) -> int:
-    """The largest divisor of ``times`` that is near ``most``; ``most`` if there is none."""
+    """Returns the largest divisor of ``times`` that is near ``most``; ``most`` if there is none."""
     for share in range(most, max(most // 3, 1), -1):
         if times % share == 0:
             return share
@@ -450,10 +450,7 @@ def _least_reach(x: Lattice, times: int, middle: int, rate: float, chance: float
 
 
 def _log_transform(weights: Floats, start: int, rate: float, block: int) -> float:
-    """No less than ln of the sum of weight e^(rate * point).
-
-    Each block of points is replaced by its two ends, with the same mean: exponentials only grow.
-    """
+    """Returns an upper bound of ln of the sum of weight e^(rate * point)."""
     if block > 1:
         padded = np.zeros(-(-len(weights) // block) * block)
         padded[: len(weights)] = weights

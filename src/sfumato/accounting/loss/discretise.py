@@ -18,14 +18,14 @@ from sfumato.accounting.loss.lattice import Lattice
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Losses from ``low`` to ``high``, both lattice points; or, if not ``inside``, all others."""
+    """A range of losses, from ``low`` to ``high`` (lattice points); all others if not ``inside``."""
 
     low: float
     high: float
     inside: bool
 
     def has(self, losses: Floats) -> NDArray[np.bool_]:
-        """Whether each loss, none of which is an end, is in the span."""
+        """Returns whether each loss is in the span; no loss may be one of its ends."""
         within: NDArray[np.bool_] = (losses > self.low) & (losses < self.high)
         return within if self.inside else ~within
 
@@ -39,7 +39,7 @@ def discretise(
     exchanged: bool = False,
     span: Span | None = None,
 ) -> Lattice:
-    """The loss of (P, Q), or of (Q, P) if ``exchanged``, on integer multiples of ``step``.
+    """Returns the loss of (P, Q), or of (Q, P) if ``exchanged``, rounded to multiples of ``step``.
 
     Guarantees:
         rounding keeps the mass of both laws

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of a dominating pair for rounding to a lattice: cells by their edges, atoms, a
-reach.
+"""The interface of a dominating pair, by which ``discretise`` rounds its loss to a lattice.
 
-Proof: pair.proof.md.
+A pair is atoms (single losses with a mass), and a continuous part that is cut into cells, which are
+given by their edges. Proof: pair.proof.md.
 """
 
 from dataclasses import dataclass
@@ -30,8 +30,10 @@ _NEAR = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """Increasing values of dP/dQ; ``gain`` is the ratio minus 1, ``gap`` the differences, both
-    without cancellation.
+    """The edges of cells, as increasing values of the ratio dP/dQ.
+
+    ``gain`` is the ratio minus 1 and ``gap`` the difference of neighbours, both without
+    cancellation.
     """
 
     ratio: Floats
@@ -39,14 +41,20 @@ class Edges:
     gap: Floats
 
     def losses(self) -> Floats:
-        """ln of the ratios; of ratios near 1 computed from the gains, which have more digits."""
+        """The losses at the edges: ln of the ratios, near 1 computed from the gains, which are more
+        exact.
+        """
         losses: Floats = np.log(np.maximum(self.ratio, 1e-300))
         near = np.abs(self.gain) < _NEAR
         losses[near] = np.log1p(self.gain[near])
         return losses
 
     def share(self, mean: Floats) -> Floats:
-        """The share of a cell's mass for its upper edge that preserves the mean of the ratio."""
+        """Returns the share of each cell's mass that goes to its upper edge, so that ``mean`` is
+        kept.
+
+        ``mean`` is the mean ratio of each cell.
+        """
         return between((mean - self.ratio[:-1]) / self.gap, 0.0, 1.0)
 
 
@@ -58,15 +66,16 @@ class Rounding:
     relative: float
 
     def at(self, loss: float) -> float:
-        """The error of losses of at most this size."""
+        """Returns the largest error of losses whose absolute value is at most ``loss``."""
         return self.fixed + self.relative * loss
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The range of losses considered; ``outside`` bounds the mass of P, and of Q, beyond it.
+    """The range of losses that is considered; ``outside`` bounds the mass of P, and of Q, beyond
+    it.
 
-    It does not count the mass of P at infinity, which is at most ``infinite``.
+    ``infinite`` bounds the mass of P at an infinite loss, which is not part of ``outside``.
     """
 
     lower: float
@@ -85,17 +94,17 @@ class Pair(Protocol):
 
     @property
     def spacing(self) -> float | None:
-        """A number of which all atoms are integer multiples, if any."""
+        """A number of which the losses of all atoms are integer multiples; None if there is none."""
         ...
 
     @property
     def continuous(self) -> bool:
-        """Whether there is anything besides atoms."""
+        """Whether the pair has a continuous part besides its atoms."""
         ...
 
     @property
     def rounding(self) -> Rounding:
-        """The error of the computed losses and of the shares of cells."""
+        """The errors of the computed losses, and of the shares of cells."""
         ...
 
     @property
@@ -108,20 +117,20 @@ class Pair(Protocol):
         ...
 
     def reach(self, outside: float) -> Reach:
-        """Losses beyond which P and Q have at most ``outside``."""
+        """Returns a range of losses beyond which P and Q each have at most the mass ``outside``."""
         ...
 
     def cells(self, edges: Edges) -> tuple[Floats, Floats]:
-        """The continuous part: the mass of each cell under Q, and the share of its upper edge."""
+        """Returns the mass of each cell under Q, and the share of it that goes to its upper edge."""
         ...
 
     def doubt(self, edges: Edges) -> Floats:
-        """The relative error of the mass of each cell."""
+        """Returns the relative error of the mass of each cell."""
         ...
 
 
 def losing(epsilon: float) -> None:
-    """Refuses a single loss that floats cannot represent."""
+    """Refuses a loss that is too large for floats."""
     if not 0 < epsilon <= MAX_LOSS:
         raise InvalidNumber(
             f"A loss of {epsilon:.6g} in one step.",
@@ -130,16 +139,16 @@ def losing(epsilon: float) -> None:
 
 
 def between(values: Floats, low: float, high: float) -> Floats:
-    """Like np.clip, which takes three times as long for few values."""
+    """Clips values like np.clip, which takes three times as long for few values."""
     cut: Floats = np.minimum(np.maximum(values, low), high)
     return cut
 
 
 def plain_doubt(edges: Edges) -> Floats:
-    """The same relative error for every cell."""
+    """Returns the same relative error for every cell."""
     return np.full(len(edges.gap), MASS_ERROR)
 
 
 def no_cells(edges: Edges) -> tuple[Floats, Floats]:
-    """No cells, for a distribution with atoms only."""
+    """Returns no mass in any cell, for a pair that has atoms only."""
     return np.zeros(len(edges.gap)), np.zeros(len(edges.gap))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A privacy loss rounded to a lattice, under an exponential tilt, with bounds of all its errors.
+"""A privacy loss rounded to a lattice, with bounds of all its errors: the type that ``loss`` adds.
 
+Its weights are exponentially tilted, so that the floats are most exact near the epsilon asked for.
 Proof: lattice.proof.md.
 """
 
@@ -17,17 +18,17 @@ LOST = 5e-7
 
 
 def norm(values: Floats) -> float:
-    """An upper bound of the Euclidean norm."""
+    """Returns an upper bound of the Euclidean norm of an array."""
     # sums, not dot products: those start threads that cost more than they save
     return math.sqrt(float((values * values).sum())) * (1 + 2.0**-40)
 
 
 @dataclass(frozen=True, slots=True)
 class Cap:
-    """The effect of losses that were moved to a cap or to infinity (``cap``).
+    """The effect on delta of losses that were moved to a cap or to infinity (module ``cap``).
 
-    At least ``infinite`` of P is on paths whose loss became infinite. Delta at epsilon grew by at
-    most e^(log_chance + rate epsilon).
+    At least the mass ``infinite`` of P got an infinite loss. Delta at epsilon grew by at most
+    e^(log_chance + rate epsilon).
     """
 
     infinite: float
@@ -35,20 +36,20 @@ class Cap:
     log_chance: float
 
     def added(self, epsilon: float) -> float:
-        """An upper bound of what was added to delta at epsilon."""
+        """Returns an upper bound of what the cap added to delta at epsilon."""
         return math.exp(min(self.log_chance + self.rate * epsilon, 0.0)) * (1 + 2.0**-20)
 
 
 @dataclass(frozen=True, slots=True)
 class Lattice:
-    """The law under P of a loss S, after each part of it was rounded up or down to a lattice.
+    """The distribution under P of a privacy loss S that was rounded to a lattice.
 
-    A path of the true loss S is shown as R = S + N + E, or not at all. R is on whole
-    multiples of ``step``, from ``start`` steps on; with probability about
-    weight e^(log_mass - tilt R). N is the rounding: fair to both laws (the mean of e^-N is 1
-    whatever came before), and of variance proxy ``blur`` (Hoeffding). |E| is at most ``shift``,
-    and ``relative`` of the sum of all single losses' sizes, which is at most ``travel``. At
-    most ``hidden`` of P is not shown. The weights are within ``error`` of the true ones, in
+    The lattice represents S by R = S + N + E, a whole multiple of ``step``, from ``start`` steps
+    on. The value r of R has a probability of about weight e^(log_mass - tilt r). N is the rounding:
+    fair to both laws (the mean of e^-N is 1 given all earlier rounding), and of variance proxy
+    ``blur`` (Hoeffding). E is the error of computed losses: |E| is at most ``shift``, and
+    ``relative`` of the sum of all single losses' sizes, which is at most ``travel``. At most
+    ``hidden`` of the mass of P is left out. The weights are within ``error`` of the true ones, in
     total absolute difference. A ``cap`` says how S differs from the loss that was asked for.
     """
 
@@ -91,7 +92,7 @@ class Lattice:
 
     @property
     def moved(self) -> float:
-        """The largest |E|."""
+        """The largest |E| in all."""
         return self.shift + self.relative * self.travel
 
     @property
@@ -105,7 +106,7 @@ class Lattice:
         return norm(self.weights)
 
     def moments(self) -> tuple[float, float]:
-        """The mean and variance under the weights; they steer and decide nothing."""
+        """The mean and variance under the weights; they guide choices and prove nothing."""
         index = np.arange(len(self.weights))
         total = float(self.weights.sum())
         moment = self.weights * index
@@ -114,7 +115,7 @@ class Lattice:
         return (self.start + mean) * self.step, variance * self.step**2
 
     def cropped(self, most: float) -> "Lattice":
-        """Removes ends that have at most ``most`` of the weight each."""
+        """Returns the lattice without the ends that have at most ``most`` of the weight each."""
         ups = np.cumsum(self.weights)
         downs = np.cumsum(self.weights[::-1])
         below, above = int(np.searchsorted(ups, most)), int(np.searchsorted(downs, most))
@@ -129,7 +130,7 @@ class Lattice:
         )
 
     def scaled(self) -> "Lattice":
-        """The same with weights that sum to about 1."""
+        """Returns the same lattice with weights that sum to about 1."""
         total = float(self.weights.sum())
         log_mass = self.log_mass + math.log(total)
         slack = 4 * ROUNDOFF * (2 + abs(log_mass) + abs(self.log_mass))

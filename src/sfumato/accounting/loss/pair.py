@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dominating pairs (P, Q): the worst pair of output distributions, by the law of the loss ln(dP/dQ)
-under Q.
+"""Dominating pairs (P, Q): the worst pair of output distributions of a mechanism.
 
-Each pair gives its atoms, and for cells of the ratio dP/dQ the mass under Q and the mean of the
-ratio in the cell, which suffices to round it to a lattice. Zhu, Dong, Wang (2022): the product of
-dominating pairs dominates the composition. Proof: pair.proof.md.
+A pair is given by the distribution of the loss ln(dP/dQ): its atoms, and for cells of the ratio
+dP/dQ the mass under Q and the mean ratio in the cell, which suffices to round it to a lattice. Zhu,
+Dong, Wang (2022): the product of dominating pairs dominates the composition. Proof: pair.proof.md.
 """
 
 import math
@@ -36,11 +35,11 @@ _WIDE, _NARROW = 1 / 8, 1 / 64
 
 @dataclass(frozen=True, slots=True)
 class Ramp:
-    """A loss with density proportional to e^(l/2) under P on (-epsilon, epsilon), with two atoms or
-    none.
+    """A loss with density proportional to e^(l/2) under P on (-epsilon, epsilon).
 
-    With atoms it is continuous Laplace noise. Without, it is the worst of all mechanisms of bounded
-    range epsilon, such as the exponential mechanism (Dong, Durfee, Rogers 2020).
+    With an atom at each end (``tips``) it is that of continuous Laplace noise. Without, it is the
+    worst of all mechanisms of bounded range epsilon, such as the exponential mechanism (Dong,
+    Durfee, Rogers 2020).
 
     Guarantees:
         a ramp is laplace noise with its atoms and a bounded range without
@@ -74,7 +73,7 @@ class Ramp:
 
     @property
     def density(self) -> float:
-        """The c of the density c e^(l/2) under P, which is c e^(-l/2) under Q."""
+        """The constant c of the density c e^(l/2) under P, which is c e^(-l/2) under Q."""
         lowest = math.exp(-self.epsilon / 2)
         if self.tips:
             return lowest / 4
@@ -91,8 +90,9 @@ class Ramp:
         return Reach(-self.epsilon, self.epsilon, 0.0)
 
     def cells(self, edges: Edges) -> tuple[Floats, Floats]:
-        """For a cell from a to b inside the support: mass 2c (1/sqrt a - 1/sqrt b) and mean ratio
-        sqrt(a b).
+        """Returns the mass 2c (1/sqrt a - 1/sqrt b) and the share of each cell from a to b.
+
+        The mean ratio of a cell inside the support is sqrt(a b).
         """
         ends = between(edges.ratio, math.exp(-self.epsilon), math.exp(self.epsilon))
         gains = between(edges.gain, math.expm1(-self.epsilon), math.expm1(self.epsilon))
@@ -111,7 +111,7 @@ class Ramp:
 
 @dataclass(frozen=True, slots=True)
 class Gaussian:
-    """Two normals of variance 1 whose means are ``mu`` apart.
+    """The pair of two normal distributions of variance 1 whose means are ``mu`` apart.
 
     Guarantees:
         the cells of a gaussian hold its mass and mean
@@ -153,8 +153,9 @@ class Gaussian:
         return np.zeros(0), np.zeros(0)
 
     def reach(self, outside: float) -> Reach:
-        """Under Q the point z is standard normal, its loss mu z - mu^2 / 2; P(|Z| > r) <=
-        e^(-r^2/2).
+        """Returns a range of losses, by the bound P(|Z| > r) <= e^(-r^2/2) for a standard normal Z.
+
+        Under Q a point z is standard normal, and its loss is mu z - mu^2 / 2.
         """
         far = min(math.sqrt(-2 * math.log(outside)), self.reached)
         most = self.mu * (far + self.mu / 2)
@@ -166,8 +167,9 @@ class Gaussian:
         return mass, edges.share(mean)
 
     def intervals(self, points: Floats) -> tuple[Floats, Floats]:
-        """The mass under Q of intervals within mu + ``reached`` of 0, and the mean of the ratio in
-        each.
+        """Returns the mass under Q of intervals, and the mean ratio in each.
+
+        They must lie within mu + ``reached`` of 0.
         """
         far = self.mu + self.reached
         width = np.diff(points)
@@ -178,8 +180,10 @@ class Gaussian:
         return mass, mean
 
     def doubt(self, edges: Edges) -> Floats:
-        """The relative error of the exponentials, and of z^2 / 2 in them; that of the quadrature is
-        far below.
+        """Returns the relative error of the mass of each cell.
+
+        It is that of the exponentials, and of z^2 / 2 in them; the error of the quadrature is far
+        below.
         """
         squares = self._points(edges) ** 2
         farthest = np.maximum(squares[:-1], squares[1:])
@@ -219,9 +223,10 @@ class Gaussian:
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """The Poisson sample of a symmetric pair, for a removed unit: ((1 - rate) Q + rate P, Q).
+    """The pair of a Poisson sample of a symmetric pair, for a removed unit.
 
-    For an added unit the two are exchanged (Zhu, Dong, Wang 2022, Theorem 11).
+    It is ((1 - rate) Q + rate P, Q). For an added unit the two are exchanged (Zhu, Dong, Wang 2022,
+    Theorem 11).
 
     Guarantees:
         a sample keeps the masses and moves the ratios
@@ -272,7 +277,9 @@ class Sampled:
         return Reach(self._loss(inner.lower), self._loss(inner.upper), inner.outside)
 
     def cells(self, edges: Edges) -> tuple[Floats, Floats]:
-        """Cells of the ratio 1 - rate + rate x correspond to cells of x."""
+        """Returns the cells of the inner pair: the ratio 1 - rate + rate x corresponds to its ratio
+        x.
+        """
         return self.pair.cells(self._inner(edges))
 
     def doubt(self, edges: Edges) -> Floats:

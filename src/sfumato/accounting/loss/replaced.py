@@ -24,11 +24,11 @@ from sfumato.accounting.loss.pair import Gaussian, Ramp, Sampled
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """The loss of a sample of share ``rate`` of a symmetric pair, where one unit is replaced by
-    another.
+    """The worst loss of a fixed-size sample of a symmetric pair if one unit is replaced by another.
 
-    Losses above 0 are those of ``Sampled``, losses below 0 mirror them, and the remaining mass has
-    loss 0. No neighbours attain it: it is the worst of both directions together.
+    ``rate`` is the share of units in the sample. Losses above 0 are those of ``Sampled``, losses
+    below 0 mirror them, and the remaining mass has loss 0. No neighbours attain it: it is the worst
+    of both directions together.
 
     Guarantees:
         a replaced unit has the worst of both directions
@@ -39,7 +39,7 @@ class Replaced:
 
     @property
     def one_way(self) -> Sampled:
-        """The loss that two neighbours attain in one direction."""
+        """The pair that two neighbours attain, in one direction."""
         return Sampled(self.pair, self.rate)
 
     @property
@@ -80,7 +80,7 @@ class Replaced:
         return Reach(-there.upper, there.upper, 2 * there.outside)
 
     def cells(self, edges: Edges) -> tuple[Floats, Floats]:
-        """For cells on one side of ratio 1. Cells across it, which no lattice has, get nothing."""
+        """Returns the masses and shares of cells that lie on one side of ratio 1, as all do."""
         mass, share = no_cells(edges)
         above, below = _split_at_one(edges)
         if len(above.gap):
@@ -97,8 +97,9 @@ class Replaced:
         return mass, share
 
     def doubt(self, edges: Edges) -> Floats:
-        """The relative error; a mirrored mass is a product with a mean ratio, as certain as a
-        loss.
+        """Returns the relative error of the mass of each cell.
+
+        A mirrored mass is a product with a mean ratio, and so as exact as a loss.
         """
         doubt = plain_doubt(edges)
         above, below = _split_at_one(edges)

@@ -25,8 +25,9 @@ _EXACT = Context(prec=60)
 
 @lru_cache(maxsize=64)
 def shifted(noise: Skellam | Binomial, shift: int) -> Atoms | None:
-    """The loss of an integer with this noise that changes by ``shift``; None if floats cannot
-    represent it.
+    """Returns the loss of an integer with this noise that changes by ``shift``.
+
+    None if floats cannot represent it.
 
     Guarantees:
         a shifted integer loses the ratio of two probabilities

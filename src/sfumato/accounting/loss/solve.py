@@ -35,7 +35,7 @@ _PRECISION = 1e-8
 
 
 def delta_at(x: Lattice, epsilon: float) -> Bracket:
-    """A bracket of the least delta at ``epsilon`` >= 0.
+    """Returns a bracket of the least delta at ``epsilon`` >= 0.
 
     Guarantees:
         delta lies between its bounds
@@ -48,8 +48,7 @@ def delta_at(x: Lattice, epsilon: float) -> Bracket:
 
 
 def epsilon_at(x: Lattice, delta: float) -> Bracket:
-    """A bracket of the least epsilon >= 0 at ``delta``; the upper end is infinite if none is
-    proved.
+    """Returns a bracket of the least epsilon >= 0 at ``delta``; its upper end may be infinite.
 
     Guarantees:
         epsilon lies between its bounds
@@ -77,7 +76,9 @@ def _clip_to_probability(bound: float) -> float:
 
 
 def widths_at(x: Lattice, epsilon: float) -> tuple[float, float]:
-    """Estimates of how far the blur, and how far errors, move epsilon; they only steer."""
+    """Returns estimates of how far the blur moves epsilon, and how far errors do; they prove
+    nothing.
+    """
     return _Reading.of(x).moved(epsilon)
 
 

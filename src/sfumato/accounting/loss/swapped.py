@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dominating pair of a Poisson sample under replace-one. Proof: swapped.proof.md."""
+"""The dominating pair of a Poisson sample under replace-one, where one unit replaces another.
+
+Proof: swapped.proof.md.
+"""
 
 import math
 from dataclasses import dataclass
@@ -28,8 +31,9 @@ MOST_RATE = 1 - 2.0**-6
 
 @dataclass(frozen=True, slots=True)
 class SwappedNormal:
-    """Gaussian noise on a Poisson sample: a unit that adds ``mu`` to the sum is replaced by one
-    that adds -``mu``.
+    """The pair of Gaussian noise on a Poisson sample, for a replaced unit.
+
+    The unit adds ``mu`` to the sum if it is drawn, its replacement -``mu``.
 
     Guarantees:
         a swapped unit has a mixture on either side
@@ -43,7 +47,7 @@ class SwappedNormal:
 
     @property
     def pair(self) -> Gaussian:
-        """The pair of a removed unit without sampling."""
+        """The pair of Gaussian noise for a removed unit, without sampling."""
         return Gaussian(self.mu)
 
     @property
@@ -72,7 +76,7 @@ class SwappedNormal:
         return np.zeros(0), np.zeros(0)
 
     def reach(self, outside: float) -> Reach:
-        """Beyond a point on the far side of the farther mean."""
+        """Returns the losses up to those of a point beyond the farther mean."""
         there = self.pair.reach(outside)
         far = there.upper / self.mu + self.mu / 2
         gain = self.mu * (far - self.mu / 2)
@@ -81,7 +85,7 @@ class SwappedNormal:
         return Reach(-most, most, there.outside)
 
     def cells(self, edges: Edges) -> tuple[Floats, Floats]:
-        """Masses of the mixture without the unit, and the mean of the ratio of both."""
+        """Returns the masses of cells under Q, a mixture of normals, and their shares."""
         far = self.mu + self.pair.reached
         points = between(self._points(edges.losses()), -far, far)
         plain, up = self.pair.intervals(points)
@@ -93,7 +97,7 @@ class SwappedNormal:
         return plain * least, between(share, 0.0, 1.0)
 
     def doubt(self, edges: Edges) -> Floats:
-        """The relative error, as for a Gaussian whose points are no farther."""
+        """Returns the relative errors of a ``Gaussian`` whose points are no farther."""
         far = (self.mu + self.pair.reached) ** 2
         relative = ROUNDOFF * (64 / (1 - self.rate) + 8 * far)
         return np.full(len(edges.gap), relative)
@@ -108,10 +112,10 @@ class SwappedNormal:
 
 @dataclass(frozen=True, slots=True)
 class Swapped:
-    """The same for answers with finitely many losses: for each outcome its mass without the unit,
-    and two losses.
+    """The pair of answers with finitely many losses on a Poisson sample, for a replaced unit.
 
-    ``gains`` and ``others`` are the losses of the answer with the unit, and with its replacement.
+    For each outcome, ``masses`` has its mass without the unit, ``gains`` its loss with the unit,
+    and ``others`` its loss with the replacement.
 
     Guarantees:
         a swapped unit has opposite losses
@@ -128,8 +132,10 @@ class Swapped:
 
     @classmethod
     def laplace(cls, step: float, shift: int, rate: float) -> "Swapped":
-        """Two-sided geometric noise of loss ``step`` per integer, moved by ``shift``; with
-        ``shift`` 1, any pure loss.
+        """Returns the pair of discrete Laplace noise whose integer a unit moves by ``shift``.
+
+        ``step`` is the loss per integer; with ``shift`` 1 it is the pair of any epsilon-DP
+        mechanism.
         """
         whole = Atoms.discrete_laplace(step, shift)
         least, *upper = whole.losses
@@ -145,7 +151,7 @@ class Swapped:
 
     @classmethod
     def gaussian(cls, variance: float, rate: float) -> "Swapped":
-        """Discrete Gaussian noise on one integer, moved by 1."""
+        """Returns the pair of discrete Gaussian noise on one integer that a unit moves by 1."""
         whole = Atoms.discrete_gaussian(variance, 1)
         # without the outermost point, whose mirror image is not among them
         gains = whole.losses[:-1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The total size of the single losses along a path, on which relative rounding errors act.
+"""Bounds the sum of absolute losses in a composition, on which relative rounding errors act.
 
 Proof: travel.proof.md.
 """
@@ -16,7 +16,7 @@ _RATES = np.geomspace(0.05, 30.0, 12)
 
 
 def travelled(steps: Sequence[tuple[Lattice, float]], lost: float) -> float:
-    """A bound of the sum of the absolute single losses, except for ``lost`` of the tilted weight.
+    """Returns a bound of the sum of the absolute single losses, except for ``lost`` of the weight.
 
     ``steps``: each single loss with the number of its uses; a loss in two parts gives each its
     share of the uses.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chooses the tilt and the lattice for a plan. It affects cost and width, never soundness.
+"""Chooses the tilt and the lattice for a plan: they affect cost and width, never soundness.
 
 The tilt is the best Chernoff order for the requested delta; the step follows from how far rounding
-may move epsilon.
+may move epsilon. ``curve`` calls it.
 """
 
 import math
@@ -48,7 +48,7 @@ _FEWEST, _FOLDED, _MANY_FOLDED, _COARSER, _FINER = 64, 256, 1024, 8, 1.45
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """``times`` uses of one dominating pair."""
+    """A dominating pair that a plan uses ``times`` times."""
 
     pair: Pair
     times: int
@@ -56,10 +56,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """The chosen ``tilt`` for all parts, the ``blur`` to spend (half on first rounding), and
-    estimates of epsilon and delta.
+    """The choices for a plan: the ``tilt`` of all parts, and the ``blur`` that rounding may add.
 
-    ``width`` is the allowed distance of the bounds, for an epsilon of ``least`` or more; ``lost``
+    Half of the blur is for the first rounding. ``epsilon`` and ``delta`` are estimates. ``width``
+    is the allowed relative distance of the bounds, for an epsilon of ``least`` or more; ``lost``
     the allowed loss of tilted weight; ``score`` ln of the Chernoff bound over delta.
     """
 
@@ -73,7 +73,7 @@ class Aim:
     score: float = 0.0
 
     def apart(self, epsilon: float) -> float:
-        """The allowed distance of the bounds of this epsilon."""
+        """Returns the allowed distance of the bounds of this epsilon."""
         return self.width * max(epsilon, self.least)
 
     @property
@@ -82,7 +82,7 @@ class Aim:
         return _negligible_mass(self.delta)
 
     def finest(self, parts: Sequence[Part]) -> float:
-        """The lattice step that the blur allows."""
+        """Returns the lattice step that the blur allows."""
         step = math.sqrt(2 * self.blur / _count_uses(parts))
         return max(step, _SHORTEST)
 
@@ -93,8 +93,9 @@ class Aim:
         return self.step(parts) > self.finest(parts)
 
     def step(self, parts: Sequence[Part]) -> float:
-        """The common lattice step: the pair's own spacing if there is one pair, else a power of
-        two.
+        """Returns the lattice step for all parts.
+
+        It is the pair's own spacing if there is only one pair, else a power of two.
         """
         outside = self.outside / _count_uses(parts)
         lengths = []
@@ -128,8 +129,9 @@ def _own_step(pair: Pair, step: float, length: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Losses from ``low`` to ``high`` on one lattice, the rare ones beyond on another; ``times``
-    copies at once.
+    """Separates losses: those from ``low`` to ``high`` have the step ``near``, others ``far``.
+
+    ``times`` copies are added at once.
     """
 
     low: float
@@ -140,7 +142,7 @@ class Split:
 
 
 def separated(part: Part, step: float, goal: Aim, *, exchanged: bool, alone: bool) -> Split | None:
-    """Where nearly all losses are close together and few very far: how to separate them."""
+    """Returns how to separate a loss that is nearly always small and rarely very large; else None."""
     pair = part.pair
     if not pair.continuous or part.times < _FEWEST or pair.spacing is not None:
         return None
@@ -169,17 +171,17 @@ def _split_at(
 ) -> Split | None:
     """Chooses the separation such that of ``most`` copies rarely more than three are far."""
     folds = min(most, times)
-    whole = float(losses[-1] - losses[0])
-    if whole <= _FEW_POINTS * near:
+    loss_range = float(losses[-1] - losses[0])
+    if loss_range <= _FEW_POINTS * near:
         return None
-    coarser = 2.0 ** math.ceil(math.log2(whole / near / _MOST_POINTS))
+    coarser = 2.0 ** math.ceil(math.log2(loss_range / near / _MOST_POINTS))
     far = near * max(_COARSER, coarser)
     seldom = 0.7 * (24 * lost * folds / times) ** 0.25 / folds
     first = _place_of(weights, seldom)
     last = -1 - _place_of(weights[::-1], seldom)
     low = far * math.floor(float(losses[first]) / far)
     high = far * math.ceil(float(losses[last]) / far)
-    if whole <= 4 * (high - low):
+    if loss_range <= 4 * (high - low):
         return None
     finer = math.floor(math.log2(_MOST_POINTS * far / (high - low)))
     near = max(near, far * 2.0**-finer)
@@ -195,7 +197,7 @@ def _place_of(weights: Floats, share: float) -> int:
 def capped(
     parts: Sequence[Part], *, delta: float | None = None, epsilon: float = 0.0
 ) -> Sequence[Part]:
-    """The parts with a cap above epsilon, or above the epsilon at ``delta``, where losses are much
+    """Returns the parts, capped above epsilon (or above that at ``delta``) where losses are much
     larger.
     """
     part = parts[0]
@@ -282,11 +284,10 @@ def aim(
     width: float = WIDTH,
     known: Aim | None = None,
 ) -> Aim:
-    """The choice for the epsilon at ``delta``; without one, for the delta at ``epsilon``.
+    """Returns the choices for reading epsilon at ``delta``; without one, delta at ``epsilon``.
 
-    ``width`` is relative to epsilon.
-
-    ``known``: an earlier choice, of whose delta this is the epsilon.
+    ``width`` is the allowed distance of the bounds relative to epsilon. ``known``: an earlier
+    choice, of whose delta this is the epsilon.
     """
     variance = sum(part.times * _variance(part.pair, exchanged=exchanged) for part in parts)
     small = max(variance, _LEAST)
@@ -308,11 +309,11 @@ def aim(
     return Aim(tilt, blur, epsilon, delta, width, least, score=score)
 
 
-def _score(parts: Sequence[Part], least: float, known: Aim | None) -> float:
-    """How far the least bound is above the delta that is known, as a logarithm; 0 if unused."""
-    if known is None or not (known.far(parts) or isinstance(parts[0].pair, Capped)):
+def _score(parts: Sequence[Part], least: float, earlier: Aim | None) -> float:
+    """Returns ln of the ratio of the least bound to the known delta; 0 if it is not used."""
+    if earlier is None or not (earlier.far(parts) or isinstance(parts[0].pair, Capped)):
         return 0.0
-    return least - math.log(known.delta)
+    return least - math.log(earlier.delta)
 
 
 def _least_epsilon(orders: Floats, moments: Floats, delta: float) -> tuple[int, float]:
@@ -322,11 +323,11 @@ def _least_epsilon(orders: Floats, moments: Floats, delta: float) -> tuple[int, 
     return best, float(guesses[best])
 
 
-def _outside_of_each(parts: Sequence[Part], delta: float | None, known: Aim | None) -> float:
+def _outside_of_each(parts: Sequence[Part], delta: float | None, earlier: Aim | None) -> float:
     """The mass of one copy that may be left out of its outline."""
     times = _count_uses(parts)
-    if known:
-        return known.outside / times
+    if earlier:
+        return earlier.outside / times
     if delta:
         return _negligible_mass(delta) / times
     return _UNSEEN
@@ -370,13 +371,13 @@ def _log_moments(
     return grown
 
 
-def _best_tilt(parts: Sequence[Part], exponents: Floats, known: Aim | None) -> int:
+def _best_tilt(parts: Sequence[Part], exponents: Floats, earlier: Aim | None) -> int:
     """The place of the tilt to take: that of the least bound, or a smaller one."""
     best = int(np.argmin(exponents))
-    if known is None or not known.far(parts):
+    if earlier is None or not earlier.far(parts):
         return best
     # a smaller tilt keeps rare losses rare; it costs digits, of which there are enough here
-    loose = math.log(known.delta) + _looseness(_count_uses(parts))
+    loose = math.log(earlier.delta) + _looseness(_count_uses(parts))
     enough = max(float(exponents[best]), loose)
     smallest = int(np.argmax(exponents <= enough))
     return min(best, smallest)
@@ -392,8 +393,9 @@ def _blur(blur: float, delta: float, apart: float) -> float:
 
 
 def finer(goal: Aim, better: Aim, blurred: float, missed: float) -> Aim:
-    """A refined choice, tilted as ``better`` is, at the epsilon now known, given the two causes of
-    its width.
+    """Returns a refined choice, with the tilt of ``better``, at the epsilon that is now known.
+
+    ``blurred`` and ``missed`` are the two causes of the present width.
     """
     apart = better.apart(better.epsilon)
     blur = goal.blur
@@ -412,12 +414,12 @@ def _negligible_mass(delta: float) -> float:
 
 
 def least_lost(parts: Sequence[Part]) -> float:
-    """A level below which floats and transforms lose more than windows and crops."""
+    """Returns a weight below which floats and transforms lose more than windows and crops do."""
     return max(LEAST_LOST, _EACH / 10 * _count_uses(parts))
 
 
 def _looseness(times: int) -> float:
-    """How loose a Chernoff bound may be, as a logarithm."""
+    """Returns how loose a Chernoff bound may be, as a logarithm."""
     loose = math.log(_IN_ALL / (_EACH * times))
     return min(max(loose, 0.0), _LOOSEST)
 
@@ -451,9 +453,9 @@ def _variance(pair: Pair, *, exchanged: bool) -> float:
     return float(squares.sum())
 
 
-def _cumulant(seen: tuple[Floats, Floats], orders: Floats, *, exchanged: bool) -> Floats:
+def _cumulant(sampled: tuple[Floats, Floats], orders: Floats, *, exchanged: bool) -> Floats:
     """ln of the mean of e^(order loss), from a coarse outline of the pair."""
-    losses, masses = seen
+    losses, masses = sampled
     logs = np.log(masses)
     if exchanged:
         losses = -losses
@@ -467,8 +469,7 @@ def _cumulant(seen: tuple[Floats, Floats], orders: Floats, *, exchanged: bool) -
 
 
 def outline(pair: Pair, outside: float) -> tuple[Floats, Floats]:
-    """A coarse sample of the losses ln(dP/dQ) of a dominating pair (P, Q), and their masses under
-    Q.
+    """Returns a coarse sample of the losses of a dominating pair (P, Q), and their masses under Q.
 
     It covers all losses except for probability ``outside``.
     """

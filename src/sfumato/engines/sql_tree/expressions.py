@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expressions of the SQL tree: nodes whose value is a cell."""
+"""Expressions of the SQL tree: nodes whose value is one cell.
+
+Emitters build them; ``duckdb_printer`` and ``spark_expression`` print them.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -26,10 +29,11 @@ class SqlType(Enum):
 
 
 class Expression:
-    """A node whose value is a cell: of each row, or of each group where it aggregates.
+    """A node whose value is one cell of a row, or of a group if it aggregates.
 
-    Python's operators build the same operators of SQL, and an integer stands for its constant. They
-    add no parentheses: an operand that binds less tightly stands in ``Paren``.
+    Python's operators build the corresponding SQL operators, and an integer operand becomes a
+    constant. They add no parentheses: an operand that binds less tightly must be wrapped in
+    ``Paren``.
 
     >>> Column("n") * 3 <= 10
     Binary(sign='<=', left=Binary(sign='*', left=..., right=...), right=Constant(value=10))
@@ -74,25 +78,25 @@ class Expression:
         return Binary(">=", self, operand(other))
 
     def equals(self, other: "Operand") -> "Binary":
-        """Compares by ``=``: ``==`` asks whether two nodes are the same node."""
+        """Returns the comparison ``=``; Python's ``==`` compares the nodes themselves."""
         return Binary("=", self, operand(other))
 
     def same(self, other: "Expression") -> "Binary":
-        """Compares by IS NOT DISTINCT FROM, for which NULL equals NULL."""
+        """Returns the comparison IS NOT DISTINCT FROM, for which NULL equals NULL."""
         return Binary("IS NOT DISTINCT FROM", self, other)
 
     def named(self, name: "Column | str") -> "As":
-        """Returns an item of SELECT, by a column or by a word of ours."""
+        """Returns a SELECT item ``... AS name``."""
         return As(self, Column(name) if isinstance(name, str) else name)
 
     @property
     def is_null(self) -> "IsNull":
-        """Whether the value is NULL."""
+        """Returns the test IS NULL."""
         return IsNull(self)
 
     @property
     def is_present(self) -> "IsNull":
-        """Whether the value is not NULL."""
+        """Returns the test IS NOT NULL."""
         return IsNull(self, negated=True)
 
 
@@ -101,9 +105,10 @@ class Expression:
 
 @dataclass(frozen=True, slots=True)
 class Column(Expression):
-    """A column by its name, and by its table where several are in scope.
+    """A column by its name, and by its table if several tables are in scope.
 
-    ``quoted``: the name is a declared one and may hold anything; others are words of ours.
+    ``quoted``: the name comes from a declaration and may contain any character; other names are
+    chosen by the emitters.
     """
 
     name: str
@@ -113,7 +118,7 @@ class Column(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Star(Expression):
-    """All columns of a table, or of all tables in scope, but those named in ``without``."""
+    """All columns of a table, or of all tables in scope, except those in ``without``."""
 
     table: str = ""
     without: tuple[str, ...] = ()
@@ -153,7 +158,7 @@ class Cast(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Typed(Expression):
-    """A cast that cannot fail, written behind its operand: ``1::BIGINT``."""
+    """A cast that cannot fail, printed as ``1::BIGINT``."""
 
     value: Expression
     type: SqlType
@@ -161,7 +166,7 @@ class Typed(Expression):
 
 @dataclass(frozen=True, slots=True)
 class TryCast(Expression):
-    """A cast that is NULL where it fails."""
+    """A cast that returns NULL where it fails."""
 
     value: Expression
     type: SqlType
@@ -181,14 +186,14 @@ class Binary(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Concat(Expression):
-    """Strings, joined."""
+    """The concatenation of strings."""
 
     operands: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Logic(Expression):
-    """The conjunction (``AND``) or disjunction (``OR``) of two tests or more."""
+    """The conjunction (``AND``) or disjunction (``OR``) of two or more tests."""
 
     word: str
     operands: tuple[Expression, ...]
@@ -203,7 +208,7 @@ class Not(Expression):
 
 @dataclass(frozen=True, slots=True)
 class IsNull(Expression):
-    """Whether a value is NULL; ``negated``: whether it is not."""
+    """The test IS NULL; with ``negated``, IS NOT NULL."""
 
     value: Expression
     negated: bool = False
@@ -211,7 +216,7 @@ class IsNull(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Between(Expression):
-    """Whether a value lies in a closed range."""
+    """The test whether a value is in a closed range."""
 
     value: Expression
     low: Expression
@@ -220,7 +225,7 @@ class Between(Expression):
 
 @dataclass(frozen=True, slots=True)
 class In(Expression):
-    """Whether a value is one of several; ``negated``: whether it is none of them."""
+    """The test whether a value is in a list; with ``negated``, whether it is not."""
 
     value: Expression
     options: tuple[Expression, ...]
@@ -229,7 +234,7 @@ class In(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Like(Expression):
-    """Whether a string matches a pattern of ``%`` and ``_``."""
+    """The test whether a string matches a pattern of ``%`` and ``_``."""
 
     value: Expression
     pattern: str
@@ -237,7 +242,7 @@ class Like(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Case(Expression):
-    """The result of the first branch (test, result) whose test is TRUE; else ``otherwise``."""
+    """The result of the first branch (test, result) whose test is TRUE, else ``otherwise``."""
 
     branches: tuple[tuple[Expression, Expression], ...]
     otherwise: Expression | None = None
@@ -245,7 +250,7 @@ class Case(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Call(Expression):
-    """A function by its DuckDB name."""
+    """A function call, by the function's name in DuckDB."""
 
     name: str
     operands: tuple[Expression, ...]
@@ -256,7 +261,7 @@ class Call(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Opaque(Expression):
-    """The same value, so that the optimizer knows no statistics of it.
+    """The value of its operand, hidden from the optimizer's statistics.
 
     DuckDB replaces a test that holds for every value in a column's statistics by IS NOT NULL of the
     column, which is wrong where a CASE maps a value to NULL. It has no statistics of a TRY.
@@ -267,7 +272,7 @@ class Opaque(Expression):
 
 @dataclass(frozen=True, slots=True)
 class CodePoints(Expression):
-    """A stored text as a string that is compared by its code points.
+    """A stored string, cast so that it is compared by code points.
 
     A column of a DuckDB file may have a collation, by which several strings are equal; a cast to
     VARCHAR keeps it.
@@ -278,7 +283,7 @@ class CodePoints(Expression):
 
 @dataclass(frozen=True, slots=True)
 class RoundHalfEven(Expression):
-    """A double of magnitude below 2^51 as the nearest BIGINT, ties to even.
+    """The nearest BIGINT to a double of magnitude below 2^51; ties are rounded to even.
 
     An addition of 1.5 * 2^52 gives a double between 2^52 and 2^53, which has no fraction, so the
     addition rounds.
@@ -289,7 +294,7 @@ class RoundHalfEven(Expression):
 
 @dataclass(frozen=True, slots=True)
 class HexNumber(Expression):
-    """The BIGINT that ``length`` hexadecimal digits of a string spell, from place ``start``."""
+    """The BIGINT value of ``length`` hexadecimal digits of a string, from position ``start`` on."""
 
     digits: Expression
     start: int
@@ -298,28 +303,28 @@ class HexNumber(Expression):
 
 @dataclass(frozen=True, slots=True)
 class WholeNumber(Expression):
-    """The BIGINT that a string spells as an integer is printed; NULL for any other string."""
+    """The BIGINT value of a string in canonical integer form; NULL for any other string."""
 
     text: Expression
 
 
 @dataclass(frozen=True, slots=True)
 class DateOfCode(Expression):
-    """The date that is so many days after 1970-01-01."""
+    """The date that is a number of days after 1970-01-01."""
 
     days: Expression
 
 
 @dataclass(frozen=True, slots=True)
 class NonZero(Expression):
-    """An integer, NULL in place of zero; written once."""
+    """The value of an integer, NULL if it is zero; the operand is written once."""
 
     value: Expression
 
 
 @dataclass(frozen=True, slots=True)
 class ListOf(Expression):
-    """A list of integers, typed where a type is given."""
+    """A list of integers, with an element type if one is given."""
 
     values: tuple[Expression, ...]
     type: SqlType | None = None
@@ -327,7 +332,7 @@ class ListOf(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Element(Expression):
-    """The element of a list at an index from 1; NULL outside of the list."""
+    """The list element at an index, counted from 1; NULL if there is none."""
 
     list: Expression
     index: Expression
@@ -335,7 +340,7 @@ class Element(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Each(Expression):
-    """A list whose elements are ``value``, computed from the elements ``name`` of another list."""
+    """The list comprehension ``[value for name in list]``."""
 
     list: Expression
     name: str
@@ -344,7 +349,7 @@ class Each(Expression):
 
 @dataclass(frozen=True, slots=True)
 class FirstOf(Expression):
-    """The least of some integers, or the greatest; NULL if one of them is NULL."""
+    """The least, or the greatest, of several integers; NULL if one of them is NULL."""
 
     values: tuple[Expression, ...]
     greatest: bool
@@ -355,9 +360,9 @@ class FirstOf(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Aggregate(Expression):
-    """An aggregate, or a function of a window, by its DuckDB name.
+    """An aggregate or window function, by its name in DuckDB.
 
-    ``where``: only the rows that pass this test count. ``distinct``: each value counts once.
+    ``where``: only rows that pass this test are aggregated. ``distinct``: equal values count once.
     """
 
     name: str

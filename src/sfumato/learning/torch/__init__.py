@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks: an ordinary ``torch.nn.Module`` trained under one charge. Needs the extra ``torch``.
+"""Private training of neural networks: any ``torch.nn.Module`` under one charge. Extra ``torch``.
 
-``learning.fit`` takes a ``Network`` as it takes any recipe. May import what ``learning`` may. Begin
-with ``network``. ``gradients`` is the statistic, made of the integers of ``layers`` (book-keeping)
-or of ``torch.func.vmap``; ``isolation`` checks what their proof needs of a module; ``training`` is
-the run, ``network_model`` what comes out.
+``learning.fit`` takes the recipe ``Network`` (``network``) as any other. The run is in ``training``
+(or ``stream`` for cyclic order), the fitted model in ``network_model``. ``gradients`` is the
+statistic: clipped gradients of each row, computed by the rules of ``layers`` or by
+``torch.func.vmap``. ``isolation`` checks what the privacy proof requires of a module. This room may
+import what ``learning`` may.
 """
 
 try:

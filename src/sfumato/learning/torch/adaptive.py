@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A clip that follows a quantile of the gradients, and the sums that count who is within it.
+"""Adaptive clipping: a clip that follows a quantile of the gradient norms.
+
+``AdaptiveClip`` is the setting of a ``Network``, ``AdaptiveSums`` the statistic that also counts
+the units within the clip. Proof: adaptive.proof.md.
 
 Proof: adaptive.proof.md.
 """
@@ -26,13 +29,13 @@ _LEAST_SHARE, _MOST_SHARE = Fraction(1, 1000), Fraction(1, 2)
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveClip:
-    """A clip that moves towards a quantile of the lengths of the units' gradients.
+    """A clip that moves towards a quantile of the norms of the units' gradients.
 
-    Each release holds one number more: how many units were within the clip. ``share`` of the
-    squared distance of a release is for it, so gradients have about ``share / 2`` more noise than
-    with a fixed clip at the same cost. After each step the clip is multiplied by exp(-``rate``
-    (within - ``quantile``)), where within is the noisy share of units within it; it stays between
-    ``start`` / 2^16 and ``start`` 2^16.
+    Each release has one additional number: how many units were within the clip. It takes ``share``
+    of the squared distance of a release, so gradients have about ``share / 2`` more noise than with
+    a fixed clip at the same cost. After each step the clip is multiplied by exp(-``rate`` (within -
+    ``quantile``)), where within is the noisy share of units within it; it stays between ``start`` /
+    2^16 and ``start`` 2^16.
 
     Source: Andrew, Thakkar, McMahan, Ramaswamy, "Differentially private learning with adaptive
     clipping" (2021), Algorithm 1; there count and sum have two noises.
@@ -67,7 +70,7 @@ class AdaptiveClip:
         at_least: Fraction,
         at_most: Fraction,
     ) -> None:
-        """Refuses a setting outside its range."""
+        """Raises InvalidNumber unless a setting is in its range."""
         value = Fraction(getattr(self, name))
         if not at_least <= value <= at_most:
             raise InvalidNumber(
@@ -79,7 +82,10 @@ class AdaptiveClip:
         self,
         squared: Fraction,
     ) -> int:
-        """What a unit within the clip adds, beside sums at this squared distance."""
+        """Returns what a unit within the clip adds to the count.
+
+        ``squared`` is the squared distance of the gradient sums released with it.
+        """
         share = Fraction(self.share)
         return isqrt(floor(squared * share / (1 - share)))
 
@@ -88,7 +94,9 @@ class AdaptiveClip:
         moved: float,
         within: float,
     ) -> float:
-        """By what the start is multiplied next; ``moved`` is what it is multiplied by now."""
+        """Returns the next factor of the clip; ``moved`` is the present one, relative to
+        ``start``.
+        """
         error = within - float(self.quantile)
         # so that no noise makes a power overflow
         power = min(max(-float(self.rate) * error, -16.0), 16.0)
@@ -96,7 +104,10 @@ class AdaptiveClip:
 
 
 class Within(Block):
-    """One for each row whose factor is at least ``full``, counted in ``unit`` fine steps."""
+    """The block that counts rows within the clip: 1 for each row whose factor is at least ``full``.
+
+    The count is in units of ``unit`` fine steps.
+    """
 
     def __init__(
         self,
@@ -112,23 +123,23 @@ class Within(Block):
         self,
         factors: Floats,
     ) -> Sequence[torch.Tensor]:
-        """1 for a row that is not shortened, 0 for others."""
+        """Returns 1 for each row that was not clipped, 0 for the others."""
         return (torch.from_numpy(factors >= self._full).to(torch.int32),)
 
     def total(
         self,
         integers: Sequence[torch.Tensor],
     ) -> torch.Tensor:
-        """The number of ones."""
+        """Returns the number of rows that were not clipped."""
         return integers[0].sum(dtype=torch.int32).double().reshape(1)
 
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveSums(GradientSums):
-    """``GradientSums`` at a clip that moves, and ``weight`` times how many units are within it.
+    """``GradientSums`` with an adaptive clip, plus ``weight`` times the number of units within it.
 
-    ``moved`` is the present clip over that of the lattice. Gradients are divided by it, then
-    clipped to that of the lattice, so that the distance does not move.
+    ``moved`` is the present clip relative to that of the lattice. Gradients are divided by it, then
+    clipped to the clip of the lattice, so that the sensitivity stays the same.
 
     Guarantees:
         sums and counts of neighbours are as near as their distance says
@@ -147,7 +158,7 @@ class AdaptiveSums(GradientSums):
         self,
         moved: float,
     ) -> "AdaptiveSums":
-        """The sums at the start of the clip times ``moved``."""
+        """Returns the same sums with the clip at ``start`` times ``moved``."""
         return replace(self, moved=moved)
 
     @property
@@ -157,12 +168,14 @@ class AdaptiveSums(GradientSums):
 
     @property
     def scale(self) -> float:
-        """The lattice's clip over the present one."""
+        """The factor of the gradients before they are clipped: the lattice's clip over the present
+        one.
+        """
         return 1 / self.moved
 
     @property
     def widths(self) -> Sequence[int]:
-        """Those of gradients, and one for the count."""
+        """The numbers of integers of the gradient blocks, then one for the count."""
         if self.whole:
             return (self.lattice.size, 1)
         return (*self.network.sizes, 1)
@@ -171,7 +184,9 @@ class AdaptiveSums(GradientSums):
         self,
         norm: Norm,
     ) -> Distance:
-        """That of the lattice, and of a count that one unit moves by one."""
+        """Returns the distance of the lattice, plus that of a count that one unit changes by
+        one.
+        """
         apart = GradientSums.distance(self, norm)
         return Distance(norm, apart.value + self.weight**2, apart.relation)
 
@@ -180,20 +195,20 @@ class AdaptiveSums(GradientSums):
         x: torch.Tensor,
         y: torch.Tensor,
     ) -> Sequence[Block]:
-        """The blocks of rows, and their count."""
+        """Returns the blocks of a chunk of rows, then the block that counts."""
         return [*GradientSums.parts(self, x, y), self._within(len(x))]
 
     def blocks(
         self,
         sums: Floats,
     ) -> Sequence[Block]:
-        """The block of units, and their count."""
+        """Returns the block of a group of units, then the block that counts."""
         return [*GradientSums.blocks(self, sums), self._within(len(sums))]
 
     def _within(
         self,
         rows: int,
     ) -> Within:
-        """The count of units, each ``weight`` steps of the lattice."""
+        """Returns the block that counts units, each as ``weight`` steps of the lattice."""
         steps = self.lattice.step / self.fine
         return Within(rows, self.scale / float(self.fine), float(self.weight * steps))

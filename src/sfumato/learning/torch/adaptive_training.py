@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The run of a network whose clip follows a quantile; what is computed here is free."""
+"""The run of a network with an adaptive clip; computes with released numbers, so it is free."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,20 +25,20 @@ _CLIP_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveTraining(NetworkTraining):
-    """``NetworkTraining`` whose checkpoints hold the clip too."""
+    """``NetworkTraining`` with an adaptive clip, which checkpoints store too."""
 
     sums: AdaptiveSums
 
     @property
     def everyone(self) -> float:
-        """What the count of a release is if all units of the declared size are within the clip."""
+        """The count of a release if all units of the declared size are within the clip."""
         return float(self.sums.weight * self.size * self.order.share)
 
     def weights(
         self,
         body: bytes,
     ) -> Floats:
-        """The weights of a checkpoint."""
+        """Reads the weights of a checkpoint."""
         return Weights.from_bytes(body[:-_CLIP_BYTES]).weights
 
     def piece(
@@ -46,7 +46,7 @@ class AdaptiveTraining(NetworkTraining):
         place: int,
         earlier: Mapping[int, bytes],
     ) -> "AdaptivePiece":
-        """The steps after the last checkpoint, at its clip."""
+        """Returns the piece at this place: the steps from the last checkpoint on, with its clip."""
         state, moved = self.start, 1.0
         if earlier:
             body = earlier[max(earlier)]
@@ -57,7 +57,7 @@ class AdaptiveTraining(NetworkTraining):
 
 @dataclass(frozen=True, slots=True)
 class AdaptivePiece(NetworkPiece):
-    """The next steps of a run; ``moved`` is the clip of the first over its start."""
+    """One piece of a run; ``moved`` is the clip of its first step relative to ``start``."""
 
     run_of: AdaptiveTraining
     moved: float = field(default=1.0)
@@ -78,7 +78,9 @@ class AdaptivePiece(NetworkPiece):
         self,
         declarations: Dataset,
     ) -> BoundedRows:
-        """The bounded rows, once the network at these weights and clip has been checked again."""
+        """Checks the network again at these weights and this clip, then returns the bounded
+        rows.
+        """
         require_isolated(self.run_of.sums.to(self.moved).at(self.state.weights))
         return self.run_of.sums.plan
 
@@ -86,20 +88,22 @@ class AdaptivePiece(NetworkPiece):
         self,
         curator: Curator,
     ) -> bytes:
-        """The state at the checkpoint, and the clip."""
-        training, state, moved = self.run_of, self.state, self.moved
+        """Returns the weights and the clip at the checkpoint, as bytes."""
+        training, state, clip_factor = self.run_of, self.state, self.moved
         for _ in range(self.steps):
             sample = drawn(training.order, curator)
-            sums = training.sums.to(moved).at(state.weights)
+            sums = training.sums.to(clip_factor).at(state.weights)
             released = curator.measure(sums, training.mechanism, of=sample)
             # the step is that of gradients at the present clip
-            state = training.optimizer.after(state, released[:-1], training.example / moved)
-            moved = training.sums.clipping.after(moved, float(released[-1]) / training.everyone)
-        return state.to_bytes() + np.array([moved], "<f8").tobytes()
+            state = training.optimizer.after(state, released[:-1], training.example / clip_factor)
+            clip_factor = training.sums.clipping.after(
+                clip_factor, float(released[-1]) / training.everyone
+            )
+        return state.to_bytes() + np.array([clip_factor], "<f8").tobytes()
 
 
 def parts_of(sums: GradientSums) -> tuple[dict[str, str], ...]:
-    """The items of a cost for what a release holds beside gradients."""
+    """Returns the items of a cost that describe the count in each release."""
     if not isinstance(sums, AdaptiveSums):
         return ()
     share = sums.clipping.share

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gradient of one parameter for each row of a chunk, as integers whose sum is exact.
+"""Per-row gradients of one parameter as integers, so that their sum over rows is exact.
 
-A block has the gradients of some rows in the form in which they are cheap: a vector for each row,
-or two factors whose product over positions is the gradient. Factors are rounded to integers before
-they are multiplied. So the product over all rows is one of integers, exact in any order: in
-float32 where its columns are short enough, else in float64. What a row adds is a function of this
-row alone. Numbers of rows are arrays of numpy, whose operations on few numbers are quick. Proof:
-blocks.proof.md.
+``gradients`` sums the blocks of all parameters. A block stores gradients in their cheapest form:
+one vector per row, or two factors whose product over positions is the gradient. Factors are rounded
+to integers before they are multiplied, so the sum is exact in any order: in float32 if the products
+are small enough, else in float64. What a row adds is a function of this row only. Numbers per row
+are numpy arrays, which are fast for few numbers. Proof: blocks.proof.md.
 """
 
 from abc import ABC, abstractmethod
@@ -48,11 +47,11 @@ _SETTINGS = "Switch off what emulates float64 by shorter numbers."
 
 
 class Block(ABC):
-    """The gradients of one parameter, row by row.
+    """The gradients of one parameter for each row of a chunk.
 
-    ``squares`` bounds the squared length of each row's gradient from above, ``amounts`` the square
-    of what its products add up to without signs. Integers count ``unit`` fine steps; ``rounding``
-    bounds in L2 by how many fine steps those of a row differ from its gradient.
+    ``squares`` bounds the squared norm of each row's gradient from above; ``amounts`` bounds the
+    squared norm of the sums of its absolute products. Integers are in units of ``unit`` fine steps;
+    ``rounding`` bounds in L2 how many fine steps a row's integers are away from its gradient.
     """
 
     squares: Floats
@@ -65,9 +64,10 @@ class Block(ABC):
         self,
         factors: Floats,
     ) -> Sequence[torch.Tensor]:
-        """The integers of each row whose gradient is multiplied by its factor; first axis: rows.
+        """Returns the integers of each row, its gradient multiplied by its factor; the first axis
+        is rows.
 
-        Factors are those of the clip, in 1 / (a fine step).
+        Factors are those of the clipping divided by a fine step.
         """
 
     @abstractmethod
@@ -75,11 +75,13 @@ class Block(ABC):
         self,
         integers: Sequence[torch.Tensor],
     ) -> torch.Tensor:
-        """The exact sum of the integers of all rows, one for each entry of the parameter."""
+        """Returns the exact sum of the integers of all rows, one number per entry of the
+        parameter.
+        """
 
 
 class Vectors(Block):
-    """A vector for each row."""
+    """A block with one gradient vector per row."""
 
     def __init__(
         self,
@@ -98,19 +100,23 @@ class Vectors(Block):
         self,
         factors: Floats,
     ) -> Sequence[torch.Tensor]:
-        """Each vector times its factor, rounded towards zero."""
+        """Returns each vector times its factor, rounded towards zero."""
         return (_scaled(self._vectors, factors / self.unit).to(torch.int32),)
 
     def total(
         self,
         integers: Sequence[torch.Tensor],
     ) -> torch.Tensor:
-        """The sum of the vectors."""
+        """Returns the sum of the vectors."""
         return integers[0].sum(0, dtype=torch.int32).double()
 
 
 class Products(Block):
-    """Inputs (rows, positions, n) and output gradients (rows, positions, m): gradients (m, n)."""
+    """A block of a weight (m, n), as inputs (rows, positions, n) and output gradients (rows,
+    positions, m).
+
+    The gradient of a row is the sum over positions of their outer products.
+    """
 
     def __init__(
         self,
@@ -138,7 +144,7 @@ class Products(Block):
         self,
         usable: NDArray[np.bool],
     ) -> None:
-        """Bounds lengths and amounts; those of rows that are not finite are none."""
+        """Bounds norms and amounts; rows that are not finite get none."""
         positions, width = self._inputs.shape[1:]
         height = self._outputs.shape[2]
         scales = np.square(self._scale)
@@ -154,7 +160,7 @@ class Products(Block):
         self,
         inputs: torch.Tensor,
     ) -> NDArray[np.bool]:
-        """Makes integers of the inputs, on a scale of each row; which rows are finite."""
+        """Rounds the inputs to integers on a scale per row; returns which rows are finite."""
         lengths = np.sqrt(_squares(inputs))
         usable: NDArray[np.bool] = np.isfinite(lengths)
         self._some = usable & (lengths > _SHORTEST)
@@ -168,7 +174,7 @@ class Products(Block):
         self,
         factors: Floats,
     ) -> Sequence[torch.Tensor]:
-        """The inputs, and the output gradients times the factors, as integers."""
+        """Returns the inputs, and the output gradients times the factors, as integers."""
         shares = np.where(self._some, factors / (self.unit * self._scale), 0.0)
         return self._inputs, _scaled(self._outputs, shares).round_()
 
@@ -176,7 +182,7 @@ class Products(Block):
         self,
         integers: Sequence[torch.Tensor],
     ) -> torch.Tensor:
-        """One product over rows and positions."""
+        """Returns the product of both, summed over rows and positions."""
         inputs, outputs = (each.flatten(0, 1) for each in integers)
         is_short = self.unit == COARSE and _fits_single(inputs, outputs)
         if not (is_short and _is_exact(inputs)):
@@ -187,7 +193,7 @@ class Products(Block):
 
 
 class Lookups(Block):
-    """Indices (rows, positions) into a table of ``size`` vectors, and output gradients."""
+    """A block of a table: indices (rows, positions) of ``size`` vectors, and output gradients."""
 
     def __init__(
         self,
@@ -210,14 +216,14 @@ class Lookups(Block):
         self,
         factors: Floats,
     ) -> Sequence[torch.Tensor]:
-        """The indices, and the output gradients times the factors, as integers."""
+        """Returns the indices, and the output gradients times the factors as integers."""
         return self._indices, _scaled(self._outputs, factors).round_()
 
     def total(
         self,
         integers: Sequence[torch.Tensor],
     ) -> torch.Tensor:
-        """The output gradients added up by index."""
+        """Returns the output gradients added up by index."""
         indices, outputs = integers
         table = torch.zeros(
             self._size, outputs.shape[2], dtype=torch.float64, device=outputs.device
@@ -226,33 +232,33 @@ class Lookups(Block):
 
 
 def _are_single(*values: torch.Tensor) -> bool:
-    """Whether all are float32."""
+    """Whether all tensors are float32."""
     return all(each.dtype is torch.float32 for each in values)
 
 
 def _squares(values: torch.Tensor) -> Floats:
-    """At least the squared length of each row, in float64."""
-    found: Floats
+    """Returns an upper bound of the squared norm of each row, in float64."""
+    squares: Floats
     flat = values.flatten(1)
     width = flat.shape[1]
     if width > _WIDE:
-        found = np.zeros(len(flat))
+        squares = np.zeros(len(flat))
         for part in flat.split(_WIDE, 1):
-            found += _squares(part)
-        return found
+            squares += _squares(part)
+        return squares
     unit = _UNIT if flat.dtype is torch.float64 else 2.0**-24
-    found = torch.linalg.vector_norm(flat, dim=1).cpu().numpy().astype(np.float64)
-    found *= 1 + (width + 8) * unit
-    np.square(found, out=found)
-    found += _VANISHED
-    return found
+    squares = torch.linalg.vector_norm(flat, dim=1).cpu().numpy().astype(np.float64)
+    squares *= 1 + (width + 8) * unit
+    np.square(squares, out=squares)
+    squares += _VANISHED
+    return squares
 
 
 def _product_squares(
     inputs: torch.Tensor,
     outputs: torch.Tensor,
 ) -> Floats:
-    """The squared length of each row's product, up to rounding."""
+    """Returns the squared norm of each row's product, up to rounding."""
     positions, width = inputs.shape[1:]
     height = outputs.shape[2]
     if positions * (width + height) < width * height:
@@ -267,7 +273,7 @@ def _scaled(
     values: torch.Tensor,
     factors: Floats,
 ) -> torch.Tensor:
-    """The values of each row times its factor; 0 where that is 0, whatever the row holds."""
+    """Multiplies each row by its factor; 0 where the factor is 0, even if the row is not finite."""
     column: NDArray[Any] = factors
     if values.dtype is torch.float32:
         with np.errstate(over="ignore"):
@@ -284,7 +290,9 @@ def _fits_single(
     inputs: torch.Tensor,
     outputs: torch.Tensor,
 ) -> bool:
-    """Whether no sum of products of these integers over some rows reaches 2^24."""
+    """Whether every sum of products of these integers stays below 2^24, so that float32 is
+    exact.
+    """
     if inputs.dtype is not torch.float32:
         return False
     longest = inputs.square().sum(0).max() * outputs.square().sum(0).max()
@@ -292,9 +300,9 @@ def _fits_single(
 
 
 def _is_exact(values: torch.Tensor) -> bool:
-    """Whether products of such floats are what they are called, here and now, on this device.
+    """Whether products of this float type are computed in full precision on this device now.
 
-    Settings of torch and of libraries replace them by shorter floats: ``autocast``,
+    Settings of torch and libraries replace them by shorter floats: ``autocast``,
     ``set_float32_matmul_precision``, emulated float64.
     """
     if values.device.type == "cpu" and values.dtype is torch.float64:
@@ -309,7 +317,10 @@ def _probe(
     kind: torch.dtype,
     device: torch.device,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Numbers with half the bits of a float, which no shorter float has, and their squares."""
+    """Returns numbers that use half the bits of a float type, and their squares.
+
+    A shorter float type cannot represent these squares.
+    """
     bits = 12 if kind is torch.float32 else 26
     numbers = torch.arange(2**bits - _PROBED, 2**bits, dtype=kind, device=device)
     return torch.diag(numbers), torch.diag(numbers.square())

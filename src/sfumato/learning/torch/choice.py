@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chooses how the gradients of a network are computed, by trying it on made-up rows.
+"""Chooses how the per-row gradients of a network are computed, by a trial on made-up rows.
 
-Rules are used only where they give the gradients of an ordinary backward pass. So weights that are
-used outside their layers, or as a table and as a weight, go through ``torch.func``.
+The rules of ``layers`` are used only if they reproduce an ordinary backward pass. Otherwise, as for
+weights used outside their layers, or both as a table and as a weight, the gradients come from
+``torch.func``.
 """
 
 import numpy as np
@@ -36,7 +37,7 @@ def needs_whole(
     network: Recorded,
     reading: Reading,
 ) -> bool:
-    """Whether the gradient of each row must be computed whole.
+    """Whether the gradient of each row must be computed as a whole, because the rules do not apply.
 
     Raises:
         WrongUse: that is not possible either.
@@ -56,13 +57,13 @@ def needs_whole(
 
 
 def _ruled(network: Recorded) -> bool:
-    """Whether each layer that has parameters to train has a rule."""
+    """Whether each layer with trained parameters has a rule."""
     trained = [layer for layer in network.module.modules() if _is_trained(layer)]
     return all(has_rule(layer) or in_lines(layer) for layer in trained)
 
 
 def _is_trained(layer: nn.Module) -> bool:
-    """Whether a layer has parameters of its own to train."""
+    """Whether a layer has trained parameters of its own."""
     return any(value.requires_grad for value in layer.parameters(recurse=False))
 
 
@@ -70,7 +71,7 @@ def _agrees(
     network: Recorded,
     reading: Reading,
 ) -> bool:
-    """Whether the rules give the gradients of ordinary backward passes."""
+    """Whether the rules reproduce ordinary backward passes on made-up rows."""
     try:
         return _near(network, *reading.drawn(_ROWS, 4, network.device))
     except FAILURES:
@@ -82,14 +83,14 @@ def _near(
     x: torch.Tensor,
     y: torch.Tensor,
 ) -> bool:
-    """Whether blocks of rows are the gradients of ordinary backward passes."""
-    wanted = [part.double() for part in network.one_by_one(x, y)]
+    """Whether the blocks of the rows agree with the gradients of ordinary backward passes."""
+    expected = [part.double() for part in network.one_by_one(x, y)]
     blocks = network.bookkeeping(network.begun(x), y)
-    lengths = torch.stack([part.square().sum(1) for part in wanted]).sum(0).sqrt()
+    lengths = torch.stack([part.square().sum(1) for part in expected]).sum(0).sqrt()
     for row in range(0, _ROWS, 5):
         factor = _SCALE / max(float(lengths[row]), 1e-30)
         factors = np.where(np.arange(_ROWS) == row, factor, 0.0)
-        for part, block in zip(wanted, blocks, strict=True):
+        for part, block in zip(expected, blocks, strict=True):
             found = block.total(block.integers(factors)).double() * (block.unit / factor)
             off = float((found - part[row]).square().sum().sqrt())
             share = _SHARE_SINGLE if block.rounding and block.unit > 1 else _SHARE
@@ -100,5 +101,5 @@ def _near(
 
 
 def first_line(failure: Exception) -> str:
-    """The first line of what an error says."""
+    """Returns the first line of an error message."""
     return f"{failure} ".splitlines()[0][:200]

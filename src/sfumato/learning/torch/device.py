@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a network is computed: the device of its parameters. Proof: gradients.proof.md."""
+"""The device of a network, and settings under which it computes reproducibly. Proof:
+gradients.proof.md.
+"""
 
 import os
 import threading
@@ -25,28 +27,30 @@ _SHORTENING = ("NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULAT")
 
 
 def device_of(module: nn.Module) -> torch.device:
-    """The one device of a module's parameters and buffers.
+    """Returns the single device of a module's parameters and buffers.
 
     Raises:
         WrongUse: another kind of device, or several; a GPU in an environment under which products
             may differ from time to time, or be of shorter numbers.
     """
     tensors = [*module.parameters(), *module.buffers()]
-    found = {value.device for value in tensors} or {CPU}
-    kinds = {device.type for device in found}
-    if len(found) > 1 or not kinds <= set(_KINDS):
+    devices = {value.device for value in tensors} or {CPU}
+    kinds = {device.type for device in devices}
+    if len(devices) > 1 or not kinds <= set(_KINDS):
         raise WrongUse(
-            f"A module on {', '.join(sorted(map(str, found)))}.",
+            f"A module on {', '.join(sorted(map(str, devices)))}.",
             allowed="the CPU, or one GPU of CUDA",
             remedy="module.to(device) moves all of it.",
         )
     if kinds == {"cuda"}:
         _require_environment()
-    return found.pop()
+    return devices.pop()
 
 
 def _require_environment() -> None:
-    """Refuses settings under which products on a GPU are not the same each time, or shorter."""
+    """Raises WrongUse for settings under which GPU products are not reproducible, or less
+    precise.
+    """
     if os.environ.get(_WORKSPACE) not in _WORKSPACES:
         raise WrongUse(
             f"A module on a GPU without {_WORKSPACE} in the environment.",
@@ -64,10 +68,13 @@ def _require_environment() -> None:
 
 @contextmanager
 def repeatable(device: torch.device) -> Iterator[None]:
-    """While it lasts, the same rows give the same bits, at any place of ``ROWS`` or a multiple.
+    """A context in which equal rows give equal bits, wherever they are in a batch.
 
-    A CPU cuts each operation among two threads at most. The number is a setting of the process: one
-    thread at a time is inside. What has no such form on a GPU raises a ``RuntimeError`` of torch.
+    Batches must have ``ROWS`` rows or a multiple.
+
+    On a CPU each operation uses at most two threads. Their number is a setting of the process, so
+    only one thread at a time is inside. A GPU operation without a deterministic version raises
+    torch's ``RuntimeError``.
 
     Raises:
         WrongUse: the number of threads was changed meanwhile.
@@ -89,7 +96,7 @@ def repeatable(device: torch.device) -> Iterator[None]:
 
 
 def _on_few_threads() -> Iterator[None]:
-    """Sets the number of torch's threads, and restores it."""
+    """Sets the number of torch's threads, and restores it at the end."""
     before = torch.get_num_threads()
     threads = min(before, _MOST_THREADS)
     if threads != before:

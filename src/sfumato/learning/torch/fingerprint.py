@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hash of a module's code, settings and first weights: a part of what a training is.
+"""A hash of a module's code, settings and initial weights: part of the key of a training.
 
-Code of the user is followed into the functions, classes and values that it names. What is installed
-(torch, other packages) counts by its name alone.
+The user's code is followed into the functions, classes and values that it names. Installed code
+(torch, other packages) counts by its name only.
 """
 
 import hashlib
@@ -30,8 +30,8 @@ Parts: TypeAlias = dict[str, list[str]]
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """A walk through values: what was met before, by its id, and the names that lead to what is met
-    now.
+    """The state of a traversal: the values visited so far by id, and the path of names to the
+    present one.
     """
 
     # its number, and itself, so that no id is used twice
@@ -40,7 +40,7 @@ class _Walk:
 
     @property
     def path(self) -> str:
-        """The names, one after the other."""
+        """The path of names, joined by dots."""
         return ".".join(name for name in self.names if name not in _UNNAMED)
 
 
@@ -48,7 +48,7 @@ def fingerprint(
     module: nn.Module,
     *others: object,
 ) -> str:
-    """The hash of a module and of what else a training is made of, as hexadecimal digits.
+    """Returns the hash of a module and of other settings of a training, in hexadecimal.
 
     >>> one, other = nn.Linear(2, 1), nn.Linear(2, 1)
     >>> fingerprint(one) == fingerprint(one), fingerprint(one) == fingerprint(other)
@@ -61,7 +61,7 @@ def fingerprint(
 
 
 def parts_by_name(**values: object) -> Parts:
-    """What the hash of values is made of, by the names that lead to it.
+    """Returns the texts that the hash of values is made of, by the path of names to them.
 
     >>> list(parts_by_name(loss=[1, 2]).items())
     [('loss', ["'loss'", 'list 2', '1', '2'])]
@@ -74,7 +74,7 @@ def parts_by_name(**values: object) -> Parts:
 
 
 def _framed(parts: Iterable[str]) -> Iterator[str]:
-    """The parts with their lengths, so that none runs into the next one."""
+    """Prefixes each part with its length, so that different parts never give the same text."""
     for part in parts:
         yield f"{len(part)}:{part}"
 
@@ -83,7 +83,7 @@ def _all(
     values: Iterable[Any],
     walk: _Walk,
 ) -> Iterator[str]:
-    """The parts of several values."""
+    """Yields the parts of several values."""
     for value in values:
         yield from _parts(value, walk)
 
@@ -93,7 +93,7 @@ def _named(
     value: Any,
     walk: _Walk,
 ) -> Iterator[str]:
-    """The name and the parts of a value."""
+    """Yields the name and the parts of a value."""
     yield from _below(name, _all((name, value), walk), walk)
 
 
@@ -102,7 +102,7 @@ def _below(
     parts: Iterator[str],
     walk: _Walk,
 ) -> Iterator[str]:
-    """Parts to which a name leads."""
+    """Yields parts with a name appended to the path."""
     walk.names.append(name)
     yield from parts
     walk.names.pop()
@@ -112,7 +112,7 @@ def _parts(
     value: Any,
     walk: _Walk,
 ) -> Iterator[str]:
-    """The texts that say what a value is; of one that was met before, its number."""
+    """Yields the texts that identify a value; for a value visited before, its number."""
     if type(value) in _PLAIN:
         yield repr(value)
         return
@@ -146,7 +146,9 @@ def _parts(
 
 
 def _tensor(value: torch.Tensor) -> str:
-    """The numbers of a tensor, whether they are trained, and where they are not on the CPU."""
+    """Returns the type, shape and hash of a tensor, whether it is trained, and its device unless
+    CPU.
+    """
     flat = value.detach().cpu().to_dense().contiguous().flatten()
     digest = hashlib.sha256(flat.view(torch.uint8).numpy().tobytes()).hexdigest()
     place = "" if value.device.type == "cpu" else f" {value.device.type}"
@@ -157,7 +159,7 @@ def _code_or_object(
     value: Any,
     walk: _Walk,
 ) -> Iterator[str]:
-    """The parts of a function, a class, or an object of one."""
+    """Yields the parts of a function, a class or an object."""
     if isinstance(value, FunctionType):
         yield from _function(value, walk)
     elif isinstance(value, MethodType):
@@ -176,7 +178,7 @@ def _code_or_object(
         # what it remembers changes when it is used
         yield f"logger {value.name}"
     elif isinstance(value, CellType):
-        yield from _all(_held(value), walk)
+        yield from _all(_closure_values(value), walk)
     else:
         yield from _object(value, walk)
 
@@ -185,7 +187,7 @@ def _function(
     function: FunctionType,
     walk: _Walk,
 ) -> Iterator[str]:
-    """The code of a function, what it holds, its attributes, and what it names."""
+    """Yields the code of a function, its closure and attributes, and the values that it names."""
     yield f"{function.__module__}.{function.__qualname__}"
     if _is_installed(function.__module__):
         return
@@ -214,7 +216,7 @@ def _class(
     kind: type,
     walk: _Walk,
 ) -> Iterator[str]:
-    """The name of a class, and what it and those above it define."""
+    """Yields the name of a class, and what it and its base classes define."""
     yield f"{kind.__module__}.{kind.__qualname__}"
     for owner in kind.__mro__:
         if not _is_installed(owner.__module__):
@@ -225,7 +227,7 @@ def _members(
     owner: type,
     walk: _Walk,
 ) -> Iterator[str]:
-    """What a class itself defines."""
+    """Yields what a class itself defines."""
     for name, member in sorted(vars(owner).items()):
         is_code = isinstance(member, FunctionType | staticmethod | classmethod | property)
         if is_code or not name.startswith("__"):
@@ -236,7 +238,7 @@ def _object(
     value: Any,
     walk: _Walk,
 ) -> Iterator[str]:
-    """The class of an object and its attributes; its text, if it has none."""
+    """Yields the class and attributes of an object; its repr if it has no attributes."""
     kind: Any = type(value)
     yield from _parts(kind, walk)
     if isinstance(value, nn.Module):
@@ -262,7 +264,7 @@ def _object(
 
 
 def _slots(value: object) -> dict[str, Any]:
-    """The attributes of an object that has no dictionary of them."""
+    """Returns the attributes of an object that uses ``__slots__``."""
     names: set[str] = set()
     for owner in type(value).__mro__:
         slots = vars(owner).get("__slots__", ())
@@ -270,8 +272,8 @@ def _slots(value: object) -> dict[str, Any]:
     return {name: getattr(value, name) for name in names if hasattr(value, name)}
 
 
-def _held(cell: CellType) -> list[Any]:
-    """What a closure holds; nothing, before it is set."""
+def _closure_values(cell: CellType) -> list[Any]:
+    """Returns the value of a closure cell as a list; empty before it is set."""
     try:
         return [cell.cell_contents]
     except ValueError:
@@ -279,7 +281,7 @@ def _held(cell: CellType) -> list[Any]:
 
 
 def _is_installed(module: str | None) -> bool:
-    """Whether a module is torch's, sfumato's, Python's own, or of an installed package."""
+    """Whether a module belongs to torch, sfumato, Python itself or an installed package."""
     top = (module or "").split(".")[0]
     if top in ("torch", "sfumato") or top in sys.stdlib_module_names - {"__main__"}:
         return True
@@ -288,7 +290,7 @@ def _is_installed(module: str | None) -> bool:
 
 
 def _names(code: CodeType) -> set[str]:
-    """The names in a function and in those inside it."""
+    """Returns the names used in a function and in its inner functions."""
     found = set(code.co_names)
     for each in code.co_consts:
         if isinstance(each, CodeType):
@@ -297,13 +299,13 @@ def _names(code: CodeType) -> set[str]:
 
 
 def _code(code: CodeType) -> str:
-    """What a function does, without where it stands."""
+    """Returns the instructions of a function, without file names and line numbers."""
     constants = [_constant(each) for each in code.co_consts]
     return f"{code.co_code.hex()}{constants}{code.co_names}{code.co_varnames}"
 
 
 def _constant(value: object) -> str:
-    """The text of a constant of a function; a set in a test is one."""
+    """Returns the text of a constant of a function, which may be a set."""
     if isinstance(value, CodeType):
         return _code(value)
     if isinstance(value, frozenset):

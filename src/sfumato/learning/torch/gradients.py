@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sum over units of clipped gradients, as a statistic. Proof: gradients.proof.md."""
+"""The statistic of a training step: the sum over units of clipped gradients.
+
+``training`` measures it once per step. Proof: gradients.proof.md.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -43,7 +46,7 @@ def lattice_for(
     clip: Fraction,
     multiplier: Fraction,
 ) -> Lattice:
-    """The lattice of the sum of ``size`` entries: fine enough for rounded factors."""
+    """Returns the lattice for the sum of ``size`` entries, fine enough for rounded factors."""
     step = Lattice.of(size, clip, multiplier=multiplier).step
     finest, coarsest = clip / _FINEST, power_of_two_at_most(clip / _COARSEST)
     return Lattice(size, clip, min(max(step, power_of_two_at_most(finest)), coarsest))
@@ -51,10 +54,11 @@ def lattice_for(
 
 @dataclass(frozen=True, slots=True)
 class GradientSums(BoundedStatistic[Integers]):
-    """The sum over units of the gradient of their rows, clipped once for each unit.
+    """The sum over units of the gradients of their rows; each unit is clipped once.
 
-    ``network`` must be isolated (``isolation.require_isolated``). With ``whole`` the gradient of
-    each row is computed whole; units with several rows need it.
+    ``network`` must be isolated (``isolation.require_isolated``): no row may affect another. With
+    ``whole`` the gradient of each row is computed as one vector, which units with several rows
+    need.
 
     Guarantees:
         gradients of neighbours are as near as their distance says
@@ -80,12 +84,12 @@ class GradientSums(BoundedStatistic[Integers]):
         self,
         weights: Floats,
     ) -> "GradientSums":
-        """The sum of the gradients at these weights."""
+        """Returns the same statistic at these weights."""
         return replace(self, weights=weights)
 
     @property
     def scale(self) -> float:
-        """What gradients are multiplied by before they are clipped."""
+        """The factor of the gradients before they are clipped."""
         return 1.0
 
     @property
@@ -97,7 +101,7 @@ class GradientSums(BoundedStatistic[Integers]):
 
     @property
     def rows(self) -> int:
-        """The rows of a chunk; fewer are padded."""
+        """The number of rows of a chunk; shorter chunks are padded."""
         if self.whole:
             return int(np.clip(_ENTRIES // self.lattice.size // ROWS * ROWS, ROWS, MOST_ROWS))
         return MOST_ROWS
@@ -106,7 +110,7 @@ class GradientSums(BoundedStatistic[Integers]):
         self,
         norm: Norm,
     ) -> Distance:
-        """That of the lattice."""
+        """Returns the distance of the lattice."""
         if norm is not Norm.L2:
             raise InvalidDeclaration(f"Gradients in {norm.value}.", allowed="L2")
         return self.lattice.distance(self.plan.neighbours)
@@ -115,7 +119,7 @@ class GradientSums(BoundedStatistic[Integers]):
         self,
         opened: Opened,
     ) -> Integers:
-        """The exact sums, rounded once."""
+        """Returns the exact sums, rounded once."""
         rows = opened.unit_rows(self.plan)
         steps = (self.lattice.step / self.fine).numerator
         with repeatable(self.network.device):
@@ -127,7 +131,7 @@ class GradientSums(BoundedStatistic[Integers]):
         chunks: Iterable[tuple[Sequence[Block], Known]],
         steps: int,
     ) -> Integers:
-        """The sum of the integers of all units over ``steps``, rounded once."""
+        """Returns the sum of the integers of all units divided by ``steps``, rounded once."""
         totals = [Total() for _ in self.widths]
         for blocks, known in chunks:
             integers = self.integers(blocks, known)
@@ -141,11 +145,13 @@ class GradientSums(BoundedStatistic[Integers]):
 
     @property
     def fine(self) -> Fraction:
-        """The step in which the integers of a unit are counted: finer than that of the lattice."""
+        """The fine step, in which the integers of a unit are counted; smaller than that of the
+        lattice.
+        """
         return power_of_two_at_most(self.lattice.clip / _FINE)
 
     def load(self) -> None:
-        """Sets the weights of the network."""
+        """Loads the weights into the network."""
         if self.weights is not None:
             self.network.load(self.weights)
 
@@ -154,9 +160,9 @@ class GradientSums(BoundedStatistic[Integers]):
         blocks: Sequence[Block],
         known: Known,
     ) -> Iterator[Sequence[torch.Tensor]]:
-        """The integers of each unit, block by block: clipped, in fine steps.
+        """Yields, block by block, the clipped integers of each unit, in fine steps.
 
-        Those of a block are computed when they are asked for, so that few are held at once.
+        A block is computed when it is requested, so that few are in memory at a time.
         """
         fine = float(self.fine)
         rounding = fine * sqrt(sum(block.rounding**2 for block in blocks))
@@ -181,9 +187,9 @@ class GradientSums(BoundedStatistic[Integers]):
         self,
         opened: Opened,
     ) -> Iterator[tuple[Sequence[Block], Known]]:
-        """The blocks of chunks of rows, each of which is a unit.
+        """Yields the blocks of chunks of rows, where each row is a unit.
 
-        What the stem makes of rows is kept as long as they are open.
+        The output of the stem (frozen first layers) is cached as long as the rows are open.
         """
         kept = None
         if self.network.stem is not None:
@@ -197,7 +203,9 @@ class GradientSums(BoundedStatistic[Integers]):
         self,
         rows: Rows,
     ) -> Sequence[Chunk] | None:
-        """The chunks of all rows; None if they are larger than the rows themselves."""
+        """Returns the chunks of all rows for the cache; None if they are larger than the rows
+        themselves.
+        """
         found, most = [], self.rows * rows.codes[:1].nbytes
         for chunk in self._chunks(rows):
             if chunk[0].nbytes > most:
@@ -209,7 +217,7 @@ class GradientSums(BoundedStatistic[Integers]):
         self,
         rows: Rows,
     ) -> Iterator[Chunk]:
-        """Rows after the stem, labels, and which rows are known."""
+        """Yields the outputs of the stem, the labels, and which rows have a known label."""
         for first in range(0, rows.units, self.rows):
             codes = rows.codes[first : first + self.rows]
             x, y, known = self.reading.tensors(codes, self.rows, self.network.device)
@@ -219,7 +227,9 @@ class GradientSums(BoundedStatistic[Integers]):
         self,
         rows: Rows,
     ) -> Iterator[tuple[Sequence[Block], Known]]:
-        """The gradients of groups of units: a unit is in one group, and a long one is alone."""
+        """Yields the gradients of groups of whole units; a unit longer than a chunk is a group of
+        its own.
+        """
         for first, last in _groups(rows.starts, self.rows):
             starts = np.asarray(rows.starts[first : last + 1])
             sums = np.zeros((self.rows, self.lattice.size))
@@ -237,7 +247,7 @@ class GradientSums(BoundedStatistic[Integers]):
         self,
         codes: Integers,
     ) -> Floats:
-        """The gradient of each row; 0 where the label is missing."""
+        """Returns the gradient of each row; 0 where the label is missing."""
         x, y, known = self.reading.tensors(codes, self.rows, self.network.device)
         vectors = torch.cat(list(self.network.vectors(x, y)), 1).double().cpu().numpy()
         found: Floats = np.where(known[:, np.newaxis], vectors, 0.0)[: len(codes)]
@@ -248,14 +258,16 @@ class GradientSums(BoundedStatistic[Integers]):
         x: torch.Tensor,
         y: torch.Tensor,
     ) -> Sequence[Block]:
-        """The blocks of rows, each of which is a unit; ``x`` has ``begun``."""
+        """Returns the blocks of a chunk in which each row is a unit; ``x`` is the output of the
+        stem.
+        """
         return self.network.bookkeeping(x, y)
 
     def blocks(
         self,
         sums: Floats,
     ) -> Sequence[Block]:
-        """One block with the gradient of each unit."""
+        """Returns one block with the summed gradient of each unit."""
         return [Vectors(torch.from_numpy(sums).to(self.network.device))]
 
 
@@ -263,7 +275,9 @@ def _groups(
     starts: Integers,
     rows: int,
 ) -> Iterator[tuple[int, int]]:
-    """Groups of whole units with at most ``rows`` rows; a longer unit is a group of its own."""
+    """Yields ranges of whole units with at most ``rows`` rows; a longer unit is a range of its
+    own.
+    """
     first, count = 0, len(starts) - 1
     while first < count:
         last = int(np.searchsorted(starts, starts[first] + rows, side="right")) - 1

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that a network treats each row by itself, bit for bit, with made-up inputs.
+"""Checks that a network treats each row independently, bit for bit, on made-up inputs.
 
-The proof of ``gradients`` needs it: what a unit adds must be a function of its rows alone.
+The privacy proof of ``gradients`` requires it: what a unit adds must be a function of its rows
+only. ``network`` runs the checks before the charge, each piece again at its weights. Proof:
+gradients.proof.md.
+
 Proof: gradients.proof.md.
 """
 
@@ -37,7 +40,7 @@ Passed: TypeAlias = list[tuple[str, torch.Tensor, torch.Tensor]]
 
 
 def require_isolated(sums: GradientSums) -> None:
-    """Refuses a network in which one row moves a bit of another row's activations or gradient.
+    """Refuses a network in which one row changes a bit of another row's activations or gradient.
 
     Guarantees:
         a network that mixes rows is refused
@@ -53,7 +56,7 @@ def require_isolated(sums: GradientSums) -> None:
 
 
 def _require_isolated(sums: GradientSums) -> None:
-    """Refuses a network in which rows mix, at the weights that it has."""
+    """Refuses a network in which rows affect one another at its present weights."""
     require_rows_apart(sums.network, sums.reading, sums.rows)
     x, y = sums.reading.drawn(sums.rows, 1, sums.network.device)
     before = _arrays(sums, x, y)
@@ -71,7 +74,7 @@ def _require_isolated(sums: GradientSums) -> None:
 
 
 def require_isolated_elsewhere(sums: GradientSums) -> None:
-    """``require_isolated`` at other weights: weights of 0 at the start hide what mixes rows.
+    """Runs ``require_isolated`` at other weights: initial weights of 0 can hide that rows mix.
 
     Raises:
         WrongUse: as ``require_isolated``, or the loss compares rows.
@@ -90,9 +93,9 @@ def require_forgetful(
     reading: Reading,
     rows: int,
 ) -> None:
-    """Refuses a network whose outputs or losses hang on the rows that it saw before.
+    """Refuses a network whose outputs or losses depend on rows that it saw before.
 
-    It must have seen some; afterwards it is as new.
+    The network must have seen rows; afterwards it is renewed.
 
     Raises:
         WrongUse: it names the layer.
@@ -119,7 +122,7 @@ def require_rows_apart(
     reading: Reading,
     rows: int,
 ) -> None:
-    """Refuses a module that mixes rows in its forward pass.
+    """Refuses a module in which rows affect one another in the forward pass.
 
     Raises:
         WrongUse: it names the layer; or a loss that is not one number for each row, random
@@ -135,7 +138,7 @@ def require_outputs_apart(
     reading: Reading,
     rows: int,
 ) -> None:
-    """Refuses a module in which one row moves a bit of another row's outputs.
+    """Refuses a module in which one row changes a bit of another row's outputs.
 
     Guarantees:
         outputs that mix rows are refused
@@ -167,7 +170,7 @@ def _require_forward(
     reading: Reading,
     rows: int,
 ) -> None:
-    """Refuses a module that mixes rows in its forward pass."""
+    """Refuses a module in which rows affect one another in the forward pass."""
     x, y = reading.drawn(rows, 1, network.device)
     _require_steady(network, x)
     for kept, other in _variants(reading, x, y):
@@ -179,7 +182,7 @@ def _variants(
     x: torch.Tensor,
     y: torch.Tensor,
 ) -> Iterator[tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]]:
-    """Rows that stay, and inputs and labels in which the others are replaced."""
+    """Yields pairs: which rows stay, and a batch in which all other rows are replaced."""
     rows = len(x)
     fresh, labels = reading.drawn(rows, 2, x.device)
     place = torch.arange(rows, device=x.device)
@@ -194,7 +197,7 @@ def _variants(
 
 
 def _moved(rows: int) -> torch.Tensor:
-    """An order of rows in which every row has another place."""
+    """Returns a permutation of rows in which every row changes its position."""
     # a prime stride; chunks are multiples of 64
     return (97 * torch.arange(rows) + 5) % rows
 
@@ -204,7 +207,9 @@ def _twins(
     rows: int,
     device: torch.device,
 ) -> Iterator[tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]]:
-    """Pairs of places, and batches in which both places of a pair have the same row."""
+    """Yields pairs of positions, and batches in which both positions of a pair have the same
+    row.
+    """
     for seed in range(3, 3 + _BATCHES):
         x, y = reading.drawn(rows, seed, device)
         # an odd stride, and an even number of rows: every place is in one pair
@@ -219,7 +224,7 @@ def _require_losses(
     x: torch.Tensor,
     y: torch.Tensor,
 ) -> None:
-    """Refuses a loss that is not one number for each row, and half precision."""
+    """Refuses a loss that is not one number per row, and half precision."""
     kinds = {value.dtype for value in network.module.parameters()}
     if not network.named:
         raise WrongUse(
@@ -261,7 +266,7 @@ def _require_steady(
 
 @contextmanager
 def _unmoved(network: Recorded) -> Iterator[None]:
-    """Refuses a network whose parameters or buffers are in the end not what they were."""
+    """A context that refuses a network whose parameters or buffers change in it."""
     before = {name: value.clone() for name, value in _state(network)}
     yield
     after = dict(_state(network))
@@ -277,7 +282,7 @@ def _unmoved(network: Recorded) -> Iterator[None]:
 
 
 def _state(network: Recorded) -> Iterator[tuple[str, torch.Tensor]]:
-    """The parameters and buffers, by what they are called."""
+    """Yields the parameters and buffers with their names."""
     for name, value in network.module.named_parameters():
         yield f"the parameter {name}", value.detach()
     for name, value in network.module.named_buffers():
@@ -289,7 +294,7 @@ def _require_losses_alone(
     reading: Reading,
     rows: int,
 ) -> None:
-    """Refuses a loss that compares rows: that of a row must be the same if the row is alone."""
+    """Refuses a loss that compares rows: the loss of a row must be the same if the row is alone."""
     x, y = reading.drawn(rows, 1, network.device)
     # a loss may take gradients itself
     with repeatable(network.device):
@@ -316,15 +321,15 @@ def _require_losses_alone(
 def _require_layers(
     network: Recorded,
     inputs: tuple[torch.Tensor, torch.Tensor],
-    kept: torch.Tensor,
+    staying_rows: torch.Tensor,
 ) -> None:
-    """Refuses, by its name, the first layer in which other rows move rows that stay."""
+    """Refuses, by name, the first layer in which replaced rows change rows that stay."""
     first, second = (_passed(network, x) for x in inputs)
     for (name, given, output), (_, given_too, output_too) in zip(first, second, strict=True):
-        if len(given) != len(kept) or len(output) != len(kept):
+        if len(given) != len(staying_rows) or len(output) != len(staying_rows):
             continue
-        same = _same(given[kept], given_too[kept])
-        if same and not _same(output[kept], output_too[kept]):
+        same = _same(given[staying_rows], given_too[staying_rows])
+        if same and not _same(output[staying_rows], output_too[staying_rows]):
             raise _mixed(name)
 
 
@@ -333,13 +338,15 @@ def _passed(
     x: torch.Tensor,
     y: torch.Tensor | None = None,
 ) -> Passed:
-    """What each module is given and returns in one forward pass, in the order in which they end;
-    with labels, also what the loss returns.
+    """Returns the input and output of each module in one forward pass, in the order in which they
+    end.
+
+    With labels, also the result of the loss.
     """
-    seen: Passed = []
+    calls: Passed = []
     hooks = [
         layer.register_forward_hook(
-            _noted(f"{name or 'the module'} ({type(layer).__name__})", seen)
+            _noted(f"{name or 'the module'} ({type(layer).__name__})", calls)
         )
         for name, layer in network.module.named_modules()
     ]
@@ -347,19 +354,20 @@ def _passed(
         with torch.set_grad_enabled(y is not None), repeatable(network.device):
             outputs = network.module(x)
             if y is not None:
-                seen.append(("the loss", y, network.loss(outputs, y).detach()))
+                calls.append(("the loss", y, network.loss(outputs, y).detach()))
     finally:
         for hook in hooks:
             hook.remove()
-    return seen
+    return calls
 
 
 def _noted(
     name: str,
-    seen: Passed,
+    calls: Passed,
 ) -> Callable[..., None]:
-    """A hook that notes what a module is given and returns, where both are tensors; of a tuple,
-    as recurrent layers return, the first.
+    """Returns a hook that records the input and output tensors of a module.
+
+    Of a tuple, as recurrent layers return, it records the first tensor.
     """
 
     def hook(
@@ -370,7 +378,7 @@ def _noted(
         if isinstance(output, tuple) and output:
             output = output[0]
         if inputs and isinstance(inputs[0], torch.Tensor) and isinstance(output, torch.Tensor):
-            seen.append((name, inputs[0].detach().clone(), output.detach().clone()))
+            calls.append((name, inputs[0].detach().clone(), output.detach().clone()))
 
     return hook
 
@@ -380,7 +388,7 @@ def _arrays(
     x: torch.Tensor,
     y: torch.Tensor,
 ) -> Sequence[torch.Tensor]:
-    """The integers that each row adds as a unit of its own."""
+    """Returns the integers that each row adds if it is a unit of its own."""
     known = np.ones(len(x), np.bool)
     if sums.whole:
         vectors = torch.cat(list(sums.network.vectors(x, y)), 1).double()
@@ -391,13 +399,13 @@ def _arrays(
 
 
 def _same(
-    one: torch.Tensor,
+    first: torch.Tensor,
     two: torch.Tensor,
 ) -> bool:
-    """Whether two tensors have the same shape and values; NaN is the same as NaN."""
-    if one.shape != two.shape:
+    """Whether two tensors have the same shape and values; NaN equals NaN."""
+    if first.shape != two.shape:
         return False
-    return bool(torch.allclose(one, two, rtol=0.0, atol=0.0, equal_nan=True))
+    return bool(torch.allclose(first, two, rtol=0.0, atol=0.0, equal_nan=True))
 
 
 def _mixed(name: str) -> WrongUse:

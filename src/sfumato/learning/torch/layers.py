@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules of layers: what gives the gradients of a layer's parameters, from its input and the
-gradient of its output.
+"""The rules of layers: the gradient of a parameter from the layer's input and output gradient.
 
-One forward and one backward pass to the outputs of layers give the gradient of every row. What a
-parameter gets from several calls, or from several layers that share it, is joined. A layer without
-a rule has none here: its network goes through ``materialised``.
+With them, one forward and one backward pass give the gradients of all rows (book-keeping). The
+contributions of several calls, or of layers that share a parameter, are combined. A network with a
+layer that has no rule uses ``Recorded.materialised``.
 
 Source: Bu et al., "Differentially private optimization on large model at small cost" (2023).
 """
@@ -26,25 +25,28 @@ _WRITTEN = 2
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An affine map inside a layer, by its parameters."""
+    """An affine map inside a larger layer, given by its parameters."""
 
     weight: nn.Parameter
     bias: nn.Parameter | None
 
     @property
     def in_features(self) -> int:
-        """The numbers that it takes."""
+        """The number of inputs."""
         return int(self.weight.shape[1])
 
     @property
     def out_features(self) -> int:
-        """The numbers that it returns."""
+        """The number of outputs."""
         return int(self.weight.shape[0])
 
 
 @dataclass(frozen=True, slots=True)
 class Factors:
-    """Inputs (rows, positions, n) and output gradients (rows, positions, m) of a weight (m, n)."""
+    """The gradient of a weight (m, n) as factors.
+
+    They are the inputs (rows, positions, n) and the output gradients (rows, positions, m).
+    """
 
     inputs: torch.Tensor
     outputs: torch.Tensor
@@ -52,7 +54,9 @@ class Factors:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """Indices (rows, positions) into a table of ``size`` vectors, and output gradients."""
+    """The gradient of a table of ``size`` vectors: indices (rows, positions), and output
+    gradients.
+    """
 
     indices: torch.Tensor
     outputs: torch.Tensor
@@ -66,10 +70,9 @@ Named: TypeAlias = Iterator[tuple[str, Callable[[], Part]]]
 
 
 def block_of(parts: Sequence[Part]) -> Block:
-    """The block of a parameter from the parts of all calls that use it.
+    """Returns the block of a parameter, given the parts of all calls that use it.
 
-    A product or a look-up at more positions is one of both, so parts of a kind are put side by
-    side, position after position.
+    Parts of one kind are concatenated along their positions.
 
     Raises:
         ValueError: parts of several kinds, as of a table that is the weight of a layer too.
@@ -89,7 +92,7 @@ def block_of(parts: Sequence[Part]) -> Block:
 
 
 def _beside(values: Sequence[torch.Tensor]) -> torch.Tensor:
-    """Values side by side, position after position."""
+    """Concatenates tensors along their positions."""
     return values[0] if len(values) == 1 else torch.cat(list(values), 1)
 
 
@@ -97,7 +100,7 @@ def _products(
     inputs: torch.Tensor,
     outputs: torch.Tensor,
 ) -> Block:
-    """The block of a weight: the gradient of each row itself where that is the least to write."""
+    """Returns the block of a weight: factors, or the gradient of each row if that is smaller."""
     positions, width, height = inputs.shape[1], inputs.shape[2], outputs.shape[2]
     if positions > 1 and width * height <= _WRITTEN * positions * (width + height):
         return Vectors(outputs.transpose(1, 2) @ inputs)
@@ -130,7 +133,7 @@ def _windows(
     layer: Any,
     inputs: torch.Tensor,
 ) -> torch.Tensor:
-    """What a convolution multiplies at each position: (rows, positions, n)."""
+    """Returns what a convolution multiplies at each position: (rows, positions, n)."""
     if isinstance(layer, nn.Conv3d):
         return _windows_of_volumes(layer, inputs)
     sizes: tuple[Any, ...] = (layer.kernel_size, layer.dilation, layer.padding, layer.stride)
@@ -145,16 +148,16 @@ def _windows_of_volumes(
     layer: Any,
     inputs: torch.Tensor,
 ) -> torch.Tensor:
-    """The windows of a convolution in three dimensions."""
+    """Returns the windows of a convolution in three dimensions."""
     padding = [each for each in reversed(layer.padding) for _ in range(2)]
-    found = functional.pad(inputs, padding)
+    windows = functional.pad(inputs, padding)
     for axis in range(3):
         step = layer.dilation[axis]
         length = step * (layer.kernel_size[axis] - 1) + 1
-        found = found.unfold(axis + 2, length, layer.stride[axis])[..., ::step]
+        windows = windows.unfold(axis + 2, length, layer.stride[axis])[..., ::step]
     # rows, channels, three places and three offsets
-    rows, width = found.shape[0], layer.weight[0].numel()
-    return found.permute(0, 2, 3, 4, 1, 5, 6, 7).reshape(rows, -1, width)
+    rows, width = windows.shape[0], layer.weight[0].numel()
+    return windows.permute(0, 2, 3, 4, 1, 5, 6, 7).reshape(rows, -1, width)
 
 
 def _embedding(
@@ -219,7 +222,7 @@ CELLS: tuple[type[Any], ...] = (nn.RNNCell, nn.LSTMCell, nn.GRUCell)
 
 
 def has_rule(layer: nn.Module) -> bool:
-    """Whether the gradients of a layer with these settings have blocks.
+    """Whether a rule exists for a layer with these settings.
 
     >>> has_rule(nn.Linear(2, 3)), has_rule(nn.RNN(2, 3))
     (True, False)
@@ -234,8 +237,7 @@ def has_rule(layer: nn.Module) -> bool:
 
 
 def in_lines(layer: nn.Module) -> bool:
-    """Whether a layer with these settings is carried out as lines (``unrolled``, ``recurrent``),
-    or is part of one that is.
+    """Whether a layer is computed as affine maps (``unrolled``, ``recurrent``), or is part of one.
 
     >>> in_lines(nn.LSTM(2, 3, bidirectional=True)), in_lines(nn.LSTM(2, 3, 2, dropout=0.5))
     (True, False)
@@ -255,5 +257,7 @@ def parts_of(
     inputs: torch.Tensor,
     outputs: torch.Tensor,
 ) -> Named:
-    """The parts of a layer from its input and the gradient of its output; first axis: rows."""
+    """Yields the parts of a layer's parameters, from its input and output gradient (first axis:
+    rows).
+    """
     return _RULES[type(layer)](layer, inputs, outputs)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A module and its loss are tried on made-up rows, before any charge.
+"""Runs a module and its loss on made-up rows before any charge, and checks for side effects.
 
-Both are copied first. What a copy shares with its original (globals, attributes of a class, what a
-closure holds) would bring rows back to the caller, so made-up rows may not move it. What the walk
-of ``fingerprint`` does not reach stays with the owner, who brings the code.
+Copies are tried. Whatever a copy shares with its original (globals, class attributes, closures)
+could carry rows back to the caller, so the trial must not change it. What ``fingerprint`` does not
+reach remains the responsibility of the owner, who provides the code.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ def trying(
     loss: Loss,
     allowed: str,
 ) -> Iterator[None]:
-    """While it lasts, copies of a module and a loss are tried on made-up rows.
+    """A context in which copies of a module and a loss are tried on made-up rows.
 
     Raises:
         WrongUse: they fail, and ``allowed`` says what does not; or they change what the caller's
@@ -55,7 +55,7 @@ def _first_change(
     before: Parts,
     after: Parts,
 ) -> str | None:
-    """The name that leads to the first part that is not what it was; None if there is none."""
+    """Returns the path of names to the first part that changed; None if none did."""
     changed = [name for name, parts in after.items() if before.get(name) != parts]
     changed += [name for name in before if name not in after]
     return changed[0] if changed else None

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recipe of a network: a module, a loss, an optimizer, an order, a clip and steps."""
+"""The recipe ``Network``: a module, a loss, an optimizer, an order, a clip and a number of steps.
+
+It checks the module on made-up rows and plans a run (``training`` or ``stream``).
+"""
 
 import math
 from collections.abc import Callable, Collection
@@ -54,17 +57,18 @@ _WIDEST = 2**28
 class Network(Recipe[NetworkModel]):
     """Trains an ordinary ``nn.Module`` on clipped gradients with exact noise.
 
-    A module takes a tensor (rows, columns) of floats: a number from 0 to 1 between its declared
-    bounds, a Category or Boolean as the place of its value. ``loss`` takes outputs and labels and
-    returns one number for each row. ``size`` is about how many units there are: a public number,
-    since the data's own is private; gradients are divided by it. The gradient of each unit is
-    clipped to ``clip``; an ``AdaptiveClip`` follows a quantile of them, at a share of the cost.
-    Module and loss are copied: the caller's own see no row. It is trained on the device on which
-    it is: a CPU, or one GPU of CUDA. With ``order=Cyclic(20)``,
-    ``noise=MatrixNoise(20)`` is noise that later steps take away in part.
+    The module takes a float tensor (rows, columns): a numeric column is scaled to 0 to 1 between
+    its declared bounds, a Category or Boolean is the index of its value. ``loss`` takes outputs and
+    labels and returns one number per row. ``size`` is the approximate number of units, by which
+    gradients are divided; it must be public, since the exact number is private. The gradient of
+    each unit is clipped to ``clip``; an ``AdaptiveClip`` follows a quantile of the norms, at a
+    share of the cost. Module and loss are copied, so the caller's own see no row. Training runs on
+    the module's device: a CPU, or one CUDA GPU. With ``order=Cyclic(20)``,
+    ``noise=MatrixNoise(20)`` is noise of which later steps cancel a part.
 
-    The module is code that sees rows: only the owner of the data should bring it, and vouches that
-    no row moves another. The check before the charge tries made-up rows, not all.
+    The module is code that sees rows: only the owner of the data should provide it, and is
+    responsible that no row affects another. The check before the charge tries made-up rows, not all
+    rows.
 
     Raises:
         WrongUse, InvalidNumber: an argument that is none of these.
@@ -121,7 +125,7 @@ class Network(Recipe[NetworkModel]):
         budget: Budgeted,
         orders: Collection[Fraction],
     ) -> NetworkTraining | NetworkStream:
-        """The run, checked with made-up rows and before any charge.
+        """Checks the module on made-up rows and returns the run; nothing is charged.
 
         Raises:
             WrongUse: the module mixes rows, or its loss is not one number for each row.
@@ -135,7 +139,9 @@ class Network(Recipe[NetworkModel]):
         budget: Budgeted,
         orders: Collection[Fraction],
     ) -> NetworkTraining | NetworkStream:
-        """The run of what was tried, which is called once all else is known to be allowed."""
+        """Returns the run; ``tried`` runs the trial, and only after all other checks have
+        passed.
+        """
         if isinstance(self.order, Cyclic):
             return self._stream(self.order, tried, budget, orders)
         require_order(self.order, examples.plan.neighbours)
@@ -163,7 +169,7 @@ class Network(Recipe[NetworkModel]):
         budget: Budgeted,
         orders: Collection[Fraction],
     ) -> NetworkStream:
-        """The run in cyclic order: all its rows together are one Gaussian release."""
+        """Returns the run in cyclic order: all its rows together are one Gaussian release."""
         multiplier = budget.multiplier(FullBatch(), 1, orders)
         bands = 1 if self.noise is None else self.noise.bands
         sums = _for_noise(tried(), multiplier)
@@ -184,10 +190,10 @@ class Network(Recipe[NetworkModel]):
 
     @property
     def _made_of(self) -> str:
-        """The hash of what trains.
+        """The hash of the module, loss, optimizer and settings.
 
-        A clip is in no form (``plan.show``), and clips that are near each other may need the same
-        noise: so it is in here. A clip of 1 is not, as it was before others were.
+        The clip is part of it, because it is in no other form (``plan.show``), and similar clips
+        may need equal noise. A clip of 1 is left out, so that keys of earlier versions stay valid.
         """
         parts = (self.module, self.loss, self.optimizer, self.size, *modes_kept(self.module))
         if isinstance(self.clip, AdaptiveClip):
@@ -201,11 +207,13 @@ class Network(Recipe[NetworkModel]):
         self,
         examples: Examples,
     ) -> GradientSums:
-        """The gradients, once the module has been tried on made-up rows.
+        """Tries the module on made-up rows and returns the statistic of its gradients.
 
-        The lattice is for another noise (``_for_noise``): nothing that is tried hangs on it.
+        Its lattice is replaced later (``_for_noise``); nothing that is tried depends on it.
         """
-        allowed = f"one that takes all inputs within the declared bounds: {_given(examples)}"
+        allowed = (
+            f"one that takes all inputs within the declared bounds: {_describe_inputs(examples)}"
+        )
         # as silent as the run: an anomaly of torch is no fault of the module there
         with SILENCE, trying(self.module, self.loss, allowed):
             return self._checked(examples)
@@ -214,7 +222,7 @@ class Network(Recipe[NetworkModel]):
         self,
         examples: Examples,
     ) -> GradientSums:
-        """The gradients of a module that passes all checks."""
+        """Returns the statistic of the gradients of a module that passes all checks."""
         network = Recorded(self.module, self.loss)
         reading = _reading_of(examples)
         require_rows_apart(network, reading, MOST_ROWS)
@@ -243,14 +251,16 @@ class Network(Recipe[NetworkModel]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> Planned[NetworkModel]:
-        """The run, and the module with the weights of its last checkpoint."""
+        """Returns the planned run; its model is the module with the weights of the last
+        checkpoint.
+        """
         return self.prepared(examples)(asked, orders)
 
     def prepared(
         self,
         examples: Examples,
     ) -> Prepared[NetworkModel]:
-        """``planned`` for several costs; the module is tried once."""
+        """Returns a function that plans for several costs; the module is tried only once."""
         tried = cache(partial(self._tried, examples))
 
         def planned(asked: Asked, orders: Collection[Fraction]) -> Planned[NetworkModel]:
@@ -264,7 +274,7 @@ def _for_noise(
     sums: GradientSums,
     multiplier: Fraction,
 ) -> GradientSums:
-    """The same gradients on the lattice for noise of about so many clips."""
+    """Returns the same statistic on a lattice for noise of about ``multiplier`` clips."""
     lattice = sums.lattice
     return replace(sums, lattice=lattice_for(lattice.size, lattice.clip, multiplier))
 
@@ -273,7 +283,7 @@ def _run_of(
     training: NetworkTraining | NetworkStream,
     examples: Examples,
 ) -> Run[NetworkModel]:
-    """The run, and how a model is made of its last checkpoint."""
+    """Returns the planned run, with the function that builds the model from the last checkpoint."""
     sums = training.sums
 
     def made(body: bytes, cost: Cost, charge: str) -> NetworkModel:
@@ -296,7 +306,9 @@ def _require_noise(
     noise: object,
     order: object,
 ) -> None:
-    """Refuses what is no noise, and correlated noise where a unit may be in any step."""
+    """Raises WrongUse for an invalid noise, and for correlated noise where a unit may be in any
+    step.
+    """
     if noise is not None and not isinstance(noise, MatrixNoise):
         raise WrongUse(f"noise={shown(noise)}.", allowed="MatrixNoise(bands), or None")
     if noise is not None and not isinstance(order, Cyclic):
@@ -311,7 +323,7 @@ def _sigma(
     multiplier: Fraction,
     sensitivity: Fraction,
 ) -> Fraction:
-    """The noise in steps of the lattice.
+    """Returns the noise in steps of the lattice.
 
     Raises:
         InvalidNumber: wider than a rounded Gaussian may be.
@@ -328,7 +340,7 @@ def _sigma(
 
 
 def _require_still(order: object) -> None:
-    """Refuses an order of streams for a clip that moves."""
+    """Raises WrongUse for an adaptive clip in an order that releases streams."""
     if isinstance(order, Cyclic):
         raise WrongUse(
             f"AdaptiveClip with order={shown(order)}.",
@@ -339,12 +351,12 @@ def _require_still(order: object) -> None:
 
 
 def _settings(clip: AdaptiveClip) -> str:
-    """The settings of an adaptive clip as exact numbers."""
+    """Returns the settings of an adaptive clip as exact numbers."""
     return f"{clip.start} {clip.quantile} {clip.rate} {clip.share}"
 
 
-def _given(examples: Examples) -> str:
-    """What a module and its loss are given, in words."""
+def _describe_inputs(examples: Examples) -> str:
+    """Describes in words what a module and its loss receive."""
     labels = f"classes 0 to {len(examples.classes) - 1} (int64)"
     if not examples.classes:
         labels = "numbers from 0 to 1"
@@ -352,25 +364,25 @@ def _given(examples: Examples) -> str:
 
 
 def _reading_of(examples: Examples) -> Reading:
-    """How a network reads examples, from declarations alone."""
+    """Returns how a network reads examples; reads declarations only."""
     label = examples.label
     is_class = bool(examples.classes)
     return Reading(inputs_of(examples), Input(label.place, label.lower, label.upper, is_class))
 
 
 def inputs_of(examples: Examples) -> tuple[Input, ...]:
-    """How a module reads the features of examples, from declarations alone.
+    """Returns how a module reads the features of examples; reads declarations only.
 
     Raises:
         WrongUse: a column with one value, or of a type that no model reads.
     """
-    found = []
-    for each in examples.coded:
-        feature = linear(each.name, each.type)
+    inputs = []
+    for coded in examples.coded:
+        feature = linear(coded.name, coded.type)
         if isinstance(feature, Listed):
             last = feature.lower + feature.count - 1
-            found.append(Input(each.place, feature.lower, last, is_class=True))
+            inputs.append(Input(coded.place, feature.lower, last, is_class=True))
         else:
             assert isinstance(feature, Line), "a column is listed, or a line"
-            found.append(Input(each.place, feature.lower, feature.upper, is_class=False))
-    return tuple(found)
+            inputs.append(Input(coded.place, feature.lower, feature.upper, is_class=False))
+    return tuple(inputs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trained networks: what they predict and what they cost. All of it is free."""
+"""The fitted model of ``Network``: predict, save and load; free."""
 
 import copy
 import json
@@ -53,9 +53,9 @@ _AT_ONCE = MOST_ROWS
 
 @dataclass(frozen=True, repr=False)
 class NetworkModel(Scorable):
-    """A trained module with the columns that it reads.
+    """A trained module together with the columns that it reads.
 
-    ``fit`` returns one for ``Network``. ``module`` is an ordinary one, in evaluation mode.
+    ``fit`` returns one for ``Network``. ``module`` is an ordinary module in evaluation mode.
     """
 
     module: nn.Module
@@ -75,7 +75,8 @@ class NetworkModel(Scorable):
         self,
         frame: Any,
     ) -> Floats:
-        """The probability of each class: softmax of the outputs, or the logistic of a single one.
+        """Returns class probabilities: softmax of the outputs, or the logistic function of a single
+        output.
 
         Raises:
             WrongUse: the label is a number: see ``predict``.
@@ -90,9 +91,10 @@ class NetworkModel(Scorable):
         return np.asarray(torch.softmax(scores, 1).numpy())
 
     def predict(self, frame: Any, *, report: bool = False) -> Any:
-        """The most probable class of each row; the number, if the label is one.
+        """Returns the most probable class of each row; the number if the label is a number.
 
-        With ``report`` also what of each column is not known (``ColumnReport``), as a pair.
+        With ``report`` returns a pair: the predictions, and a ``ColumnReport`` of unread values per
+        column.
         """
         return with_report(self._predicted(frame), frame, self.columns, report=report)
 
@@ -107,14 +109,14 @@ class NetworkModel(Scorable):
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the module with its weights, of what it reads and of the classes."""
+        """A hash of the module with its weights, of its inputs and of the classes."""
         return fingerprint(self.module, self.reading, self.classes)
 
     def outcomes(
         self,
         examples: Examples,
     ) -> NetworkOutcomes:
-        """The statistic of right predictions.
+        """Returns the statistic that counts right and wrong predictions.
 
         Raises:
             WrongUse: a module that mixes or keeps rows.
@@ -132,7 +134,7 @@ class NetworkModel(Scorable):
         self,
         path: str | Path,
     ) -> None:
-        """Writes the weights and what they read; ``load`` reads it. The file holds no code."""
+        """Writes the weights and the inputs; ``load`` reads the file. It holds no code."""
         form: dict[str, Json] = {
             "format": _FORMAT,
             "reading": asdict(self.reading),
@@ -149,7 +151,7 @@ class NetworkModel(Scorable):
         self,
         frame: Any,
     ) -> torch.Tensor:
-        """The outputs of the module for each row, as (rows, outputs) in float64."""
+        """Returns the outputs of the module as (rows, outputs) in float64."""
         codes = codes_of(frame, self.columns)
         given = torch.from_numpy(self.reading.floats(np.stack(codes, axis=1)))
         with torch.no_grad():
@@ -163,7 +165,7 @@ def require_released(
     network: Recorded,
     reading: Reading,
 ) -> None:
-    """Refuses a module of which no model could be returned, saved and loaded.
+    """Refuses, before the charge, a module whose model could not be returned, saved and loaded.
 
     Raises:
         WrongUse: it says what fails.
@@ -194,7 +196,7 @@ def _write(
     form: Mapping[str, Json],
     module: nn.Module,
 ) -> None:
-    """Writes a form and the state of a module."""
+    """Writes the JSON form and the state of a module."""
     arrays = {
         f"{_STATE}{name}": value.detach().cpu().numpy()
         for name, value in module.state_dict().items()
@@ -204,7 +206,7 @@ def _write(
 
 
 def _contents(written: bytes) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    """The form and the state that were written."""
+    """Reads the JSON form and the state that ``_write`` wrote."""
     with np.load(BytesIO(written), allow_pickle=False) as arrays:
         form = json.loads(arrays[_FORM].tobytes())
         state = {
@@ -219,7 +221,10 @@ def no_loss(
     outputs: torch.Tensor,
     labels: torch.Tensor,
 ) -> torch.Tensor:
-    """What predicts needs none."""
+    """A placeholder loss for predictions, which need none: the sum of the outputs of each row.
+
+    Returns 0 losses: a placeholder, since predictions need no loss.
+    """
     return outputs.flatten(1).sum(1)
 
 
@@ -227,9 +232,9 @@ def load(
     path: str | Path,
     module: nn.Module,
 ) -> NetworkModel:
-    """Reads a model that ``NetworkModel.save`` wrote, into a copy of a module of the same shape.
+    """Reads a file of ``NetworkModel.save`` into a copy of a module of the same architecture.
 
-    A module is code, so a file cannot bring it.
+    A module is code, so the file cannot contain it.
 
     Raises:
         WrongUse: another file, or another module.
@@ -254,7 +259,7 @@ def _filled(
     module: nn.Module,
     state: Mapping[str, torch.Tensor],
 ) -> nn.Module:
-    """A copy of a module with this state, in evaluation mode."""
+    """Returns a copy of a module with this state, in evaluation mode."""
     filled = copy.deepcopy(module).eval()
     try:
         filled.load_state_dict(dict(state))
@@ -270,7 +275,7 @@ def _read(
     form: Mapping[str, Any],
     module: nn.Module,
 ) -> NetworkModel:
-    """The model of a stored form (ValueError if its parts do not fit together)."""
+    """Builds the model from its JSON form; raises ValueError if its parts do not fit together."""
     given = form["reading"]
     inputs = tuple(map(_input, given["inputs"]))
     lower, upper = numbers(form["bounds"], 2).tolist()
@@ -286,7 +291,7 @@ def _read(
 
 
 def _input(stored: Mapping[str, Any]) -> Input:
-    """An input of its stored form."""
+    """Builds an input from its JSON form."""
     lower = whole(stored["lower"])
     upper = whole(stored["upper"], lower)
     return Input(whole(stored["place"], 0), lower, upper, bool(stored["is_class"]))

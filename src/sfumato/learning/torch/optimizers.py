@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Optimizers: what is computed of noisy gradients, all of it free."""
+"""Optimizers (``SGD``, ``Adam``): compute weights from noisy gradients, so they are free."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from sfumato.noise import Integers
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The weights of a network after some releases, and two moments of its gradients."""
+    """The optimizer's state: the weights after some releases, and two moments of the gradients."""
 
     released: int
     weights: Floats
@@ -37,7 +37,7 @@ class Weights:
         return 8 * (1 + 3 * width)
 
     def to_bytes(self) -> bytes:
-        """The state as little-endian floats; what a checkpoint stores."""
+        """Serialises the state as little-endian floats, for a checkpoint."""
         parts = (np.array([float(self.released)]), self.weights, self.first, self.second)
         return np.concatenate(parts).astype("<f8").tobytes()
 
@@ -46,14 +46,14 @@ class Weights:
         cls,
         body: bytes,
     ) -> "Weights":
-        """Reads a stored state."""
+        """Reads a state from a checkpoint."""
         numbers = np.frombuffer(body, "<f8").astype(np.float64)
         return cls(int(numbers[0]), *np.split(numbers[1:], 3))
 
 
 @dataclass(frozen=True, slots=True)
 class SGD:
-    """Steps against the gradient, with momentum.
+    """Stochastic gradient descent with momentum.
 
     >>> SGD(0.5).after(Weights.start(np.zeros(1)), np.ones(1)).weights.tolist()
     [-0.5]
@@ -71,7 +71,7 @@ class SGD:
         sums: Floats | Integers,
         example: float = 1.0,
     ) -> Weights:
-        """The state after one more noisy gradient, ``sums`` over ``example``."""
+        """Returns the state after one more noisy gradient: ``sums`` divided by ``example``."""
         weights, speeds = np.empty_like(state.weights), state.first
         if self.momentum:
             speeds = np.empty_like(state.first)
@@ -87,7 +87,7 @@ class SGD:
 
 @dataclass(frozen=True, slots=True)
 class Adam:
-    """Kingma and Ba, "Adam" (2015).
+    """The optimizer Adam of Kingma and Ba (2015).
 
     >>> Adam(0.5).after(Weights.start(np.zeros(1)), np.ones(1)).weights.round(6).tolist()
     [-0.5]
@@ -106,7 +106,7 @@ class Adam:
         sums: Floats | Integers,
         example: float = 1.0,
     ) -> Weights:
-        """The state after one more noisy gradient, ``sums`` over ``example``."""
+        """Returns the state after one more noisy gradient: ``sums`` divided by ``example``."""
         count = state.released + 1
         weights, first, second = (np.empty_like(state.weights) for _ in range(3))
         for part in _pieces(weights):
@@ -123,7 +123,7 @@ Optimizer: TypeAlias = SGD | Adam
 
 
 def _pieces(values: Floats) -> Iterator[slice]:
-    """Parts of many numbers: each stays in the cache while a step is computed."""
+    """Yields slices of many numbers, small enough for the processor's cache."""
     for first in range(0, len(values), PIECE):
         yield slice(first, first + PIECE)
 
@@ -133,7 +133,7 @@ def _require(
     rate: float,
     **shares: float,
 ) -> None:
-    """Refuses what is no rate, and shares outside 0 to 1."""
+    """Raises unless the rate is positive and the decay rates are from 0 to 1."""
     if not isinstance(rate, int | float) or not 0 < rate < 1e6:
         raise WrongUse(f"rate={shown(rate)}.", allowed="above 0")
     for name, share in shares.items():

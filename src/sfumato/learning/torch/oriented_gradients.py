@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixed features of small pictures: how strong the edges of each direction are, place by place.
+"""A fixed feature extractor for small images: histograms of oriented gradients.
 
-Nothing is learnt. Sources: Dalal and Triggs, "Histograms of oriented gradients for human detection"
-(2005), with roots in place of shares; Tramer and Boneh, "Differentially private learning needs
-better features" (2021), on how far fixed features go.
+Nothing is learnt, so it costs no privacy. Sources: Dalal and Triggs, "Histograms of oriented
+gradients for human detection" (2005), with square roots in place of shares; Tramer and Boneh,
+"Differentially private learning needs better features" (2021), on how far fixed features go.
 """
 
 import math
@@ -25,12 +25,12 @@ _TINY = 1e-12
 
 
 class OrientedGradients(nn.Module):  # type: ignore[misc] # torch is not read by mypy
-    """Eight numbers from 0 to 1 for each cell of a picture: a module without parameters.
+    """A module without parameters: eight edge strengths from 0 to 1 per cell of an image.
 
-    A row is a picture of ``height`` times ``width`` numbers from 0 to 1, row by row, as an
-    ``sf.Array((height, width), ...)`` arrives. A cell is every third pixel; its edges of eight
-    directions are weighted by their nearness, divided by the length of all edges of the cells
-    around it, and their root is taken.
+    A row is an image of ``height`` times ``width`` numbers from 0 to 1, row by row, as an
+    ``sf.Array((height, width), ...)`` column provides it. Every third pixel is the middle of a
+    cell. The edges of its eight directions are weighted by nearness, divided by the length of all
+    edges of the surrounding cells, and the square root is taken.
 
     Raises:
         WrongUse: sides that are no whole numbers from 8 to 64.
@@ -61,7 +61,7 @@ class OrientedGradients(nn.Module):  # type: ignore[misc] # torch is not read by
         self,
         x: torch.Tensor,
     ) -> torch.Tensor:
-        """The numbers of each row."""
+        """Returns the features of each row."""
         pictures = x.reshape(-1, 1, self.height, self.width)
         slopes = functional.conv2d(pictures, self.edges, padding=self.edges.shape[-1] // 2)
         strength = (slopes.square().sum(1, keepdim=True) + _TINY).sqrt()
@@ -75,7 +75,9 @@ class OrientedGradients(nn.Module):  # type: ignore[misc] # torch is not read by
 
 
 def _edges() -> torch.Tensor:
-    """What finds how much lighter it is to the right, and downwards: (2, 1, size, size)."""
+    """Returns the filters for horizontal and vertical brightness differences: (2, 1, size,
+    size).
+    """
     reach = math.ceil(3 * _SMOOTH)
     places = torch.arange(-reach, reach + 1).float()
     bell = torch.exp(-(places**2) / (2 * _SMOOTH**2))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Right and wrong predictions of a network, counted. Proof: ../outcomes.proof.md."""
+"""The statistic that counts right predictions of a network. Proof: ../outcomes.proof.md."""
 
 from dataclasses import dataclass, field
 
@@ -17,7 +17,7 @@ from sfumato.plan.show import form
 
 @dataclass(frozen=True, slots=True)
 class NetworkOutcomes(Outcomes):
-    """The outcomes of a network, which must be isolated (``isolation.require_outputs_apart``).
+    """The outcomes of a network; it must be isolated (``isolation.require_outputs_apart``).
 
     Guarantees:
         outcomes of a network move by at most their proved distance
@@ -28,19 +28,21 @@ class NetworkOutcomes(Outcomes):
 
     @property
     def at_once(self) -> int:
-        """The rows of a chunk; fewer are padded."""
+        """The number of rows of a chunk; shorter chunks are padded."""
         return MOST_ROWS
 
     @property
     def read(self) -> str:
-        """The plan, and what is read of a row."""
+        """The canonical text of the plan and of the columns that are read."""
         return f"{form(self.plan)} {form(self.reading)}"
 
     def predicted(
         self,
         codes: Integers,
     ) -> Integers:
-        """The class with the largest output; of a single output, the second if it is positive."""
+        """Returns the class with the largest output; of a single output, class 1 if it is
+        positive.
+        """
         x, _, _ = self.reading.tensors(codes, MOST_ROWS, self.network.device)
         with torch.no_grad(), repeatable(self.network.device):
             outputs = self.network.module(x).flatten(1)[: len(codes)]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The outputs of a module as points: each from -reach to reach as -STEPS to STEPS.
+"""The outputs of a module as integer points, for ``Whitening``: -reach to reach becomes -STEPS to
+STEPS.
 
 Proof: ../points.proof.md.
 """
@@ -21,7 +22,7 @@ from sfumato.noise import Integers
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """A box of ``width`` outputs; those beyond ``reach`` are cut, a row with a NaN is not known.
+    """A box of ``width`` outputs, clipped to ``reach``; a row with a NaN is not known.
 
     ``network`` must be isolated (``isolation.require_outputs_apart``); ``made_of`` is its hash.
 
@@ -40,23 +41,23 @@ class Outputs:
         self,
         codes: Sequence[Integers],
     ) -> Points:
-        """The points of columns of codes."""
+        """Returns the points of columns of codes."""
         count = len(codes[0])
         matrix = np.zeros((count, self.width), np.int16)
-        known = np.ones(count, np.bool)
+        is_known = np.ones(count, np.bool)
         for first in range(0, count, MOST_ROWS):
             part = slice(first, first + MOST_ROWS)
             found = self._outputs(np.stack([column[part] for column in codes], axis=1))
-            known[part] = np.isfinite(found).all(axis=1)
+            is_known[part] = np.isfinite(found).all(axis=1)
             matrix[part] = np.rint(np.clip(np.nan_to_num(found) / self.reach, -1, 1) * STEPS)
-        matrix[~known] = 0
-        return Points(matrix, known)
+        matrix[~is_known] = 0
+        return Points(matrix, is_known)
 
     def _outputs(
         self,
         codes: Integers,
     ) -> Floats:
-        """The outputs of at most MOST_ROWS rows; fewer are padded."""
+        """Returns the outputs of at most MOST_ROWS rows; fewer rows are padded."""
         count = len(codes)
         x = np.pad(self.reading.floats(codes), ((0, MOST_ROWS - count), (0, 0)))
         # in torch's own memory, as made-up rows are: BLAS may compute by where numbers begin

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a network reads of a row: one float a column, within bounds that are declared."""
+"""The inputs of a network: one float per column of a row, within declared bounds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ Known: TypeAlias = NDArray[np.bool]
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A column at its place: a number from 0 to 1 between its bounds, or the place of a class.
+    """One input: the column at index ``place``, scaled to 0 to 1, or the index of a class.
 
-    A missing number is 0; a missing or undeclared class is the number of classes.
+    A missing number becomes 0; a missing or undeclared class becomes the number of classes.
 
     >>> Input(0, 10, 20, is_class=False).most
     1
@@ -36,13 +36,13 @@ class Input:
 
     @property
     def most(self) -> int:
-        """The largest float."""
+        """The largest value of the input."""
         return self.upper - self.lower + 1 if self.is_class else 1
 
 
 @dataclass(frozen=True)
 class Reading:
-    """The inputs of a network, and its label: a class, or a number from 0 to 1."""
+    """The inputs of a network, and its label: a class index, or a number scaled to 0 to 1."""
 
     inputs: tuple[Input, ...]
     label: Input
@@ -57,7 +57,7 @@ class Reading:
 
     @cached_property
     def _places(self) -> Any:
-        """The places of the inputs: a slice, if they are in a row."""
+        """The column indices of the inputs; a slice if they are adjacent."""
         places = [each.place for each in self.inputs]
         if places == list(range(places[0], places[0] + len(places))):
             return slice(places[0], places[0] + len(places))
@@ -67,7 +67,7 @@ class Reading:
         self,
         codes: Integers,
     ) -> NDArray[np.float32]:
-        """The floats of codes with a column for each input, whatever the codes are."""
+        """Converts codes (a column per input) to floats, for any codes."""
         return _floats(codes, self._ends)
 
     def tensors(
@@ -76,7 +76,9 @@ class Reading:
         rows: int,
         device: torch.device = CPU,
     ) -> tuple[torch.Tensor, torch.Tensor, Known]:
-        """Inputs and labels on a device, padded to ``rows``; which rows have a known label."""
+        """Returns inputs and labels on a device, padded to ``rows``, and which rows have a known
+        label.
+        """
         count = len(codes)
         x = self.floats(codes[:, self._places])
         if count < rows:
@@ -95,9 +97,9 @@ class Reading:
         seed: int,
         device: torch.device = CPU,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Made-up inputs and labels of every kind on a device: between their bounds, and at them.
+        """Returns made-up inputs and labels on a device, within and at the declared bounds.
 
-        Of any four rows three are at a bound in half of their columns, as rows are that end early.
+        Three of every four rows have half of their columns at a bound, like rows that end early.
         """
         most = np.array([each.most for each in self.inputs])
         # multiples of the golden ratio, without whole parts: spread evenly, and never the same
@@ -119,7 +121,7 @@ class Reading:
         self,
         y: NDArray[np.float32],
     ) -> torch.Tensor:
-        """Classes as integers."""
+        """Returns class labels as integers, numeric labels as floats."""
         if self.label.is_class:
             return torch.from_numpy(y.astype(np.int64))
         return torch.from_numpy(y)
@@ -127,9 +129,9 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class _Ends:
-    """The bounds of inputs, side by side; a single one where all inputs have the same.
+    """The bounds of the inputs as arrays, of one number if all inputs have the same bounds.
 
-    They are float32 where that holds all integers within them, as those just beyond.
+    They are float32 if that type holds all integers within them and just beyond.
     """
 
     lower: NDArray[Any]
@@ -141,7 +143,7 @@ class _Ends:
         cls,
         inputs: Sequence[Input],
     ) -> "_Ends":
-        """The bounds of these inputs."""
+        """Returns the bounds of these inputs."""
         ends = {(each.lower, each.upper, each.is_class) for each in inputs}
         listed = (
             list(ends)
@@ -158,18 +160,18 @@ def _floats(
     codes: Integers,
     ends: _Ends,
 ) -> NDArray[np.float32]:
-    """The floats of codes, whose last axis is that of the inputs."""
+    """Converts codes to floats; the last axis is that of the inputs."""
     values = codes.astype(ends.lower.dtype)
     has_class = bool(ends.is_class.any())
     # MISSING is below every bound: of a number it becomes 0
     within = np.clip(values, ends.lower, ends.upper, out=None if has_class else values)
     is_within = values == within if has_class else None
     within -= ends.lower
-    found: NDArray[np.float32] = within.astype(np.float32, copy=False)
+    floats: NDArray[np.float32] = within.astype(np.float32, copy=False)
     span = np.maximum(ends.upper - ends.lower, 1).astype(np.float32)
     if is_within is None:
-        found /= span
-        return found
-    classes = np.where(is_within, found, (ends.upper - ends.lower + 1))
-    mixed: NDArray[np.float32] = np.where(ends.is_class, classes, found / span).astype(np.float32)
+        floats /= span
+        return floats
+    classes = np.where(is_within, floats, (ends.upper - ends.lower + 1))
+    mixed: NDArray[np.float32] = np.where(ends.is_class, classes, floats / span).astype(np.float32)
     return mixed

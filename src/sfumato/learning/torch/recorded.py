@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A network with its loss: the gradients of each row of a chunk, in one of two ways.
+"""A network with its loss, and two ways to compute the gradient of each row of a chunk.
 
-``bookkeeping`` makes one pass and takes the rules of ``layers``; ``materialised`` computes the
-whole gradient of each row with ``torch.func``. Both are functions of the module alone. The first
-layers of a sequence, where nothing is trained, are its stem: what it makes of a row is the same at
-each step.
+``bookkeeping`` makes one pass and applies the rules of ``layers``; ``materialised`` computes the
+whole gradient of each row with ``torch.func``. Both depend on the module only. Frozen first layers
+of a sequence are its stem: their outputs are the same at each step and can be cached.
 """
 
 import copy
@@ -43,13 +42,12 @@ Brought = TypeVar("Brought")
 
 
 class Recorded:
-    """A copy of a module in training mode, whose parameters are set before each step.
+    """A copy of a module in training mode; its parameters are set before each step.
 
-    Parts in which nothing is trained keep the mode in which they come. Slots are the parameters
-    that are trained, each once, in the order of ``named_parameters``. All is computed on
-    ``device``, where the parameters are.
+    Frozen parts keep the mode that they came with. Slots are the trained parameters, each once, in
+    the order of ``named_parameters``. All is computed on ``device``, that of the parameters.
 
-    Another copy, of the module and of its loss, never sees a row: models are made of it.
+    A second copy of the module and loss never sees a row: fitted models are made from it.
 
     Raises:
         WrongUse: a module or a loss that cannot be copied.
@@ -68,7 +66,7 @@ class Recorded:
         self.start = self.weights
 
     def renew(self) -> None:
-        """Takes new copies, at the weights of the start, in the place of those that saw rows."""
+        """Replaces the copies that saw rows by new ones, at the initial weights."""
         module, loss = self._unused
         self.module, self.loss = _copied(module), _copied(loss)
         _set_modes(self.module)
@@ -82,7 +80,7 @@ class Recorded:
         self,
         x: torch.Tensor,
     ) -> torch.Tensor:
-        """What the stem makes of inputs; the inputs themselves, if there is none."""
+        """Returns the output of the stem; the inputs themselves if there is no stem."""
         if self.stem is None:
             return x
         with torch.no_grad(), repeatable(self.device):
@@ -93,7 +91,9 @@ class Recorded:
         self,
         layer: Any,
     ) -> None:
-        """Computes a plain linear layer in padded columns, and attention in lines."""
+        """Replaces the forward pass of layers: linear ones in padded columns, attention as affine
+        maps.
+        """
         if "forward" in vars(layer):
             # a method of this layer alone is the user's
             return
@@ -110,7 +110,7 @@ class Recorded:
         self,
         weights: Floats,
     ) -> nn.Module:
-        """The module as it was brought, with these weights, in evaluation mode on the CPU.
+        """Returns the original module with these weights, in evaluation mode on the CPU.
 
         Guarantees:
             a model holds nothing of rows but its weights
@@ -122,7 +122,7 @@ class Recorded:
 
     @property
     def weights(self) -> Floats:
-        """The weights of all slots, one after the other."""
+        """The weights of all slots, concatenated."""
         parts = [value.detach().double().flatten() for value in self.named.values()]
         return np.concatenate([np.zeros(0), *(part.cpu().numpy() for part in parts)])
 
@@ -130,7 +130,7 @@ class Recorded:
         self,
         weights: Floats,
     ) -> None:
-        """Sets the weights of all slots; what float32 does not hold is cut, what is none is 0."""
+        """Sets the weights of all slots; values are clipped to float32, and NaN becomes 0."""
         _fill(self.named, weights)
 
     def bookkeeping(
@@ -138,35 +138,38 @@ class Recorded:
         x: torch.Tensor,
         y: torch.Tensor,
     ) -> Sequence[Block]:
-        """The blocks of all slots, one pass; every slot must be of a layer with a rule.
+        """Returns the blocks of all slots after one pass; every slot must belong to a layer with a
+        rule.
 
-        ``x`` has ``begun``.
+        ``x`` is the output of the stem.
         """
-        seen, gradients = self._observed(x, y)
+        calls, gradients = self._observed(x, y)
         slots = {id(value): name for name, value in self.named.items()}
-        left = Counter(slot for each in seen for slot in _slots(each.layer, slots).values())
-        parts: dict[str, list[Part]] = {slot: [] for slot in left}
-        found: dict[str, Block] = {}
-        while seen:
+        calls_left = Counter(slot for call in calls for slot in _slots(call.layer, slots).values())
+        slot_parts: dict[str, list[Part]] = {slot: [] for slot in calls_left}
+        blocks: dict[str, Block] = {}
+        while calls:
             # what a layer saw is dropped as soon as its blocks are there
-            each, gradient = seen.pop(), gradients.pop()
-            mine = _slots(each.layer, slots)
-            out = torch.zeros(each.shape, device=self.device) if gradient is None else gradient
-            for name, part in parts_of(each.layer, each.inputs.detach(), out):
+            call, gradient = calls.pop(), gradients.pop()
+            mine = _slots(call.layer, slots)
+            out = torch.zeros(call.shape, device=self.device) if gradient is None else gradient
+            for name, part in parts_of(call.layer, call.inputs.detach(), out):
                 if name in mine:
-                    parts[mine[name]].append(part())
+                    slot_parts[mine[name]].append(part())
             for slot in mine.values():
-                left[slot] -= 1
-                if not left[slot]:
-                    found[slot] = block_of(parts.pop(slot))
-        return [found[slot] for slot in self.named]
+                calls_left[slot] -= 1
+                if not calls_left[slot]:
+                    blocks[slot] = block_of(slot_parts.pop(slot))
+        return [blocks[slot] for slot in self.named]
 
     def _observed(
         self,
         x: torch.Tensor,
         y: torch.Tensor,
     ) -> tuple[list[Seen], list[torch.Tensor | None]]:
-        """What the layers that are trained saw in one pass, and the gradients of their outputs."""
+        """Returns the inputs of all trained layers in one pass, and the gradients of their
+        outputs.
+        """
         tape = self._tape
         hooks = []
         for layer in self.module.modules():
@@ -189,7 +192,7 @@ class Recorded:
         x: torch.Tensor,
         y: torch.Tensor,
     ) -> Sequence[Block]:
-        """A vector for each slot and row, by ``torch.func.vmap`` of the gradient."""
+        """Returns one vector per slot and row, by ``torch.func.vmap`` of the gradient."""
         return [Vectors(part) for part in self.vectors(x, y)]
 
     def vectors(
@@ -197,8 +200,8 @@ class Recorded:
         x: torch.Tensor,
         y: torch.Tensor,
     ) -> Sequence[torch.Tensor]:
-        """The gradients of each row, slot by slot, flattened."""
-        rest = {
+        """Returns the gradients of each row, slot by slot, flattened."""
+        layers = {
             name: value.detach()
             for name, value in (*self.module.named_parameters(), *self.module.named_buffers())
             if name not in self.named
@@ -211,7 +214,7 @@ class Recorded:
             label: torch.Tensor,
         ) -> torch.Tensor:
             output = torch.func.functional_call(
-                self.module, ({**rest, **values},), (one.unsqueeze(0),)
+                self.module, ({**layers, **values},), (one.unsqueeze(0),)
             )
             return self.loss(output, label.unsqueeze(0)).sum()
 
@@ -226,7 +229,9 @@ class Recorded:
         x: torch.Tensor,
         y: torch.Tensor,
     ) -> Sequence[torch.Tensor]:
-        """The gradients of each row by an ordinary backward pass for each: slow, and right."""
+        """Returns the gradients of each row by a separate ordinary backward pass: slow, the
+        reference.
+        """
         rows = []
         for row in range(len(x)):
             loss = self.loss(self.module(x[row : row + 1]), y[row : row + 1]).sum()
@@ -242,7 +247,7 @@ class Recorded:
 
 
 def _copied(brought: Brought) -> Brought:
-    """A copy of a module or of a loss.
+    """Returns a copy of a module or of a loss.
 
     Raises:
         WrongUse: it cannot be copied.
@@ -258,7 +263,7 @@ def _copied(brought: Brought) -> Brought:
 
 
 def modes_kept(module: nn.Module) -> tuple[str, ...]:
-    """The names of parts in evaluation mode in which nothing is trained.
+    """Returns the names of frozen parts in evaluation mode, which training leaves in that mode.
 
     >>> modes_kept(nn.Sequential(nn.Dropout().eval(), nn.Linear(2, 2).eval()))
     ('0',)
@@ -272,7 +277,7 @@ def modes_kept(module: nn.Module) -> tuple[str, ...]:
 
 
 def _set_modes(module: nn.Module) -> None:
-    """Training mode; parts in which nothing is trained stay in evaluation mode."""
+    """Sets training mode, except for frozen parts in evaluation mode."""
     names = modes_kept(module)
     module.train()
     for name in names:
@@ -286,7 +291,7 @@ def _set_modes(module: nn.Module) -> None:
 
 
 def _trained(module: nn.Module) -> dict[str, nn.Parameter]:
-    """The parameters that are trained, by their names."""
+    """Returns the trained parameters by name."""
     return {name: value for name, value in module.named_parameters() if value.requires_grad}
 
 
@@ -303,9 +308,10 @@ def _fill(
 
 
 def _divided(module: nn.Module) -> tuple[nn.Module | None, nn.Module]:
-    """The first layers of a sequence in which nothing is trained, if there are any; and the rest.
+    """Splits a sequence into its stem (frozen first layers; None if there are none) and the other
+    layers.
 
-    A sequence with a method or hooks of its own stays whole.
+    A sequence with a method or hooks of its own is not split.
     """
     hooks = (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks)
     if type(module) is not nn.Sequential or "forward" in vars(module) or any(hooks):
@@ -324,7 +330,7 @@ def _slots(
     layer: Any,
     slots: Mapping[int, str],
 ) -> dict[str, str]:
-    """The slots of the parameters of a layer that are trained, by what the layer calls them."""
+    """Returns the slots of a layer's trained parameters, by the layer's own names."""
     found = {}
     for name in ("weight", "bias"):
         slot = slots.get(id(getattr(layer, name, None)))
@@ -334,7 +340,7 @@ def _slots(
 
 
 def _noted(tape: Tape) -> Callable[..., torch.Tensor]:
-    """A hook that notes the input and the output of a layer."""
+    """Returns a hook that records the input and the output of a layer."""
 
     def hook(
         layer: nn.Module,

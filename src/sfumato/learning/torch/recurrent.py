@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recurrent layers and cells as lines (``unrolled``), position by position.
+"""Recurrent layers and cells, computed position by position as affine maps (``unrolled``).
 
-Packed sequences are refused: how many rows stand side by side in one hangs on the lengths of all.
+Their affine maps have rules, so no ``torch.func`` is needed. Packed sequences are refused: how many
+rows are computed together in one depends on the lengths of all rows.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +28,8 @@ def recurrent(
     x: torch.Tensor,
     state: Any = None,
 ) -> tuple[torch.Tensor, Any]:
-    """``nn.LSTM``, ``nn.GRU`` and ``nn.RNN`` without dropout: the outputs, and the last states.
+    """Computes ``nn.LSTM``, ``nn.GRU`` or ``nn.RNN`` without dropout: the outputs and the last
+    states.
 
     Raises:
         WrongUse: a packed sequence.
@@ -52,7 +54,7 @@ def recurrent(
     if not layer.batch_first:
         x = x.transpose(0, 1)
     hidden, cell = (torch.stack(each) for each in zip(*lasts, strict=True))
-    return x, _told(layer, hidden, cell)
+    return x, _state_of_layer(layer, hidden, cell)
 
 
 def one_step(
@@ -61,7 +63,7 @@ def one_step(
     x: torch.Tensor,
     state: Any = None,
 ) -> Any:
-    """``nn.LSTMCell``, ``nn.GRUCell`` and ``nn.RNNCell``: the next state.
+    """Computes ``nn.LSTMCell``, ``nn.GRUCell`` or ``nn.RNNCell``: the next state.
 
     Raises:
         WrongUse: a packed sequence.
@@ -75,7 +77,7 @@ def one_step(
     now = (parts[0], parts[1])
     given = tape.line(layer.weight_ih, layer.bias_ih, x)
     again = tape.line(layer.weight_hh, layer.bias_hh, now[0])
-    return _told(layer, *_step(layer)(given, again, now))
+    return _state_of_layer(layer, *_step(layer)(given, again, now))
 
 
 def _refuse_packed(x: object) -> None:
@@ -92,7 +94,7 @@ def _starts(
     x: torch.Tensor,
     state: Any,
 ) -> Sequence[State]:
-    """The state before the first position, for each layer and way; empty for what is unknown."""
+    """Returns the initial state of each layer and direction; empty if its shape is unexpected."""
     if x.dim() != 3:
         return ()
     rows = x.shape[1 - layer.batch_first]
@@ -107,7 +109,7 @@ def _parts(
     shape: tuple[int, ...],
     state: Any,
 ) -> Sequence[torch.Tensor]:
-    """The hidden state and the cell, zeros if none is given; empty if they have other shapes."""
+    """Returns the hidden and cell state, zeros by default; empty if they have other shapes."""
     width = getattr(layer, "proj_size", 0) or layer.hidden_size
     shapes = [(*shape, width), (*shape, layer.hidden_size)]
     if state is None:
@@ -120,12 +122,12 @@ def _parts(
     return given
 
 
-def _told(
+def _state_of_layer(
     layer: Any,
     hidden: torch.Tensor,
     cell: torch.Tensor,
 ) -> Any:
-    """The state as torch's layers return it."""
+    """Returns the state in the form of torch's layers."""
     if isinstance(layer, nn.LSTM | nn.LSTMCell):
         return hidden, cell
     return hidden
@@ -138,18 +140,20 @@ def _one_way(
     name: str,
     now: State,
 ) -> tuple[torch.Tensor, State]:
-    """The outputs of one layer in one way, in the order of positions, and the state at its end."""
+    """Computes one layer in one direction: the outputs in order of positions, and the last
+    state.
+    """
     kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
     into, back, bias, bias_back, shorter = (getattr(layer, f"{kind}{name}", None) for kind in kinds)
     step = _step(layer)
-    given = tape.line(into, bias, x)
+    from_inputs = tape.line(into, bias, x)
     positions = list(range(x.shape[1]))
     if name.endswith("reverse"):
         positions.reverse()
     outputs = {}
     for position in positions:
         again = tape.line(back, bias_back, now[0])
-        now = step(given[:, position], again, now)
+        now = step(from_inputs[:, position], again, now)
         if shorter is not None:
             now = (tape.line(shorter, None, now[0]), now[1])
         outputs[position] = now[0]
@@ -157,7 +161,7 @@ def _one_way(
 
 
 def _step(layer: Any) -> _Step:
-    """What a layer does at a position."""
+    """Returns the function that computes a layer at one position."""
     if isinstance(layer, nn.LSTM | nn.LSTMCell):
         return _lstm
     if isinstance(layer, nn.GRU | nn.GRUCell):
@@ -166,24 +170,24 @@ def _step(layer: Any) -> _Step:
 
 
 def _lstm(
-    given: torch.Tensor,
-    again: torch.Tensor,
+    from_input: torch.Tensor,
+    from_state: torch.Tensor,
     now: State,
 ) -> State:
-    """Hochreiter and Schmidhuber (1997), as in torch."""
-    into, forget, fresh, out = _gates(given + again, 4)
+    """The LSTM step of Hochreiter and Schmidhuber (1997), as in torch."""
+    into, forget, fresh, out = _gates(from_input + from_state, 4)
     cell = torch.sigmoid(forget) * now[1] + torch.sigmoid(into) * torch.tanh(fresh)
     return torch.sigmoid(out) * torch.tanh(cell), cell
 
 
 def _gru(
-    given: torch.Tensor,
-    again: torch.Tensor,
+    from_input: torch.Tensor,
+    from_state: torch.Tensor,
     now: State,
 ) -> State:
-    """Cho et al. (2014), as in torch."""
-    reset, keep, fresh = _gates(given, 3)
-    reset_too, keep_too, fresh_too = _gates(again, 3)
+    """The GRU step of Cho et al. (2014), as in torch."""
+    reset, keep, fresh = _gates(from_input, 3)
+    reset_too, keep_too, fresh_too = _gates(from_state, 3)
     kept = torch.sigmoid(keep + keep_too)
     made = torch.tanh(fresh + torch.sigmoid(reset + reset_too) * fresh_too)
     hidden = (1 - kept) * made + kept * now[0]
@@ -192,12 +196,12 @@ def _gru(
 
 def _plain(
     bend: Callable[[torch.Tensor], torch.Tensor],
-    given: torch.Tensor,
-    again: torch.Tensor,
+    from_input: torch.Tensor,
+    from_state: torch.Tensor,
     _: State,
 ) -> State:
-    """Elman (1990), as in torch."""
-    (total,) = _gates(given + again, 1)
+    """The plain recurrent step of Elman (1990), as in torch."""
+    (total,) = _gates(from_input + from_state, 1)
     hidden = bend(total)
     return hidden, hidden
 
@@ -206,8 +210,10 @@ def _gates(
     values: torch.Tensor,
     count: int,
 ) -> Sequence[torch.Tensor]:
-    """Equal parts of each row, each without gaps: else a row may get other bits at another place,
-    since a function computes numbers side by side otherwise than those at the end of a row.
+    """Splits each row into ``count`` equal contiguous parts.
+
+    Contiguous, since torch computes the numbers at the end of a row differently, and a row would
+    get other bits at another position.
     """
     parts = values.reshape(len(values), count, -1).transpose(0, 1).contiguous()
     return list(parts)

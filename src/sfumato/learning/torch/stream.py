@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The run of a network in cyclic order: a stream from each checkpoint to the next."""
+"""The run of a network in cyclic order, with correlated noise: one stream per piece."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ from sfumato.query.cycle import Cycle
 
 @dataclass(frozen=True, slots=True)
 class NetworkStream:
-    """A run as ``NetworkTraining``, whose noise is correlated over ``bands`` steps of a piece."""
+    """``NetworkTraining`` with noise that is correlated over ``bands`` steps of a piece."""
 
     made_of: str
     sums: GradientSums
@@ -42,27 +42,27 @@ class NetworkStream:
 
     @property
     def line(self) -> str:
-        """The number of steps, and how far apart those of a unit are."""
+        """The number of steps, and the number of steps between two uses of a unit."""
         steps = f"{sum(self.sizes)} releases, {len(self.sizes)} checkpoints"
         return f"network: {steps}, {self.order.separation} batches, {self.bands} bands"
 
     @property
     def form(self) -> str:
-        """The canonical form of the plan, the hash and the numbers."""
+        """The canonical text of the plan, the hash of the module and the numbers."""
         return form(self)
 
     @property
     def mechanism(self) -> AdditiveMechanism:
-        """The noise of every row."""
+        """The mechanism that adds noise to every row of a stream."""
         return AdditiveMechanism(RoundedGaussian(self.sigma))
 
     def cycle(self, steps: int) -> Cycle:
-        """The cycle of a piece."""
+        """Returns the cycle of a piece of ``steps`` steps."""
         return cycle_of(self.sums, self.order, self.bands, steps)
 
     @property
     def event(self) -> Composed | Block:
-        """The event of all rows: a stream for each checkpoint."""
+        """The event of all pieces: one stream per piece."""
         mechanism = self.mechanism
         plan = Composed(tuple(self.cycle(size).event(mechanism) for size in self.sizes))
         block = self.budget.block
@@ -72,14 +72,14 @@ class NetworkStream:
 
     @property
     def example(self) -> float:
-        """The integers of a sum for one of the mean gradient."""
+        """What a mean gradient of 1 is in the integers of a sum."""
         return float(self.size * self.order.share / self.sums.lattice.step)
 
     def weights(
         self,
         body: bytes,
     ) -> Floats:
-        """The weights of a checkpoint."""
+        """Reads the weights of a checkpoint."""
         return Weights.from_bytes(body).weights
 
     def piece(
@@ -87,7 +87,7 @@ class NetworkStream:
         place: int,
         earlier: Mapping[int, bytes],
     ) -> "StreamPiece":
-        """The steps after the last checkpoint, in a stream of their own."""
+        """Returns the piece at this place: the steps from the last checkpoint on, as one stream."""
         state = Weights.start(self.sums.network.start)
         if earlier:
             state = Weights.from_bytes(earlier[max(earlier)])
@@ -96,7 +96,7 @@ class NetworkStream:
 
 @dataclass(frozen=True, slots=True)
 class StreamPiece:
-    """The next steps of a run, from one checkpoint to the next."""
+    """One piece of a run: the steps from one checkpoint to the next."""
 
     run_of: NetworkStream
     state: Weights
@@ -113,7 +113,7 @@ class StreamPiece:
 
     @property
     def cells(self) -> tuple[int, ...]:
-        """The number of integers of all rows together."""
+        """The number of integers of all rows of the stream together."""
         return (self.run_of.sums.lattice.size * self.steps,)
 
     @property
@@ -125,7 +125,7 @@ class StreamPiece:
         self,
         declarations: Dataset,
     ) -> BoundedRows:
-        """The bounded rows, once the network with these weights has been checked again."""
+        """Checks the network again at these weights, then returns the bounded rows."""
         require_isolated(self.run_of.sums.at(self.state.weights))
         return self.run_of.sums.plan
 
@@ -133,7 +133,7 @@ class StreamPiece:
         self,
         curator: Curator,
     ) -> bytes:
-        """The state at the checkpoint."""
+        """Returns the state at the checkpoint, as bytes."""
         stream, state = self.run_of, self.state
         turn = curator.turn(stream.cycle(self.steps), stream.mechanism)
         decoder = Decoder(stream.bands)
@@ -149,6 +149,6 @@ def cycle_of(
     bands: int,
     steps: int,
 ) -> Cycle:
-    """The cycle of ``steps`` steps with ``bands`` bands, or ``steps`` bands if that is fewer."""
+    """Returns the cycle of ``steps`` steps with at most ``bands`` bands."""
     apart = sums.distance(Norm.L2)
     return Cycle(apart, sums.lattice.size, steps, order.separation, min(bands, steps))

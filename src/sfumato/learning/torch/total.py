@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exact sum of the integers of one parameter, chunk after chunk. Proof: gradients.proof.md."""
+"""The exact sum of the integers of one parameter over all chunks. Proof: gradients.proof.md."""
 
 import numpy as np
 import torch
@@ -13,10 +13,10 @@ PIECE = 2**15
 
 
 class Total:
-    """The sum of chunks of integers, each below 2^45 fine steps; those in float32 below 2^24.
+    """The running sum of chunks of integers below 2^45 fine steps (below 2^24 if float32).
 
-    A chunk that is alone stays as it is. Several are added up in float64, in fine steps, and moved
-    to 64 bits before float64 could round.
+    A single chunk is used as it is. Several chunks are added up in float64 fine steps, and moved to
+    64-bit integers before float64 would round.
     """
 
     def __init__(self) -> None:
@@ -27,15 +27,17 @@ class Total:
 
     def add(
         self,
-        found: torch.Tensor,
+        chunk: torch.Tensor,
         unit: float,
     ) -> None:
-        """Adds a chunk of integers that count ``unit`` fine steps; it is kept, and overwritten."""
+        """Adds a chunk of integers in units of ``unit`` fine steps; the chunk may be
+        overwritten.
+        """
         self._chunks += 1
         if self._held is None:
-            self._held, self._unit = found, unit
+            self._held, self._unit = chunk, unit
             return
-        self._held = _fine(self._held, self._unit).add_(found, alpha=unit)
+        self._held = _fine(self._held, self._unit).add_(chunk, alpha=unit)
         self._unit = 1.0
         if self._chunks % _AT_ONCE == 0:
             whole = self._held.to(torch.int64).cpu().numpy()
@@ -47,16 +49,16 @@ class Total:
         out: Integers,
         steps: int,
     ) -> None:
-        """Overwrites ``out`` with the sum over ``steps``, a power of two, rounded half up."""
-        held = self._held
-        if held is None:
-            held = torch.zeros(len(out), dtype=torch.float64)
+        """Writes the sum divided by ``steps`` (a power of two), rounded half up, into ``out``."""
+        total = self._held
+        if total is None:
+            total = torch.zeros(len(out), dtype=torch.float64)
         kind: type[np.signedinteger] = np.int32
-        if held.dtype is torch.float32 and self._moved is None and steps % self._unit == 0:
+        if total.dtype is torch.float32 and self._moved is None and steps % self._unit == 0:
             steps //= int(self._unit)
         else:
-            held, kind = _fine(held, self._unit), np.int64
-        numbers = held.cpu().numpy()
+            total, kind = _fine(total, self._unit), np.int64
+        numbers = total.cpu().numpy()
         for first in range(0, len(out), PIECE):
             part = slice(first, first + PIECE)
             sums = numbers[part].astype(kind)
@@ -68,10 +70,12 @@ class Total:
 
 
 def _fine(
-    held: torch.Tensor,
+    chunk: torch.Tensor,
     unit: float,
 ) -> torch.Tensor:
-    """In float64 and fine steps: exact, since units are powers of two or integers are few."""
+    """Converts integers to float64 fine steps; exact, since units are powers of two or integers are
+    few.
+    """
     if unit == 1:
-        return held.double()
-    return held.double() * unit
+        return chunk.double()
+    return chunk.double() * unit

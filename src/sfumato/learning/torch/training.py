@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The run of a network: noisy gradients in pieces, each of which ends with a checkpoint."""
+"""The run of a network: noisy gradients in pieces, each of which ends with a checkpoint.
+
+It is the series that ``Network`` plans; weights are computed from released sums only.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,8 +27,10 @@ from sfumato.query.curator import Curator
 
 @dataclass(frozen=True, slots=True)
 class NetworkTraining:
-    """A run: ``made_of`` is the hash of the module, loss and optimizer, ``sizes`` the releases
-    from one checkpoint to the next, ``sigma`` the noise in steps of the lattice.
+    """The series of one network fit.
+
+    ``made_of`` is the hash of the module, loss and optimizer; ``sizes`` are the numbers of releases
+    of each piece; ``sigma`` is the noise in steps of the lattice.
     """
 
     made_of: str
@@ -46,12 +51,12 @@ class NetworkTraining:
 
     @property
     def form(self) -> str:
-        """The canonical form of the plan, the hash and the numbers."""
+        """The canonical text of the plan, the hash of the module and the numbers."""
         return form(self)
 
     @property
     def mechanism(self) -> AdditiveMechanism:
-        """The noise of every release."""
+        """The mechanism that adds noise to every release."""
         return AdditiveMechanism(RoundedGaussian(self.sigma))
 
     @property
@@ -61,7 +66,7 @@ class NetworkTraining:
 
     @property
     def event(self) -> Composed | Repeated | Block:
-        """The event of all releases: a part for each checkpoint."""
+        """The event of all releases: one part per piece."""
         plan = Composed(tuple(Repeated(self.step, size) for size in self.sizes))
         block = self.budget.block
         if block is None:
@@ -70,19 +75,19 @@ class NetworkTraining:
 
     @property
     def example(self) -> float:
-        """The integers of a release for one of the mean gradient."""
+        """What a mean gradient of 1 is in the integers of a release."""
         return float(self.size * self.order.share / self.sums.lattice.step)
 
     @property
     def start(self) -> Weights:
-        """The weights that the module came with."""
+        """Returns the initial weights of the module."""
         return Weights.start(self.sums.network.start)
 
     def weights(
         self,
         body: bytes,
     ) -> Floats:
-        """The weights of a checkpoint."""
+        """Reads the weights of a checkpoint."""
         return Weights.from_bytes(body).weights
 
     def piece(
@@ -90,7 +95,7 @@ class NetworkTraining:
         place: int,
         earlier: Mapping[int, bytes],
     ) -> "NetworkPiece":
-        """The steps after the last checkpoint."""
+        """Returns the piece at this place: the steps from the last checkpoint on."""
         state = self.start
         if earlier:
             state = Weights.from_bytes(earlier[max(earlier)])
@@ -99,7 +104,7 @@ class NetworkTraining:
 
 @dataclass(frozen=True, slots=True)
 class NetworkPiece:
-    """The next steps of a run, from one checkpoint to the next."""
+    """One piece of a run: the steps from one checkpoint to the next."""
 
     run_of: NetworkTraining
     state: Weights
@@ -111,7 +116,7 @@ class NetworkPiece:
 
     @property
     def event(self) -> Event:
-        """The releases of this piece."""
+        """The event of the releases of this piece."""
         return Repeated(self.run_of.step, self.steps)
 
     @property
@@ -128,7 +133,7 @@ class NetworkPiece:
         self,
         declarations: Dataset,
     ) -> BoundedRows:
-        """The bounded rows, once the network with these weights has been checked again."""
+        """Checks the network again at these weights, then returns the bounded rows."""
         require_isolated(self.run_of.sums.at(self.state.weights))
         return self.run_of.sums.plan
 
@@ -136,7 +141,7 @@ class NetworkPiece:
         self,
         curator: Curator,
     ) -> bytes:
-        """The state at the checkpoint."""
+        """Returns the state at the checkpoint, as bytes."""
         training, state = self.run_of, self.state
         for _ in range(self.steps):
             sample = drawn(training.order, curator)

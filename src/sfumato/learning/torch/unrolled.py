@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention as lines: affine maps whose inputs and outputs can be noted, as in ``recurrent``.
+"""Attention computed as affine maps whose inputs and outputs are recorded, as in ``recurrent``.
 
-A layer of torch keeps what its weights multiply to itself. Here the same numbers are computed of
-its own parameters, line by line. A call that this does not know goes to the layer itself, whose
-network then goes through ``torch.func``.
+A torch layer hides what its weights are multiplied with, so the same numbers are computed here from
+its parameters. A call that is not supported goes to the layer itself, and the network then uses
+``torch.func``.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ _COLUMNS = 16
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a layer was given, and the shape and the place in the graph of what it returned."""
+    """One recorded call of a layer: its input, and the shape and graph edge of its output."""
 
     layer: Any
     inputs: torch.Tensor
@@ -33,7 +33,7 @@ class Seen:
 
 @dataclass(slots=True)
 class Tape:
-    """What layers see in a pass, while ``is_on``."""
+    """The record of layer calls in one pass, while ``is_on``."""
 
     seen: list[Seen] = field(default_factory=list)
     is_on: bool = False
@@ -44,7 +44,7 @@ class Tape:
         inputs: torch.Tensor,
         output: torch.Tensor,
     ) -> torch.Tensor:
-        """Notes a call; returns its output."""
+        """Records a call and returns its output."""
         if not self.is_on:
             return output
         # the edge stays that of this output, whatever is written into it later; not that of a view
@@ -59,7 +59,7 @@ class Tape:
         bias: nn.Parameter | None,
         x: torch.Tensor,
     ) -> torch.Tensor:
-        """The affine map of these parameters at x, noted."""
+        """Computes the affine map of these parameters at ``x``, and records the call."""
         found = padded(Line(weight, bias), x)
         if not found.requires_grad:
             return found
@@ -70,19 +70,20 @@ def padded(
     layer: Any,
     x: torch.Tensor,
 ) -> torch.Tensor:
-    """A linear layer by products whose columns are padded with zeros, those of its backward pass
-    too.
+    """Computes a linear layer with columns padded by zeros, in its forward and backward pass.
+
+    Without padding, BLAS may compute a row differently at another position.
     """
     count = layer.out_features
-    more = -count % _COLUMNS
-    wider = -layer.in_features % _COLUMNS if x.requires_grad else 0
-    if not (more or wider):
+    extra_outputs = -count % _COLUMNS
+    extra_inputs = -layer.in_features % _COLUMNS if x.requires_grad else 0
+    if not (extra_outputs or extra_inputs):
         return functional.linear(x, layer.weight, layer.bias)
-    weight = functional.pad(layer.weight, (0, wider, 0, more))
+    weight = functional.pad(layer.weight, (0, extra_inputs, 0, extra_outputs))
     bias = layer.bias
     if bias is not None:
-        bias = functional.pad(bias, (0, more))
-    return functional.linear(functional.pad(x, (0, wider)), weight, bias)[..., :count]
+        bias = functional.pad(bias, (0, extra_outputs))
+    return functional.linear(functional.pad(x, (0, extra_inputs)), weight, bias)[..., :count]
 
 
 def attention(
@@ -94,7 +95,9 @@ def attention(
     *more: Any,
     **others: Any,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """``nn.MultiheadAttention`` of a sequence to itself, without the weights of positions."""
+    """Computes ``nn.MultiheadAttention`` of a sequence to itself, without returning attention
+    weights.
+    """
     mask = others.get("attn_mask")
     if more or not (query is key is value and query.dim() == 3 and _is_known(mask, others)):
         found: tuple[torch.Tensor, torch.Tensor | None] = nn.MultiheadAttention.forward(
@@ -115,12 +118,12 @@ def attention(
 
 def _is_known(
     mask: torch.Tensor | None,
-    others: Mapping[str, Any],
+    options: Mapping[str, Any],
 ) -> bool:
-    """Whether attention is asked without its weights, and with at most one mask for all rows."""
-    if others.get("need_weights", True) or others.get("key_padding_mask") is not None:
+    """Whether the call is supported: no attention weights, and at most one mask for all rows."""
+    if options.get("need_weights", True) or options.get("key_padding_mask") is not None:
         return False
     if mask is None:
         # a causal mask is given as a mask too
-        return not others.get("is_causal", False)
+        return not options.get("is_causal", False)
     return bool(mask.dim() == 2)

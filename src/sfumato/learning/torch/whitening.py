@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whitening of the outputs of a module: a frozen layer after which all directions vary alike.
+"""The recipe ``Whitening``: a frozen layer after which all directions of features vary alike.
 
-Clipped and noisy steps reach a good linear layer in far fewer of them if what it reads varies as
-much in each direction. The covariance is released once, as for ``PCA``; what is computed of it is
-free. Directions that its noise hides are damped: they are divided by the root of their variance
-plus the noise.
+A linear layer learns in far fewer clipped and noisy steps if its inputs vary equally in every
+direction. The covariance is released once, as for ``PCA``; the layer is computed from it free. A
+direction is divided by the square root of its variance plus the noise, so that directions that the
+noise hides are damped.
 """
 
 from collections.abc import Collection
@@ -40,7 +40,7 @@ _LEAST = 1e-12
 
 
 class UnitLength(nn.Module):  # type: ignore[misc] # torch is not read by mypy
-    """Divides each row by its length; zeros stay zeros.
+    """A layer that divides each row by its length; zeros stay zeros.
 
     >>> UnitLength()(torch.tensor([[3.0, 4.0]])).tolist()
     [[0.6000000238418579, 0.800000011920929]]
@@ -50,16 +50,17 @@ class UnitLength(nn.Module):  # type: ignore[misc] # torch is not read by mypy
         self,
         x: torch.Tensor,
     ) -> torch.Tensor:
-        """Rows of length 1."""
+        """Returns rows of length 1."""
         return functional.normalize(x, dim=1)
 
 
 @dataclass(frozen=True, repr=False)
 class Whitened:
-    """A frozen ``layer`` that whitens the outputs of a module, and what it cost.
+    """The result of ``Whitening``: a frozen ``layer`` that whitens the outputs of a module, and its
+    cost.
 
-    ``fit`` returns one for ``Whitening``. ``layer`` is a ``nn.Linear`` of the directions of most
-    variance and a ``UnitLength``. ``shares`` are the noisy shares of the variance along them.
+    ``fit`` returns one for ``Whitening``. ``layer`` is a ``nn.Linear`` onto the directions of most
+    variance, then a ``UnitLength``. ``shares`` are the noisy shares of the variance along them.
     """
 
     layer: nn.Sequential
@@ -76,14 +77,14 @@ class Whitened:
 
 @dataclass(frozen=True)
 class Whitening(Recipe[Whitened]):
-    """Whitens the outputs of ``features``, a module in which nothing is trained on these rows.
+    """Whitens the outputs of ``features``, a module that is not trained on these rows.
 
-    Put its layer between the features and a linear layer, and train that with a ``Network``. The
-    outputs of a row are cut to ``reach``; ``kept`` directions are kept. A rho, or an epsilon with a
-    delta. There is no label. Another number of directions of the same rows at the same cost is
-    free. A row for which an output is not finite counts as nothing.
+    Put its layer between the features and a linear layer, and train the latter with a ``Network``.
+    The outputs of a row are clipped to ``reach``; ``kept`` directions remain. The cost is a rho, or
+    an epsilon with a delta. There is no label. Another number of directions of the same rows at the
+    same cost is free. A row with an output that is not finite counts as nothing.
 
-    The module is code that sees rows, as that of a ``Network``: only the owner should bring it.
+    The module is code that sees rows, as that of a ``Network``: only the owner should provide it.
 
     Raises:
         WrongUse: an argument that is none of these.
@@ -110,7 +111,7 @@ class Whitening(Recipe[Whitened]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> Spread[Outputs]:
-        """The task of the three releases, once the module has been tried on made-up rows.
+        """Tries the module on made-up rows and returns the task of the three releases.
 
         Raises:
             WrongUse: a label; a module that mixes rows, fails, or has too few or many outputs.
@@ -138,7 +139,7 @@ class Whitening(Recipe[Whitened]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> Planned[Whitened]:
-        """Three releases in one task."""
+        """Plans one task with three releases."""
         task = self.task(examples, asked, orders)
         device = task.box.network.device
 
@@ -159,7 +160,9 @@ def _layer(
     axes: Floats,
     variances: Floats,
 ) -> nn.Sequential:
-    """The offsets from the mean along the axes, each over the root of its variance."""
+    """Returns the layer: offsets from the mean along the axes, each over the root of its
+    variance.
+    """
     divided = axes / np.sqrt(np.maximum(variances, _LEAST))[:, np.newaxis]
     line = nn.Linear(axes.shape[1], len(axes))
     with torch.no_grad():

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Storage backends of the ledger. Begin with ``base``, the interface.
+"""Storage backends of the ledger.
 
-``sqlite`` is a file for one process, ``postgres`` a server for many.
+Begin with ``base``, the interface. ``sqlite`` is a file for one process, ``postgres`` a server for
+many.
 """

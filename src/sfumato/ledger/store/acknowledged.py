@@ -34,7 +34,7 @@ class Acknowledged:
         self._change = threading.Lock()
 
     def note(self, ends: Ends) -> None:
-        """Records entries that are durable now."""
+        """Records the ends of chains (entry number and hash) that are durable now."""
         with self._change:
             for chain, end in ends.items():
                 self._ends[chain] = max(end, self._ends.get(chain, end))
@@ -45,8 +45,9 @@ class Acknowledged:
             return dict(self._ends)
 
     def missing_from(self, ends: Ends) -> str:
-        """The first chain that ends before its acknowledged entry, or has another one there; "" if
-        none does.
+        """Describes the first chain that lacks its acknowledged entry or has another; "" if none.
+
+        ``ends`` has the present last entry of each chain.
         """
         with self._change:
             known = {chain: self._ends[chain] for chain in ends if chain in self._ends}
@@ -59,9 +60,9 @@ class Acknowledged:
 
 
 def not_passed(ends: Ends, entries: Iterable[tuple[str, int, str]]) -> str:
-    """The first chain that does not contain its given end; "" if all do.
+    """Describes the first chain that does not contain its entry in ``ends``; "" if all do.
 
-    ``entries`` are those found at these places, as (chain, number, hash).
+    ``entries`` are the stored entries with these numbers, as (chain, number, hash).
     """
     places = {chain: (seq, last) for chain, seq, last in entries}
     for chain, (seq, last) in ends.items():

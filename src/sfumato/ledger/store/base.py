@@ -202,7 +202,7 @@ class Rows(Protocol):
         ...
 
     def about(self, name: str) -> str:
-        """A property of the store itself, by name; "" if not set."""
+        """Returns a property of the store itself, by name; "" if it is not set."""
         ...
 
     def put_about(self, name: str, value: str) -> None:
@@ -212,10 +212,11 @@ class Rows(Protocol):
     def account(self, account_id: str) -> AccountRow | None: ...
 
     def movers(self, ids: Sequence[str]) -> tuple[Sequence[str], list[Entry]]:
-        """The accounts that were read and not yet compared with the entries that last changed them.
+        """Returns accounts that are still to be compared with the entries that last changed them.
 
-        They are among ``ids``, of one dataset. Also returns those entries and the last one of their
-        chain. A store that caches accounts returns each only once.
+        The first result has those of ``ids`` (accounts of one dataset) that were read and not
+        compared yet; the second their entries, and the last entry of their chain. A store that
+        caches accounts returns each account only once.
         """
         ...
 
@@ -224,7 +225,7 @@ class Rows(Protocol):
         ...
 
     def twins(self, folded: str) -> list[str]:
-        """The ids of the accounts with this ``folded`` value, in order."""
+        """Returns the ids of the accounts whose normalised name is ``folded``, in order."""
         ...
 
     def put_account(self, row: AccountRow) -> None:
@@ -238,14 +239,14 @@ class Rows(Protocol):
         ...
 
     def under_way(self, question: str) -> ChargeRow | None:
-        """The unfinished charge of a question (``UNENDED``); there is at most one."""
+        """Returns the unfinished charge of a question (``UNENDED``), of which there is at most one."""
         ...
 
     def overdue(self, until: int | None, limit: int, dataset: str | None = None) -> list[ChargeRow]:
-        """The reserved or executing charges whose lease ended by ``until`` (None: all), oldest
-        lease first.
+        """Returns the open charges whose lease ended by ``until`` (None: all), oldest lease first.
 
-        A partial index finds them, whatever the number of finished charges.
+        Open means reserved or executing. At most ``limit`` are returned. A partial index finds
+        them, whatever the number of finished charges.
         """
         ...
 
@@ -257,21 +258,21 @@ class Rows(Protocol):
         ...
 
     def failures(self, dataset: str) -> list[ChargeRow]:
-        """The unacknowledged failures of a dataset, through partial indexes."""
+        """Returns the unacknowledged failures of a dataset, found by partial indexes."""
         ...
 
     def answer(self, question: str) -> AnswerRow | None: ...
 
     def first_answer(self, statement: str, account: str) -> AnswerRow | None:
-        """The earliest answer to a statement at any cost that an account paid for."""
+        """Returns the earliest answer to a statement, at any cost, that an account paid for."""
         ...
 
     def shared_answer(self, shared: str, analyst: str | None = None) -> AnswerRow | None:
-        """The earliest answer to a question by anybody, or only by a given analyst."""
+        """Returns the earliest answer to a question, of any analyst or only of the one given."""
         ...
 
     def proof(self, charge_id: str) -> tuple[Entry, Entry] | None:
-        """The entries that opened a charge and committed its answer."""
+        """Returns the entry that opened a charge and the one that committed its answer; or None."""
         ...
 
     def put_answer(self, row: AnswerRow) -> None:
@@ -297,25 +298,25 @@ class Rows(Protocol):
         ...
 
     def all_instalments(self, after: Ends | None = None) -> Iterator[InstalmentRow]:
-        """All instalments by ``chain`` and ``seq``, streamed. ``after`` as in ``history``."""
+        """Yields all instalments by ``chain`` and ``seq``; ``after`` as in ``history``."""
         ...
 
     def keep(self, name: str, body: bytes) -> None:
-        """Stores a large body by its SHA-256, outside its row."""
+        """Stores the bytes of a large answer outside its row, under ``name``, their SHA-256."""
         ...
 
     def key(self, account: str, key: str) -> KeyRow | None: ...
 
     def put_key(self, row: KeyRow) -> None:
-        """Inserts a key; (account, key) is unique."""
+        """Inserts an idempotency key; (account, key) is unique."""
         ...
 
     def put_parts(self, rows: Sequence[PartRow]) -> None:
-        """Inserts parts; (part, chain, seq) is unique."""
+        """Inserts reusable parts of answers; (part, chain, seq) is unique."""
         ...
 
     def released(self, part: str, account: str) -> list[AnswerRow]:
-        """The answers of an account in which a part was released, by ``chain`` and ``seq``."""
+        """Returns an account's answers that contain a reusable part, by ``chain`` and ``seq``."""
         ...
 
     def append(self, entry: Entry) -> None:
@@ -331,29 +332,27 @@ class Rows(Protocol):
         ...
 
     def entries(self, chain: str, after: int = 0) -> Iterator[Entry]:
-        """The entries of a chain after one, by ``seq``; streamed."""
+        """Yields the entries of a chain after number ``after``, by ``seq``."""
         ...
 
     def acts(self, chain: str) -> list[Entry]:
-        """The owner's commands: the entries of kinds ``ACTS``, by ``seq``. They are few."""
+        """Returns the few entries of a chain that are commands of the owner (``ACTS``), by ``seq``."""
         ...
 
     def history(self, after: Ends | None = None) -> Iterator[tuple[ChargeRow, AnswerRow | None]]:
-        """Every charge with its answer, by ``chain`` and ``seq``; streamed.
+        """Yields every charge with its answer, by ``chain`` and ``seq``.
 
-        ``after``: only rows of entries after these; all rows of chains that are not listed.
+        With ``after``, only rows of later entries than the ends given in it, and all rows of chains
+        that it does not list.
         """
         ...
 
     def keys(self, after: Ends | None = None) -> Iterator[KeyRow]:
-        """All keys by ``chain`` and ``seq``, streamed. ``after`` as in ``history``."""
+        """Yields all idempotency keys by ``chain`` and ``seq``; ``after`` as in ``history``."""
         ...
 
     def parts(self, after: Ends | None = None) -> Iterator[PartRow]:
-        """All parts by ``chain``, ``seq`` and ``part`` (code points), streamed.
-
-        ``after`` as in ``history``.
-        """
+        """Yields all parts by ``chain``, ``seq`` and ``part``; ``after`` as in ``history``."""
         ...
 
     def counts(self) -> Counts: ...
@@ -375,13 +374,14 @@ class Store(Protocol):
 
     @property
     def place(self) -> str:
-        """Where the store is, for messages; without passwords."""
+        """The address of the store for messages, without passwords."""
         ...
 
     @property
     def exclusive(self) -> bool:
-        """Whether one process holds the store, so that charges left open by an earlier one are
-        dead.
+        """Whether a single process has the store open.
+
+        Then charges that an earlier process left open have no worker any more.
         """
         ...
 
@@ -408,32 +408,33 @@ class Store(Protocol):
         ...
 
     def pack(self, body: bytes, size: int) -> Packed:
-        """Encodes a body of at most ``size`` bytes for its row, before the transaction that inserts
-        the row.
+        """Encodes a body of at most ``size`` bytes for its row, before the row is inserted.
 
         If ``size`` is above ``bodies.LARGEST``, the body itself is on disk when this returns.
 
         Raises:
-            WrongUse: it is longer than ``size``.
+            WrongUse: the body is longer than ``size``.
         """
         ...
 
     def peek(self, account_id: str) -> AccountRow | None:
-        """An account as of the last durable transaction, without waiting for a running one."""
+        """Returns an account as of the last durable transaction, without waiting for a running one."""
         ...
 
     def remember(self, listener: Callable[[int, str], None]) -> None:
-        """From now on calls a listener with the number and the hash of the last entry of each
-        transaction, after it is on disk and before ``write`` returns.
+        """Registers a listener, called with the number and the hash of the last entry of a
+        transaction.
 
-        It must not raise.
+        It is called after each transaction that added entries is on disk, and before ``write``
+        returns. It must not raise.
         """
         ...
 
     def damage(self, *, pages: bool = True) -> list[str]:
-        """The problems that the medium finds: broken pages, indexes, constraints, a missing log.
+        """Describes the damage that the database finds: broken pages, indexes, constraints, a
+        missing log.
 
-        ``pages`` False leaves out what requires reading the whole file.
+        ``pages`` False leaves out checks that read the whole file.
         """
         ...
 
@@ -442,7 +443,7 @@ class Store(Protocol):
         ...
 
     def checkpoint(self) -> None:
-        """Moves everything into the main file, where that has a meaning."""
+        """Moves the write-ahead log into the main file, if the store has one."""
         ...
 
     def close(self) -> None:

@@ -27,9 +27,9 @@ _ZSTD, _LARGE = "zstd", "large"
 
 
 class Packed(NamedTuple):
-    """A body as stored in its row.
+    """The bytes of an answer or instalment as stored in a row.
 
-    ``coding`` is empty for plain bytes, else a codec and the length.
+    ``coding`` is empty for plain bytes, else the name of a codec and the length.
     """
 
     data: bytes
@@ -37,13 +37,13 @@ class Packed(NamedTuple):
 
 
 def pack(body: bytes, size: int, keep: Callable[[str, bytes], None]) -> Packed:
-    """Encodes a body of at most ``size`` bytes; this public bound alone decides whether it goes
-    outside.
+    """Encodes a body for its row; its public size bound alone decides whether it is stored outside.
 
-    ``keep`` stores it outside under its name, durably or with the current transaction.
+    ``size`` is this bound in bytes. ``keep`` stores a body outside the row under its name, durably
+    or within the current transaction.
 
     Raises:
-        WrongUse: it is longer than its bound.
+        WrongUse: the body is longer than ``size``.
     """
     if len(body) > size:
         raise WrongUse(
@@ -61,10 +61,10 @@ def pack(body: bytes, size: int, keep: Callable[[str, bytes], None]) -> Packed:
 
 
 def unpack(packed: Packed, kept: Callable[[str, int], bytes]) -> bytes:
-    """Decodes a body; ``kept`` reads one that is stored outside its row, by name and length.
+    """Decodes the body of a row; ``kept`` reads one stored outside the row, by name and length.
 
-    If the body cannot be read, the result is empty bytes; the comparison with the digest of the
-    answer, which follows, then fails.
+    If the body cannot be read, the result is empty. Then the comparison with the digest of the
+    answer, which follows, fails.
     """
     word, _, length = packed.coding.partition(" ")
     if not word:
@@ -81,15 +81,14 @@ def unpack(packed: Packed, kept: Callable[[str, int], bytes]) -> bytes:
 
 
 def is_name(name: str) -> bool:
-    """Whether a name is a hexadecimal SHA-256, so that a forged row cannot refer to another
-    file.
-    """
+    """Whether a name is a hexadecimal SHA-256: no forged row can refer to another file."""
     return len(name) == 64 and all(digit in "0123456789abcdef" for digit in name)
 
 
 class BodyFiles:
-    """The large bodies of a ledger file, in the folder ``<ledger>.bodies``: mode 0600, named by
-    content.
+    """The files of large bodies beside a ledger file, in the folder ``<ledger>.bodies``.
+
+    They have mode 0600 and are named by the SHA-256 of their content.
 
     Guarantees:
         a large body is on disk before its row
@@ -99,7 +98,7 @@ class BodyFiles:
         self.folder = Path(f"{ledger}.bodies")
 
     def keep(self, name: str, body: bytes) -> None:
-        """Writes a body durably; an existing one is rewritten, since it may be incomplete.
+        """Writes a body to its file durably, also if there is a file, which may be incomplete.
 
         Raises:
             LedgerUnavailable: the disk refuses it.
@@ -123,7 +122,7 @@ class BodyFiles:
             ) from None
 
     def kept(self, name: str, size: int) -> bytes:
-        """A body by its name; empty if there is none of this name and length."""
+        """Returns the body with a name; empty if no file has this name and length."""
         try:
             path = self.folder / name
             return path.read_bytes() if is_name(name) and path.stat().st_size == size else b""

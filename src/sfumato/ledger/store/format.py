@@ -19,7 +19,7 @@ FORMAT = 5
 
 
 def too_new(place: str, version: int) -> LedgerTooNew:
-    """The error for a ledger of a format that this version does not know."""
+    """Returns the error for a ledger of a format that this version of sfumato does not know."""
     return LedgerTooNew(
         f"The ledger {place} has format {version}; this version reads up to {FORMAT}.",
         remedy="Use the newer sfumato that wrote it. Nothing was changed.",

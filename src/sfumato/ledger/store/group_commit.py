@@ -26,7 +26,7 @@ _LONGEST_WAIT = 0.01
 
 
 class Task:
-    """A transaction and its outcome, a result or an error: a future with a single lock."""
+    """A transaction and its outcome, which is a result or an error (a future with a single lock)."""
 
     __slots__ = ("_done", "_error", "_value", "dropped", "ended", "work", "writes")
 
@@ -48,7 +48,7 @@ class Task:
         self._done.release()
 
     def fail(self, error: BaseException) -> None:
-        """Sets an error, which is raised in the caller."""
+        """Sets the error that ``wait`` raises in the caller."""
         self._error, self.ended = error, True
         self._done.release()
 
@@ -130,7 +130,7 @@ class Writer:
 
     @property
     def closed(self) -> bool:
-        """Whether it accepts no more work."""
+        """Whether new transactions are refused."""
         return self._inbox.closed
 
     def do(self, work: Callable[[], T], *, writes: bool) -> T:
@@ -150,11 +150,11 @@ class Writer:
             raise
 
     def close(self) -> None:
-        """Waits until the submitted work and the final ``end`` are done, and stops the thread."""
+        """Waits for the submitted work and the final ``end``, and stops the thread."""
         self._closing()
 
     def abandon(self) -> None:
-        """Forgets the thread, which does not exist in a forked child."""
+        """Forgets the thread, in a forked child, where it does not exist."""
         self._closing.detach()
 
 
@@ -204,5 +204,7 @@ def _closed() -> LedgerUnavailable:
 
 
 def _patience(took: float) -> float:
-    """How long a batch waits for callers served by one that took ``took`` seconds."""
+    """Returns how long a batch waits for the callers of the last batch, which took ``took``
+    seconds.
+    """
     return min(took / 2, _LONGEST_WAIT)

@@ -26,14 +26,14 @@ _HEADER = 32
 def hot_copy(ledger: str, target: str) -> None:
     """Writes a file of mode 0600 with the content of the ledger at some moment after the call.
 
-    It is marked as open, so that it is not mistaken for the ledger itself.
+    The copy is marked as open, so that it is not mistaken for the ledger itself.
 
     Guarantees:
         a copy holds every charge that had returned before it was begun
 
     Raises:
-        LedgerMissing: there is no file. LedgerBusy: its log was begun anew again and again.
-        LedgerUnavailable: it cannot be read, or the copy not be written.
+        LedgerMissing: there is no file. LedgerBusy: its log was restarted at every attempt.
+        LedgerUnavailable: the file cannot be read, or the copy cannot be written.
         LedgerCorrupt: SQLite finds damage in the copy.
     """
     if not Path(ledger).is_file():

@@ -18,8 +18,9 @@ def open_store(
 ) -> Store:
     """Opens the store at a postgresql:// address or a file path.
 
-    ``read_only``: it must exist and is not changed. ``accept_loss`` opens it even if it may lack
-    acknowledged transactions, so that the owner can decide.
+    ``create`` makes a new one if there is none. With ``read_only`` it must exist and is not
+    changed. ``accept_loss`` opens it even if it may lack acknowledged transactions, so that the
+    owner can decide.
     """
     if is_address(place) and not is_postgres(place):
         # if it were used as a path, its password would become a file name

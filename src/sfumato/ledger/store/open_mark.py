@@ -40,10 +40,10 @@ _DIGITS = 20
 
 @dataclass(frozen=True, slots=True)
 class OpenMark:
-    """The content of the file beside a ledger while it is open.
+    """The content of the file ``ledger.db.open``, which lies beside a ledger file while it is open.
 
-    ``opening`` names one opening. ``after`` is the state of the file before it; None once the file
-    itself has the new state.
+    ``opening`` is the id of this opening, ``entries`` the number of acknowledged entries. ``after``
+    is the state of the ledger file before the opening; None once the file itself has the new state.
     """
 
     identity: str
@@ -53,7 +53,7 @@ class OpenMark:
     after: str | None = None
 
     def to_bytes(self) -> bytes:
-        """The written form, of constant length; the number of entries comes last."""
+        """Returns the content as bytes of constant length; the number of entries comes last."""
         about = {
             "ledger": self.identity,
             "opening": self.opening,
@@ -64,10 +64,10 @@ class OpenMark:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> "OpenMark":
-        """Parses the written form.
+        """Parses the content of the file.
 
         Raises:
-            ValueError, LookupError, TypeError: it is none.
+            ValueError, LookupError, TypeError: the bytes are no mark.
         """
         title, about, entries = content.decode().splitlines()
         form = json.loads(about)
@@ -85,8 +85,10 @@ class OpenMark:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The state of a ledger file when it is opened: ``state`` is the row ``opening``, "" if there
-    is none.
+    """The state of a ledger file when it is opened.
+
+    ``state`` is the row ``opening`` of the file, "" if there is none; ``log`` says whether there is
+    a write-ahead log.
     """
 
     identity: str
@@ -105,7 +107,7 @@ def read_mark(ledger: str) -> OpenMark | None:
     """The content of the file ``ledger.db.open`` beside a ledger file; None if there is none.
 
     Raises:
-        ValueError: it cannot be read.
+        ValueError: the file holds no mark.
     """
     try:
         return OpenMark.from_bytes(mark_path(ledger).read_bytes())
@@ -116,7 +118,9 @@ def read_mark(ledger: str) -> OpenMark | None:
 
 
 def shortfall(file: Found, mark: OpenMark | None) -> str:
-    """Why a file may lack acknowledged transactions; "" if it has all.
+    """Says why a ledger file may lack acknowledged transactions; "" if it has all.
+
+    Compares the ``file`` with the ``mark`` beside it.
 
     Guarantees:
         a file that was open needs its log and its mark
@@ -144,27 +148,27 @@ def shortfall(file: Found, mark: OpenMark | None) -> str:
 
 
 def opened(opening: str) -> str:
-    """The text that a ledger file stores as its state while it is open; ``opening`` is an id."""
+    """Returns the state that a ledger file stores while it is open; ``opening`` is an id."""
     return f"open {opening}"
 
 
 def closed(opening: str) -> str:
-    """The text that a ledger file stores as its state after that opening was closed in order."""
+    """Returns the state that a ledger file stores after that opening was closed in order."""
     return f"closed {opening}"
 
 
 def forgotten(why: str) -> list[str]:
-    """A shortfall as the list of problems that ``Store.damage`` returns; empty for none."""
+    """Returns a shortfall as a list of problems, as ``Store.damage`` does; empty for ""."""
     return [f"{_FORGOTTEN}{why}"] if why else []
 
 
 def shortfall_in(problem: str) -> str:
-    """Why spending may be missing, if a problem of ``Store.damage`` says so; else empty."""
+    """Returns the shortfall that a problem of ``Store.damage`` states; "" if it states none."""
     return problem.partition(_FORGOTTEN)[2]
 
 
 def incomplete(ledger: str, why: str) -> LedgerIncomplete:
-    """The error for a ledger that may lack spending."""
+    """Returns the error for a ledger that may lack spending."""
     if why == _IS_BACKUP:
         return LedgerIncomplete(
             f"The ledger {ledger!r} may have forgotten what was spent: {why}.",
@@ -205,7 +209,7 @@ class MarkFile:
         self._descriptor, self._offset = descriptor, len(content) - _DIGITS - 1
 
     def acknowledge(self, entries: int) -> None:
-        """Writes the number of entries on disk, without a flush.
+        """Writes the number of entries that are on disk, without a flush.
 
         Raises:
             OSError: the disk refuses it.

@@ -44,7 +44,7 @@ class Pool(Generic[C]):
 
     @contextmanager
     def one(self) -> Iterator[C]:
-        """A connection for exclusive use; it is closed afterwards if it is not reusable."""
+        """Lends a connection for exclusive use; it is closed afterwards if it cannot be reused."""
         caller = object()
         try:
             self._enter(caller)
@@ -62,7 +62,7 @@ class Pool(Generic[C]):
                 self._change.notify_all()
 
     def forget_idle(self) -> None:
-        """Closes the idle connections: if one was cut, they most likely were too."""
+        """Closes the idle connections: if one connection was cut, the others most likely were too."""
         with self._lock:
             idle, self._idle = self._idle, []
         for connection in idle:

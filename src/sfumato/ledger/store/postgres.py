@@ -138,7 +138,7 @@ class Postgres:
         self._listener = listener
 
     def accept_server(self) -> None:
-        """Records the owner's decision to use this server, whatever it may lack."""
+        """Records the owner's decision to charge on this server, whatever it may lack."""
         self._with_connection(keep_server)
         self.shortfall = ""
 
@@ -236,7 +236,7 @@ class Postgres:
         self._checked.add(connection)
 
     def _lacking(self, connection: Connection) -> str:
-        """What a server lacks of all that was acknowledged to this process; "" if nothing."""
+        """Describes which entries acknowledged to this process a server lacks; "" if none."""
         ends = self._known.ends()
         values = (list(ends), [seq for seq, _ in ends.values()])
         return (
@@ -260,7 +260,10 @@ class Postgres:
         return result
 
     def _undo(self, connection: Connection, error: BaseException) -> None:
-        """Rolls back. Flushes first what the transaction had seen, which its error may reveal."""
+        """Rolls a failed transaction back, after a flush of the rows that it had seen.
+
+        Its error may reveal these rows, so a crash must not undo them.
+        """
         status = connection.info.transaction_status
         if status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
             connection.execute("ROLLBACK", prepare=False)
@@ -275,10 +278,10 @@ class Postgres:
         with heeding(connection, self.place):
             connection.execute(server.FLUSH, (self._durably,))
 
-    def _later(self, told: tuple[Any, ...] | None) -> int:
+    def _later(self, row: tuple[Any, ...] | None) -> int:
         """The time of the server, never earlier than a time returned before."""
         with self._telling:
-            self._latest = max(self._latest, told[0] if told else 0)
+            self._latest = max(self._latest, row[0] if row else 0)
             return self._latest
 
     def _prepared(self, *, create: bool, accept_loss: bool) -> str:
@@ -315,13 +318,13 @@ class Postgres:
 
 
 def missing_guards(connection: Connection) -> list[str]:
-    """The constraints that the tables should have and lack."""
+    """Returns the constraints that the ledger's tables should have and lack."""
     guards = {row[0] for row in connection.execute(_FOUND_GUARDS, (SCHEMA,)).fetchall()}
     return [f"the constraint {name} is missing or invalid" for name in sorted(GUARDS - guards)]
 
 
 def size_of(connection: Connection) -> int:
-    """The number of bytes of the ledger's tables and indexes."""
+    """Returns the number of bytes of the ledger's tables and indexes."""
     return int(_value(connection.execute(_SIZE, (SCHEMA,))) or 0)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Maps errors of a PostgreSQL server to errors of the ledger.
 
-Its own messages may contain values and are dropped.
+The server's own messages may contain values and are dropped.
 """
 
 from collections.abc import Iterator
@@ -49,7 +49,10 @@ _DAMAGED = (
 
 @contextmanager
 def heeding(connection: Connection, place: str) -> Iterator[None]:
-    """Turns warnings into errors: for example, that waiting for a standby was cancelled."""
+    """Raises the server's warnings as errors within a block.
+
+    For example, a warning says that waiting for a standby was cancelled.
+    """
     heard: list[str | None] = []
 
     def hear(notice: Diagnostic) -> None:
@@ -66,7 +69,7 @@ def heeding(connection: Connection, place: str) -> Iterator[None]:
 
 @contextmanager
 def typed(place: str) -> Iterator[None]:
-    """Maps the server's errors to ours."""
+    """Raises errors of psycopg within a block as errors of the ledger."""
     try:
         yield
     except psycopg.Error as error:
@@ -74,7 +77,7 @@ def typed(place: str) -> Iterator[None]:
 
 
 def unknown(place: str) -> LedgerUnavailable:
-    """The error for a connection that was lost after the commit was sent."""
+    """Returns the error for a connection lost after the commit was sent: its outcome is unknown."""
     return LedgerUnavailable(
         f"The ledger {place} was lost while it wrote: nobody knows yet whether it did.",
         remedy="Ask again: what was stored is found, and is not paid twice.",
@@ -82,7 +85,7 @@ def unknown(place: str) -> LedgerUnavailable:
 
 
 def corrupt(place: str) -> LedgerCorrupt:
-    """The error for a ledger that cannot be trusted."""
+    """Returns the error for a ledger whose tables cannot be trusted."""
     return LedgerCorrupt(
         f"What lies in the schema {SCHEMA} of {place} is not a ledger, or is damaged.",
         remedy="Keep it as it is, and find out what happened before anything is restored "
@@ -92,7 +95,7 @@ def corrupt(place: str) -> LedgerCorrupt:
 
 
 def incomplete(place: str, why: str) -> LedgerIncomplete:
-    """The error for a server that may lack spending."""
+    """Returns the error for a server that may lack spending; ``why`` is the reason."""
     return LedgerIncomplete(
         f"The ledger {place} may have forgotten what was spent: {why}.",
         remedy="Go back to the server that has everything, or let the owner decide: "
@@ -102,7 +105,7 @@ def incomplete(place: str, why: str) -> LedgerIncomplete:
 
 
 def place_of(url: str) -> str:
-    """An address without its password."""
+    """Returns an address without its password."""
     try:
         parts = conninfo_to_dict(url)
     except psycopg.Error:
@@ -114,20 +117,20 @@ def place_of(url: str) -> str:
 
 
 def _translate(error: psycopg.Error, place: str) -> LedgerError:
-    what = f"{type(error).__name__} {error.sqlstate or ''}".strip()
+    error_name = f"{type(error).__name__} {error.sqlstate or ''}".strip()
     if isinstance(error, errors.LockNotAvailable):
         return LedgerBusy(
             f"An account of the ledger {place} is held by somebody else.", remedy="Ask again."
         )
     if isinstance(error, errors.ReadOnlySqlTransaction | errors.InsufficientPrivilege):
         return LedgerReadOnly(
-            f"The ledger {place} cannot be written ({what}), so nothing can be charged.",
+            f"The ledger {place} cannot be written ({error_name}), so nothing can be charged.",
             remedy=f"Give this role SELECT, INSERT and UPDATE in the schema {SCHEMA}; "
             "to create it, CREATE on the database.",
         )
     if isinstance(error, _DAMAGED):
         return corrupt(place)
     return LedgerUnavailable(
-        f"The ledger {place} does not answer ({what}).",
+        f"The ledger {place} does not answer ({error_name}).",
         remedy="Look at the server and ask again; what was paid for is not paid twice.",
     )

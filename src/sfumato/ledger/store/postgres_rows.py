@@ -69,13 +69,13 @@ class PostgresRows(SqlRows):
     def lock(
         self, ids: Iterable[str], ahead: Callable[[], object] | None = None
     ) -> dict[str, AccountRow]:
-        wanted = sorted(set(ids))
-        locked = self._locked(wanted, ahead)
-        missing = [account_id for account_id in wanted if account_id not in locked]
+        account_ids = sorted(set(ids))
+        locked = self._locked(account_ids, ahead)
+        missing = [account_id for account_id in account_ids if account_id not in locked]
         if missing:
             for account_id in missing:
                 self._all("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (account_id,))
-            locked = self._locked(wanted)
+            locked = self._locked(account_ids)
         return locked
 
     def put_account(self, row: AccountRow) -> None:
@@ -103,7 +103,7 @@ class PostgresRows(SqlRows):
         return b"".join(bytes(row[0]) for row in self._all(CHUNKS, (name,)))
 
     def send(self) -> None:
-        """Sends queued writes.
+        """Sends the queued writes as one statement.
 
         They are to different tables or accounts, so their order does not matter.
         """
@@ -175,9 +175,10 @@ class PostgresRows(SqlRows):
 
 @lru_cache(maxsize=256)
 def placed(sql: str) -> str:
-    """The statement with each ``?`` replaced by $1, $2, ..., which psycopg need not search for.
+    """Returns a statement with its ``?`` replaced by $1, $2, ..., so that psycopg need not parse
+    it.
 
-    It holds no other question mark.
+    A statement has no other question mark.
     """
     first, *rest = sql.split("?")
     return first + "".join(f"${number}{text}" for number, text in enumerate(rest, start=1))

@@ -139,14 +139,14 @@ GUARDS = frozenset(
 
 
 def has_tables(connection: psycopg.Connection[Any]) -> bool:
-    """Whether the schema exists, as a ledger or otherwise."""
+    """Whether the schema ``sfumato`` exists in the database, with a ledger in it or not."""
     # not to_regclass, whose negative result a session caches for a while
     query = "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = $1 AND tablename = 'meta')"
     return connection.execute(query, (SCHEMA,)).fetchone() == (True,)
 
 
 def create_tables(connection: psycopg.Connection[Any]) -> None:
-    """Creates the tables atomically; of several processes only one does."""
+    """Creates the tables in one transaction; of several processes only one does so."""
     with _alone(connection):
         if has_tables(connection):
             return
@@ -163,7 +163,9 @@ def create_tables(connection: psycopg.Connection[Any]) -> None:
 
 
 def upgrade_tables(connection: psycopg.Connection[Any]) -> None:
-    """Upgrades an older format atomically; of several processes only one does."""
+    """Upgrades the tables of an older format in one transaction; of several processes only one does
+    so.
+    """
     with _alone(connection):
         version = connection.execute(
             "SELECT value FROM meta WHERE name = 'version' FOR UPDATE"
@@ -184,7 +186,7 @@ def _alone(connection: psycopg.Connection[Any]) -> Iterator[None]:
 
 
 def keep_server(connection: psycopg.Connection[Any]) -> None:
-    """Records the server and the tables in which the ledger is (since format 4)."""
+    """Records which server, and which tables in it, the ledger is in (since format 4)."""
     connection.execute(
         f"INSERT INTO {SCHEMA}.meta VALUES ('server', {SERVER}), ('tables', {TABLES}) "
         "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
@@ -192,8 +194,9 @@ def keep_server(connection: psycopg.Connection[Any]) -> None:
 
 
 def keep_tables(connection: psycopg.Connection[Any]) -> None:
-    """Records the tables of a ledger whose earlier version recorded none, if it is on the server
-    on which it was.
+    """Records the identity of a ledger's tables if none was recorded and the server is the same.
+
+    Earlier versions recorded the server alone.
     """
     connection.execute(
         f"INSERT INTO {SCHEMA}.meta SELECT 'tables', {TABLES} FROM {SCHEMA}.meta "
@@ -226,7 +229,7 @@ def _from_4(connection: psycopg.Connection[Any]) -> None:
 
 
 def _fold_names(connection: psycopg.Connection[Any]) -> None:
-    """Fills ``folded``, by which accounts are found whatever the spelling of their names."""
+    """Fills the column ``folded``, by which accounts are found regardless of how names are spelled."""
     connection.execute(
         """ALTER TABLE account ADD COLUMN folded TEXT COLLATE "C" NOT NULL DEFAULT ''"""
     )

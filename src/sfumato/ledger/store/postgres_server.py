@@ -78,7 +78,7 @@ _PROMISES = (
 
 
 def connected(url: str) -> Connection:
-    """Connects to a server and checks that it is durable.
+    """Opens a connection to a server and checks that its commits are durable.
 
     Behind a pooler a session uses several connections, so no statement is prepared.
     """

@@ -140,9 +140,9 @@ FAILED_INDEX = (
 
 
 class SqlRows(ABC):
-    """The methods of ``Rows`` in SQL that SQLite and PostgreSQL share.
+    """The methods of ``Rows`` in SQL that both SQLite and PostgreSQL understand.
 
-    Each store adds how a statement is run, the time (``now``) and locks (``lock``).
+    Each backend adds how a statement is run, the time (``now``) and the locks (``lock``).
     """
 
     @abstractmethod
@@ -166,7 +166,9 @@ class SqlRows(ABC):
         """A large body; empty if it is missing."""
 
     def _packed(self, row: AnswerRow | InstalmentRow) -> Packed:
-        """The stored form of a row's body; within a transaction its own length is its bound."""
+        """Returns the stored form of a row's body; if it is not packed yet, its length is its
+        bound.
+        """
         return row.packed or pack(row.body, len(row.body), self.keep)
 
     def _answer(self, row: tuple[Any, ...]) -> AnswerRow:

@@ -107,11 +107,11 @@ class SQLite:
         return self._batches.shortfall
 
     def remember(self, listener: Callable[[int, str], None]) -> None:
-        """Calls it on the writer's thread."""
+        """Registers a listener, which is called on the writer's thread."""
         self._batches.listener = listener
 
     def peek(self, account_id: str) -> AccountRow | None:
-        """An account from memory, as of the last batch."""
+        """Returns an account from the cache, as of the last batch."""
         self._require_here()
         known = None if self._writer.closed else self._batches.rows.held.known.get(account_id)
         return known if known is not None else self.read(lambda rows: rows.account(account_id))
@@ -133,7 +133,7 @@ class SQLite:
         self._apart(lambda: self._connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchall())
 
     def close(self) -> None:
-        """Ends the thread, the connection and the locks; in a fork, only its copies of the
+        """Ends the thread, the connection and the locks; in a forked child, only its copies of the
         locks.
         """
         if os.getpid() == self._process:
@@ -376,7 +376,7 @@ def _opened(path: str) -> apsw.Connection:
 
 
 def translated(error: apsw.Error, path: str) -> LedgerError:
-    """Maps SQLite's errors to ours."""
+    """Returns the ledger's error for an error of SQLite."""
     match error:
         case apsw.BusyError() | apsw.LockedError():
             return busy(path)

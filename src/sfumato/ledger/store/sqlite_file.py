@@ -32,10 +32,10 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def place_of(path: object) -> str:
-    """The canonical path of a ledger, with links resolved.
+    """Returns the canonical path of a ledger, with symbolic links resolved.
 
     Raises:
-        LedgerUnavailable: no text and no Path, an empty one, or the path of a folder.
+        LedgerUnavailable: the path is no string or Path, is empty, or is that of a folder.
     """
     if (
         not isinstance(path, str | Path)
@@ -50,10 +50,10 @@ def place_of(path: object) -> str:
 
 
 def hold(name: str, path: str, held: list[int], *, create: bool) -> None:
-    """Locks a file for one opening and adds the descriptor that holds the lock.
+    """Locks a file until it is released, and adds the descriptor that holds the lock to ``held``.
 
     SQLite's own POSIX locks are not enough: a process loses them when anything in it opens and
-    closes the file, for instance a backup. flock belongs to this descriptor alone.
+    closes the file, for instance a backup. A flock belongs to its descriptor alone.
     """
     if not create and not Path(path).is_file():
         raise LedgerMissing(f"No ledger at {shown(path)}.", remedy="Check the path.")
@@ -73,7 +73,10 @@ def hold(name: str, path: str, held: list[int], *, create: bool) -> None:
 
 
 def let_go(held: list[int], *, unlock: bool = True) -> None:
-    """Releases the locks; a fork closes its copies and leaves the locks to its parent."""
+    """Closes the descriptors of locks, which releases them.
+
+    A forked child closes its copies with ``unlock`` False, which leaves the locks to its parent.
+    """
     while held:
         descriptor = held.pop()
         if unlock:
@@ -82,9 +85,9 @@ def let_go(held: list[int], *, unlock: bool = True) -> None:
 
 
 def make(path: str) -> None:
-    """Creates a new ledger under a temporary name, then renames it.
+    """Creates a new ledger file under a temporary name, then renames it.
 
-    Refuses if remains of an old ledger are there.
+    Refuses if files of an old ledger are left at this path.
     """
     if Path(path).exists():
         if not Path(path).is_file() or Path(path).stat().st_size == 0:
@@ -124,7 +127,7 @@ def clear_unfinished(path: str) -> None:
 
 
 def is_log(path: str) -> bool:
-    """Whether there is a write-ahead log; SQLite would otherwise create an empty one."""
+    """Whether a ledger file has a write-ahead log; asked before SQLite creates an empty one."""
     try:
         return Path(path).stat().st_size >= _LOG_HEADER
     except OSError:
@@ -132,7 +135,7 @@ def is_log(path: str) -> bool:
 
 
 def require_one_place(path: str, mounts: str = _MOUNTS) -> None:
-    """Refuses a file whose log could be in another place, where nobody finds it.
+    """Refuses a file that has two paths: its log would lie beside only one of them.
 
     Raises:
         LedgerUnavailable: the file has several hard links, or is mounted by itself, not its folder.
@@ -150,7 +153,7 @@ def require_one_name(path: str, status: os.stat_result) -> None:
     """Refuses a file with several hard links: each name would have its own log.
 
     Raises:
-        LedgerUnavailable: it has several.
+        LedgerUnavailable: the file has several hard links.
     """
     if status.st_nlink > 1:
         raise LedgerUnavailable(
@@ -188,7 +191,7 @@ def widen(log: str) -> None:
 
 
 def busy(path: str) -> LedgerBusy:
-    """The error for a file that is locked by another process."""
+    """Returns the error for a file that another process has locked."""
     return LedgerBusy(
         f"The ledger {shown(path)} is in use by another session or process.",
         remedy="Close it there first: one process at a time holds a ledger file. For several "
@@ -198,7 +201,7 @@ def busy(path: str) -> LedgerBusy:
 
 
 def read_only(path: str) -> LedgerReadOnly:
-    """The error for a file or folder that cannot be written."""
+    """Returns the error for a file or folder that cannot be written."""
     return LedgerReadOnly(
         f"The ledger {shown(path)} cannot be written, so nothing can be charged.",
         remedy="Give this user write access to it.",
@@ -206,7 +209,7 @@ def read_only(path: str) -> LedgerReadOnly:
 
 
 def corrupt(path: str) -> LedgerCorrupt:
-    """The error for a file that is no ledger or cannot be trusted."""
+    """Returns the error for a file that is no ledger, or one that cannot be trusted."""
     return LedgerCorrupt(
         f"The file {shown(path)} is not a ledger, or is damaged.",
         remedy="Restore the newest backup; do not start a new ledger over the same data.",
@@ -214,7 +217,7 @@ def corrupt(path: str) -> LedgerCorrupt:
 
 
 def unopenable(path: str, error: OSError) -> LedgerError:
-    """Maps an error of the operating system to ours."""
+    """Returns the ledger's error for an error of the operating system."""
     if isinstance(error, PermissionError) or error.errno == 30:  # EROFS
         return read_only(path)
     return LedgerUnavailable(
@@ -223,6 +226,6 @@ def unopenable(path: str, error: OSError) -> LedgerError:
 
 
 def size_of(path: str) -> int:
-    """The bytes of a ledger file and its log."""
+    """Returns the number of bytes of a ledger file and its log."""
     files = (Path(path), Path(f"{path}-wal"))
     return sum(file.stat().st_size for file in files if file.exists())

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One opening of a ledger file in SQLite: what it finds and writes, and whether the file was
-replaced.
+"""The steps of opening and closing a ledger file in SQLite: checks, and the open mark.
+
+They notice if the file lacks transactions or was replaced while it was open.
 """
 
 import os
@@ -29,7 +30,7 @@ _IDENTITY = "SELECT value FROM meta WHERE name = 'identity'"
 
 
 class Opening:
-    """Writes the open mark (``open_mark``) and the row that belongs to it.
+    """One opening of a ledger file: writes the open mark (``open_mark``) and its row in the file.
 
     ``log``: whether a write-ahead log existed before SQLite created one.
 
@@ -46,13 +47,15 @@ class Opening:
         self._inodes: dict[Path, int] = {}
 
     def shortfall(self, entries: int) -> str:
-        """Why the file may lack acknowledged transactions; "" if it has all."""
+        """Says why the file may lack acknowledged transactions; "" if it has all."""
         return shortfall_of(self._connection, self.path, log=self._log, entries=entries)
 
     def begin(self, entries: int, accepted: str) -> OpenMark:
-        """Writes the mark beside the file, then the row in it, within the opening transaction.
+        """Writes the mark beside the file, then the row in the file, within the opening
+        transaction.
 
-        An ``accepted`` loss is recorded, so that nothing is charged before it is in the journal.
+        ``accepted`` is a loss that the owner accepted; it is recorded, so that nothing is charged
+        before it is in the journal.
         """
         identity, state = _text(self._connection, _IDENTITY), _text(self._connection, _STATE)
         mark = OpenMark(identity, self._id, Path(self.path).stat().st_ino, entries, state)
@@ -63,7 +66,9 @@ class Opening:
         return mark
 
     def begun(self, mark: OpenMark) -> None:
-        """After that transaction: moves the row into the file itself, before the first charge."""
+        """Moves the row from the log into the file, after the opening transaction and before any
+        charge.
+        """
         _, frames, moved = self._connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()[0]
         if frames != moved:
             raise incomplete(self.path, "its log could not be written into it")
@@ -91,12 +96,13 @@ class Opening:
             require_one_name(str(path), status)
 
     def acknowledge(self, entries: int) -> None:
-        """Records the number of entries on disk."""
+        """Writes the number of entries on disk to the mark."""
         self._mark.acknowledge(entries)
 
     def end(self) -> bool:
-        """Marks the file as closed, as the last write; returns whether that is on disk and the log
-        is not needed.
+        """Marks the file as closed, as the last write.
+
+        Returns whether the mark is on disk and the log is not needed any more.
         """
         if self._is_replaced():
             return False  # SQLite would remove the log of another file
@@ -108,8 +114,9 @@ class Opening:
         return True
 
     def ended(self) -> None:
-        """Removes the mark after the connection is closed, unless SQLite could not move the log
-        into the file.
+        """Removes the mark after the connection is closed.
+
+        It stays if SQLite could not move the log into the file.
         """
         if not Path(f"{self.path}-wal").exists():
             self._mark.remove()
@@ -130,7 +137,7 @@ def _stat(path: Path) -> os.stat_result | None:
 
 
 def shortfall_of(connection: apsw.Connection, path: str, *, log: bool, entries: int) -> str:
-    """Why a file may lack acknowledged transactions; "" if it has all."""
+    """Says why a ledger file may lack acknowledged transactions; "" if it has all."""
     identity, state = _text(connection, _IDENTITY), _text(connection, _STATE)
     try:
         mark = read_mark(path)

@@ -88,14 +88,14 @@ class SQLiteReader:
         raise _opened_to_read(self.place)
 
     def peek(self, account_id: str) -> AccountRow | None:
-        """An account."""
+        """Returns an account of the file."""
         return self.read(lambda rows: rows.account(account_id))
 
     def remember(self, listener: Callable[[int, str], None]) -> None:
         """Does nothing; a reader adds no entries."""
 
     def damage(self, *, pages: bool = True) -> list[str]:
-        """The problems that SQLite finds with pages and indexes; a missing log.
+        """Describes the damage that SQLite finds: broken pages and indexes, a missing log.
 
         Reads can run meanwhile.
         """
@@ -122,7 +122,7 @@ class SQLiteReader:
         """Does nothing."""
 
     def close(self) -> None:
-        """Admits writers again."""
+        """Closes the file, so that writers can open it again."""
         with self._turn:
             if self._locks:
                 self._connection.close()
@@ -157,7 +157,7 @@ def _opened_to_read(place: str) -> LedgerReadOnly:
     )
 
 
-def _share(path: str, held: list[int]) -> None:
+def _share(path: str, descriptors: list[int]) -> None:
     """Locks out writers of any process, and admits readers."""
     if not Path(path).is_file():
         raise LedgerMissing(
@@ -172,7 +172,7 @@ def _share(path: str, held: list[int]) -> None:
     except OSError:
         os.close(descriptor)
         raise busy(path) from None
-    held.append(descriptor)
+    descriptors.append(descriptor)
 
 
 def _opened(path: str) -> apsw.Connection:

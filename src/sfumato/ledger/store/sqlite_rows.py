@@ -54,19 +54,19 @@ class Failed:
     rows: tuple[ChargeRow, ...] = ()
 
     def with_row(self, row: ChargeRow) -> "Failed":
-        """With the present state of a failure."""
+        """Returns the failures with the present state of one charge, or without it if it is none."""
         others = tuple(failure for failure in self.rows if failure.id != row.id)
         ended = row.state == FORFEITED and row.reason in COUNTED and not row.acknowledged
         counts = ended or row.failures > 0
         return Failed((*others, row) if counts else others)
 
     def is_any(self) -> bool:
-        """Whether there is one."""
+        """Whether there is any failure."""
         return bool(self.rows)
 
 
 class SQLiteRows(SqlRows):
-    """``Rows`` over one connection.
+    """The cached ``Rows`` of a ledger over one connection, for the writer's thread.
 
     ``torn``: part of the current transaction is in the tables already.
     """
@@ -88,7 +88,7 @@ class SQLiteRows(SqlRows):
         self._epoch = time.time_ns() // 10**6 - time.monotonic_ns() // 10**6
 
     def load(self) -> None:
-        """Fills the cache from the tables, through their partial indexes."""
+        """Fills the cache from the tables; partial indexes find the rows."""
         datasets = [row for row in self._tables.accounts() if not row.parent]
         self._entries = sum(row.seq for row in datasets)
         failed = [row for dataset in datasets for row in self._tables.failures(dataset.id)]
@@ -104,7 +104,7 @@ class SQLiteRows(SqlRows):
         return self._entries
 
     def end_transaction(self) -> None:
-        """Ends a successful transaction: its writes join the batch."""
+        """Ends a successful transaction: adds its writes to the batch."""
         self._batch += self._transaction
         self._transaction = []
         self.torn = False
@@ -112,18 +112,18 @@ class SQLiteRows(SqlRows):
             layers.keep_transaction()
 
     def drop_transaction(self) -> None:
-        """Drops a failed transaction of which nothing was sent to the tables."""
+        """Drops a failed transaction, none of whose writes were sent to the tables."""
         self._transaction = []
         for layers in self._layers:
             layers.drop_transaction()
 
     def end_batch(self) -> None:
-        """Writes the batch to the tables, each account once however often it changed."""
+        """Writes the batch to the tables; an account that changed several times is written once."""
         self._send()
         self._send_accounts()
 
     def committed(self) -> None:
-        """Records that the batch is on disk."""
+        """Records that the batch is on disk: its rows become the cached state."""
         for row in self.held.changed():
             known = self.held.known.get(row.id)
             new = row.seq - (known.seq if known else 0)
@@ -137,7 +137,7 @@ class SQLiteRows(SqlRows):
         self._keys.commit(keep=lambda _: False)
 
     def undone(self) -> None:
-        """Restores the cache after a batch that was rolled back."""
+        """Restores the cache after the batch was rolled back."""
         self._batch, self._transaction, self.torn = [], [], False
         for layers in self._layers:
             layers.undo()
@@ -290,7 +290,7 @@ class SQLiteRows(SqlRows):
 
 
 class Tables(SqlRows):
-    """The rows in the tables of a SQLite file, without those of a batch that is not written yet."""
+    """The ``Rows`` in the tables of a SQLite file, without those of a batch not written yet."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -335,7 +335,7 @@ class Tables(SqlRows):
 
 @lru_cache(maxsize=64)
 def _for_many(sql: str, count: int) -> str:
-    """An INSERT of one row turned into one of many rows."""
+    """Returns an INSERT of one row as one of ``count`` rows."""
     head, _, tail = sql.partition("VALUES (")
     row, _, rest = tail.partition(")")
     return f"{head}VALUES {', '.join([f'({row})'] * count)}{rest}"

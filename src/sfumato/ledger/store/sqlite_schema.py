@@ -120,7 +120,7 @@ def _from_4(connection: apsw.Connection) -> None:
 
 
 def _fold_names(connection: apsw.Connection) -> None:
-    """Fills ``folded``, by which accounts are found whatever the spelling of their names."""
+    """Fills the column ``folded``, by which accounts are found regardless of how names are spelled."""
     connection.execute("ALTER TABLE account ADD COLUMN folded TEXT NOT NULL DEFAULT ''")
     for (account_id,) in list(connection.execute("SELECT id FROM account")):
         connection.execute(
@@ -229,12 +229,12 @@ def _sums(root: str, paid: Iterable[tuple[str, str, Charge]]) -> dict[str, tuple
     sums: dict[str, tuple[Charge, Held]] = {root: (NOTHING, Held())}
     for account, state, cost in paid:
         for account_id in Scope.of(account).lineage:
-            done, held = sums.get(account_id, (NOTHING, Held()))
+            spent, reserved = sums.get(account_id, (NOTHING, Held()))
             if state in (COMMITTED, FORFEITED):
-                done = done + cost
+                spent = spent + cost
             elif state != VOIDED:
-                held = held.plus(cost)
-            sums[account_id] = (done, held)
+                reserved = reserved.plus(cost)
+            sums[account_id] = (spent, reserved)
     return sums
 
 

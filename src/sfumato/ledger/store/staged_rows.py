@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows in memory in three layers: the last commit, the batch, and the current transaction."""
+"""A cache of rows in three layers: the last commit, the batch, and the current transaction.
+
+``sqlite_rows`` uses it: a failed transaction, or a batch that is rolled back, drops its layer.
+"""
 
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
@@ -8,9 +11,9 @@ T = TypeVar("T")
 
 
 class Layers(Generic[T]):
-    """Rows by id, none of them falsy; an upper layer hides the lower ones.
+    """Rows by id in three layers; an upper layer hides the lower ones. No row may be falsy.
 
-    Other threads may read only ``known``.
+    Other threads may read only ``known``, the layer of the last commit.
 
     >>> rows = Layers[str]()
     >>> rows.put("a", "one"); rows.keep_transaction(); rows.put("a", "two")
@@ -26,11 +29,11 @@ class Layers(Generic[T]):
         self._transaction: dict[str, T] = {}
 
     def get(self, key: str) -> T | None:
-        """The row as the current transaction sees it."""
+        """Returns the row as the current transaction sees it; None if there is none."""
         return self._transaction.get(key) or self._batch.get(key) or self.known.get(key)
 
     def put(self, key: str, row: T) -> None:
-        """Changes a row in the current transaction."""
+        """Inserts or replaces a row in the current transaction."""
         self._transaction[key] = row
 
     def values(self) -> Iterator[T]:
@@ -42,7 +45,7 @@ class Layers(Generic[T]):
         return list((self._batch | self._transaction).values())
 
     def keep_transaction(self) -> None:
-        """Ends a successful transaction: the batch gets its rows."""
+        """Ends a successful transaction: moves its rows into the batch."""
         if self._transaction:
             self._batch |= self._transaction
             self._transaction = {}
@@ -52,19 +55,18 @@ class Layers(Generic[T]):
         self._transaction = {}
 
     def sent(self, keep: Callable[[T], bool]) -> None:
-        """Records that batch and transaction are in the tables, and can now only end together.
+        """Records that the rows of batch and transaction were written to the tables, not yet
+        committed.
 
-        A row that need not be cached is read from the tables, and kept here only if it shadows a
-        committed row.
+        From then on both can only be committed or undone together. Rows for which ``keep`` is false
+        are dropped, since they can be read from the tables, unless they hide a committed row.
         """
         both = self._batch | self._transaction
         self._batch = {key: row for key, row in both.items() if keep(row) or key in self.known}
         self._transaction = {}
 
     def commit(self, keep: Callable[[T], bool]) -> None:
-        """Ends the batch, which is on disk: its rows that are worth caching become the known
-        ones.
-        """
+        """Ends the batch, which is on disk: its rows for which ``keep`` is true become known."""
         for key, row in self._batch.items():
             if keep(row):
                 self.known[key] = row

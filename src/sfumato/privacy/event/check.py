@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Validation of the fields of events: exact numbers, counts, bounded scores."""
+"""Checks of the fields of events: exact numbers, counts, noise, score sensitivities."""
 
 from fractions import Fraction
 
@@ -10,14 +10,14 @@ from sfumato.privacy.distance import Distance, Norm
 
 
 def exact(name: str, value: Number) -> Fraction:
-    """``value`` as an exact number; a Fraction may have any length."""
+    """Returns a field's value as an exact number; a Fraction may have any length."""
     if type(value) is Fraction:
         return value
     return to_fraction(name, value)
 
 
 def exact_positive(name: str, value: Number) -> Fraction:
-    """``value`` as an exact number greater than 0, else ``InvalidNumber``."""
+    """Returns a field's value as an exact number greater than 0; else raises InvalidNumber."""
     number = exact(name, value)
     if number <= 0:
         raise InvalidNumber(f"{name} = {value}.", allowed="greater than 0")
@@ -25,13 +25,13 @@ def exact_positive(name: str, value: Number) -> Fraction:
 
 
 def check_count(name: str, value: int) -> None:
-    """Refuses a value that is not an integer >= 1."""
+    """Refuses a field's value that is not an integer >= 1."""
     if type(value) is not int or value < 1:
         raise InvalidNumber(f"{name} = {shown(value)}.", allowed="an integer >= 1")
 
 
 def check_noise(noise: object) -> None:
-    """Refuses a distribution that sfumato does not sample from."""
+    """Refuses a distribution that sfumato cannot sample."""
     if not isinstance(noise, Noise):
         raise InvalidDeclaration(
             f"Noise of {type(noise).__name__}.", allowed="the laws of sfumato.noise"
@@ -39,7 +39,7 @@ def check_noise(noise: object) -> None:
 
 
 def check_scores(distance: Distance) -> None:
-    """Refuses a sensitivity that does not bound the change of each score (Linf)."""
+    """Refuses a sensitivity that is not a bound (Linf) of the change of each score."""
     if distance.norm is not Norm.LINF:
         raise InvalidDeclaration(
             f"Scores bounded in {distance.norm.value}.",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events that are made of others: thresholds, samples, groups, streams and compositions.
+"""Events made of other events: thresholds, samples, groups, streams and compositions.
 
-``Event`` is any event. How an event is written is said in ``events``.
+``Event`` is the union of all event types. ``events`` says how an event is stored.
 """
 
 import math
@@ -46,7 +46,8 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Thresholded:
-    """Noisy counts of units for undeclared keys, released only if at least ``threshold``.
+    """Noisy counts of units for undeclared keys; a key and its count are shown from ``threshold``
+    on.
 
     ``additive`` is the noise on the counts; a unit has at most ``keys`` keys.
 
@@ -95,10 +96,10 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class Shuffled:
-    """The shuffle model: ``reports`` units send one report each; the senders are hidden.
+    """The shuffle model: ``reports`` units send one report each, and nobody sees who sent which.
 
-    ``event`` is the local randomizer that each unit applies to its own value. Its neighbours are
-    two values, so the relation is replace-one.
+    ``event`` is the local randomizer that each unit applies to its own value. Neighbours differ in
+    the value of one unit, so the relation is replace-one.
 
     >>> Shuffled(RandomizedResponse(Fraction(1), 2), reports=10_000).reports
     10000
@@ -121,9 +122,9 @@ class Shuffled:
 
 @dataclass(frozen=True, slots=True)
 class ChosenReport(DeviceReport):
-    """One of several reports of a device, chosen at random before it looked at its value.
+    """One of several reports of a device; which one is chosen at random, independent of its value.
 
-    The choice is part of the report. ``weights`` over 2^64 are its probabilities.
+    The choice is part of the report. ``weights`` over 2^64 are the probabilities of the ``events``.
 
     >>> from sfumato.privacy.event import BitReport
     >>> half = 1 << 63
@@ -150,13 +151,13 @@ class ChosenReport(DeviceReport):
 
     @property
     def odds(self) -> Fraction:
-        """The largest odds of its reports."""
+        """The largest odds of any of its reports."""
         return max(event.odds for event in self.events if isinstance(event, DeviceReport))
 
 
 @dataclass(frozen=True, slots=True)
 class JointReport(DeviceReport):
-    """Several reports of one value of a device, sent together, each drawn by itself.
+    """Several reports of one value of a device, drawn independently and sent together.
 
     >>> from sfumato.privacy.event import BitReport
     >>> half = 1 << 63
@@ -185,7 +186,7 @@ class JointReport(DeviceReport):
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Group privacy: ``event``, where up to ``size`` of its units change together.
+    """Group privacy: the cost of ``event`` where up to ``size`` of its units change together.
 
     For example a household of four persons, or a person with at most four rows.
 
@@ -210,7 +211,7 @@ class Stream:
     encoder, is lower triangular. ``noise`` is Gaussian, or discrete Laplace. Its distance (L2, or
     L1) is the sensitivity of C x to a unit with at most ``participations`` steps that are at least
     ``separation`` apart. The input of a step may depend on earlier answers. ``column`` is the
-    largest norm (squared in L2) by which ONE participation can change C x.
+    largest norm (squared in L2) of a change of C x by ONE participation.
 
     A binary tree over 8 steps, where each unit has one step: 1 + log2(8) nodes change by 1.
 
@@ -254,7 +255,8 @@ class Stream:
 
     @property
     def most(self) -> Fraction:
-        """An upper bound of the distance: participations * column (their square in L2).
+        """An upper bound of the sensitivity: participations * column (in L2 participations^2 *
+        column).
 
         Source: the triangle inequality.
         """
@@ -356,10 +358,10 @@ class Nonadaptive:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A plan that is fixed in advance and charged as a whole (RULES 7).
+    """A plan that was fixed before its first answer and is charged as a whole (RULES 7).
 
-    Its privacy curve proves ``epsilon`` at ``delta``. A block is a whole charge: it is a part of
-    no other event.
+    Its privacy curve proves ``epsilon`` at ``delta``. A block is a whole charge: it is a part of no
+    other event.
 
     >>> Block(PureEvent(Fraction(1, 2)), Fraction(1, 2), Fraction(1, 10**6)).epsilon
     Fraction(1, 2)
@@ -383,10 +385,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class BestOf:
-    """The best outcome of a secret number of runs, all others of which are dropped.
+    """The best outcome of a secret number of runs; all other outcomes are dropped.
 
-    Each run does one of ``events``, chosen uniformly and independently of the data; what it
-    returns is compared in a total order of all outcomes. The number of runs is that of
+    Each run does one of ``events``, chosen uniformly and independently of the data; the best of
+    their outcomes, in a total order of all outcomes, is returned. The number of runs is drawn from
     ``NegativeBinomial(shape, stop)``. Neither it nor any other outcome is ever released.
 
     Source: Papernot and Steinke 2022, Theorem 2.
@@ -437,7 +439,7 @@ Event: TypeAlias = (
 
 
 def _events(events: Iterable[object]) -> tuple[Event, ...]:
-    """Refuses parts that are not events, since nothing is known of their cost."""
+    """Refuses parts that are not events, since their cost is unknown."""
     if not isinstance(events, Iterable):
         raise InvalidDeclaration(
             f"Events in a {type(events).__name__}.", allowed="a tuple of events"

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events that are made of no other: what a mechanism did to the data, as frozen values.
+"""Basic events: what one mechanism did to the data, as frozen values.
 
-An event describes the exact distribution that was sampled, so that any accountant can compute
-its cost, now or in ten years. ``composition`` has the events that are made of others. ``kind`` is
-the name of an event in JSON. Its JSON form follows from the names, types and defaults of its
-fields (``serialization``), so none of these can ever change.
+An event describes the exact distribution that was sampled, so that any accountant can compute its
+cost, now or in ten years. ``composition`` has the events that are made of others. ``kind`` is the
+name of an event in JSON. Its JSON form follows from the names, types and defaults of its fields
+(``serialization``), so none of these can ever change.
 
-An event that follows from nothing else states its ``relation`` and its ``guarantee``, which is
-what it costs. The other events are priced by a rule of ``accounting.account``.
+An event whose cost is a single guarantee states its ``relation`` and its ``guarantee``. The other
+events are priced by a rule of ``accounting.account``.
 """
 
 from dataclasses import dataclass
@@ -80,10 +80,10 @@ class ContinuousLaw(Enum):
 class ContinuousNoise:
     """Noise of a continuous distribution, in real arithmetic. sfumato itself never samples it.
 
-    Used to account for releases of other programs (DP-SGD in floats, another library's ledger).
-    Its cost is that of the ideal distribution and does not cover floating-point effects.
-    ``scale`` is the standard deviation of Gaussian noise, with an L2 distance, or the b of Laplace
-    noise with density ~ e^(-|x| / b), with an L1 distance.
+    Used to account for releases of other programs (DP-SGD in floats, another library's ledger). Its
+    cost is that of the ideal distribution and does not cover floating-point effects. ``scale`` is
+    the standard deviation of Gaussian noise (then ``distance`` is in L2), or the b of Laplace noise
+    with density ~ e^(-|x| / b) (then it is in L1).
 
     >>> one = Distance(Norm.L2, Fraction(1))
     >>> ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction("1.1"), one).scale
@@ -144,8 +144,8 @@ class Selection:
 class NoisyMax:
     """Report noisy max: the index of the largest integer score plus noise; the first wins ties.
 
-    ``gap``: also releases by how much it exceeds the smallest noisy score that would have won.
-    ``distance`` bounds the change of each score (Linf).
+    ``gap``: also releases by how much the winner's noisy score exceeds the smallest one that would
+    have won. ``distance`` bounds the change of each score (Linf).
 
     >>> from sfumato.noise import DiscreteGaussian
     >>> one = Distance(Norm.LINF, Fraction(1))
@@ -211,7 +211,7 @@ class RandomizedResponse:
 
     @property
     def relation(self) -> Relation:
-        """Replace-one: a report shows that there is a unit, and hides its value."""
+        """Replace-one: a report reveals that a unit takes part, and hides its value."""
         return Relation.REPLACE_ONE
 
     @property
@@ -222,7 +222,7 @@ class RandomizedResponse:
 
 @dataclass(frozen=True, slots=True)
 class BoundedRange:
-    """Any mechanism whose loss over all outputs lies in an interval of length ``eta``.
+    """Any mechanism whose privacy loss, over all outputs, lies in an interval of length ``eta``.
 
     Source: Durfee, Rogers 2019.
 
@@ -239,7 +239,7 @@ class BoundedRange:
 
     @property
     def guarantee(self) -> BoundedRangeDP:
-        """What is known of the mechanism."""
+        """The guarantee that the event states: a bounded range of eta."""
         return BoundedRangeDP(self.eta)
 
 
@@ -260,7 +260,7 @@ class PureEvent:
 
     @property
     def guarantee(self) -> PureDP:
-        """What is known of the mechanism."""
+        """The guarantee that the event states: epsilon-DP."""
         return PureDP(self.epsilon)
 
 
@@ -287,7 +287,7 @@ class ApproxEvent:
 
     @property
     def guarantee(self) -> ApproxDP:
-        """What is known of the mechanism."""
+        """The guarantee that the event states: (epsilon, delta)-DP."""
         return ApproxDP(self.epsilon, self.delta)
 
 

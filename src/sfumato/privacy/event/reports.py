@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Events of telemetry: the report of one device, whose probabilities are integers over 2^64.
 
-A device draws words of 64 bits and compares them with these integers, so what is stated here is
-what was drawn, to the last bit. ``odds`` is the largest ratio between the probabilities of one
-report under two values, and epsilon its logarithm. Proof: reports.proof.md.
+A device draws words of 64 bits and compares them with these integers, so the probabilities stated
+here are exactly those drawn from. ``odds`` is the largest ratio between the probabilities of one
+report under two values; epsilon is its logarithm. Proof: reports.proof.md.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ WHOLE = 1 << 64
 
 
 class DeviceReport:
-    """What all reports have: they hide the value of a device, and not that there is a device.
+    """The base of all reports of a device: they hide its value, and not that it takes part.
 
     >>> BitReport(3 << 62).relation.value
     'replace-one'
@@ -46,17 +46,17 @@ class DeviceReport:
 
     @property
     def odds(self) -> Fraction:
-        """The largest ratio of the probabilities of one report under two values."""
+        """The largest ratio between the probabilities of one report under two values."""
         raise NotImplementedError
 
     @property
     def epsilon(self) -> Fraction:
-        """The logarithm of the odds, rounded up."""
+        """The natural logarithm of the odds, rounded up."""
         return log_up(self.odds)
 
     @property
     def relation(self) -> Relation:
-        """Replace-one: a report shows that there is a device, and hides its value."""
+        """Replace-one: a report reveals that a device takes part, and hides its value."""
         return Relation.REPLACE_ONE
 
     @property
@@ -67,7 +67,9 @@ class DeviceReport:
 
 @dataclass(frozen=True, slots=True)
 class CategoryReport(DeviceReport):
-    """One of k categories: the true one with weight ``truth``, each other with weight ``other``.
+    """A report of one of k categories, drawn by weights over 2^64.
+
+    The true category has weight ``truth``, each other one ``other``.
 
     >>> half = 1 << 63
     >>> CategoryReport(truth=half + (half >> 1), other=half >> 1, categories=2).odds
@@ -85,15 +87,16 @@ class CategoryReport(DeviceReport):
 
     @property
     def odds(self) -> Fraction:
-        """The weight of the true category against that of another."""
+        """The weight of the true category over that of another one."""
         return _odds(self.truth, self.other)
 
 
 @dataclass(frozen=True, slots=True)
 class HashedReport(DeviceReport):
-    """One of the buckets of a public hash function that the device drew before it saw its value.
+    """A report of a bucket of a public hash function that the device drew independently of its
+    value.
 
-    The bucket of the value has weight ``truth``, each other bucket weight ``other``.
+    The bucket of the value has weight ``truth``, each other bucket weight ``other`` (over 2^64).
 
     >>> half = 1 << 63
     >>> HashedReport(truth=half + (half >> 1), other=half >> 1, buckets=2).odds
@@ -111,17 +114,17 @@ class HashedReport(DeviceReport):
 
     @property
     def odds(self) -> Fraction:
-        """The weight of the true bucket against that of another."""
+        """The weight of the true bucket over that of another one."""
         return _odds(self.truth, self.other)
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectiveReport(DeviceReport):
-    """A point of the projective space of ``dimension`` coordinates over the field of ``prime``.
+    """A report of a point of the projective space of ``dimension`` coordinates over a field.
 
-    A value is a hyperplane; each of its points has weight ``near``, each other weight ``far``.
-    Source: Feldman, Nelson, Nguyen, Talwar, "Private Frequency Estimation via Projective
-    Geometry" (ICML 2022).
+    The field has ``prime`` elements. A value is a hyperplane; each of its points has weight
+    ``near``, each other point weight ``far`` (over 2^64). Source: Feldman, Nelson, Nguyen, Talwar,
+    "Private Frequency Estimation via Projective Geometry" (ICML 2022).
 
     >>> quarter = 1 << 62
     >>> ProjectiveReport(near=quarter * 2, far=quarter, prime=2, dimension=2).odds
@@ -147,16 +150,16 @@ class ProjectiveReport(DeviceReport):
 
     @property
     def odds(self) -> Fraction:
-        """The weight of a point of the hyperplane against that of another point."""
+        """The weight of a point on the hyperplane over that of another point."""
         return _odds(self.near, self.far)
 
 
 @dataclass(frozen=True, slots=True)
 class UnaryReport(DeviceReport):
-    """Bits that are drawn apart from each other: those of the value, and all others.
+    """A report of ``bits`` independent bits, some of which belong to the value.
 
-    A bit of the value is 1 with probability ``kept`` / 2^64, any other with ``added`` / 2^64. A
-    value has at most ``hashes`` bits of its own among ``bits`` (1: one-hot; more: Bloom filter).
+    A bit of the value is 1 with probability ``kept`` / 2^64, any other bit with ``added`` / 2^64.
+    At most ``hashes`` bits belong to a value (1: one-hot encoding; more: Bloom filter).
 
     >>> half = 1 << 63
     >>> UnaryReport(kept=half, added=half >> 1, bits=8, hashes=1).odds
@@ -181,10 +184,9 @@ class UnaryReport(DeviceReport):
 
     @property
     def odds(self) -> Fraction:
-        """A bit of one value is 1 where that of another is 0, and the other way round, each time.
+        """The product of the ratios of all bits in which two values can differ.
 
-        A value and another differ in at most ``hashes`` bits that are only the one's, and as many
-        that are only the other's.
+        At most ``hashes`` bits belong only to the first value, and as many only to the second.
         """
         one = Fraction(self.kept, self.added) * Fraction(WHOLE - self.added, WHOLE - self.kept)
         return max(one, 1 / one) ** self.hashes
@@ -192,9 +194,9 @@ class UnaryReport(DeviceReport):
 
 @dataclass(frozen=True, slots=True)
 class BitReport(DeviceReport):
-    """A public choice that the device drew before it saw its value, and one bit.
+    """A report of one bit of the value, chosen by a public rule that was drawn before.
 
-    The bit is what the value gives for the choice with probability ``truth`` / 2^64.
+    The reported bit is the true one with probability ``truth`` / 2^64.
 
     >>> half = 1 << 63
     >>> BitReport(truth=half + (half >> 1)).odds
@@ -209,16 +211,16 @@ class BitReport(DeviceReport):
 
     @property
     def odds(self) -> Fraction:
-        """The true bit against the other."""
+        """The probability of the true bit over that of the other one."""
         return _odds(self.truth, WHOLE - self.truth)
 
 
 @dataclass(frozen=True, slots=True)
 class LineReport(DeviceReport):
-    """A bit that is 1 with a probability that grows with a number, ``low`` to ``high`` / 2^64.
+    """A report of one bit, which is 1 with a probability that grows linearly with a number.
 
-    Source: Duchi, Jordan, Wainwright, "Minimax Optimal Procedures for Locally Private
-    Estimation" (JASA 2018).
+    It is ``low`` / 2^64 for the smallest number and ``high`` / 2^64 for the largest. Source: Duchi,
+    Jordan, Wainwright, "Minimax Optimal Procedures for Locally Private Estimation" (JASA 2018).
 
     >>> quarter = 1 << 62
     >>> LineReport(low=quarter, high=3 * quarter).odds
@@ -235,17 +237,17 @@ class LineReport(DeviceReport):
 
     @property
     def odds(self) -> Fraction:
-        """A 1, or a 0, of the number at one end against the number at the other."""
+        """The larger ratio between the probabilities of a 1, or a 0, at both ends."""
         return max(_odds(self.low, self.high), _odds(WHOLE - self.low, WHOLE - self.high))
 
 
 @dataclass(frozen=True, slots=True)
 class WindowReport(DeviceReport):
-    """One of ``window`` + ``moves`` places: with weight ``near`` in the window of the value.
+    """A report of one of ``window`` + ``moves`` positions; those near the value are more likely.
 
-    The window begins at the number of the value, from 0 to ``moves``; each other place has weight
-    ``far``. Source: Wang et al., "Collecting and Analyzing Multidimensional Data with Local
-    Differential Privacy" (ICDE 2019), on a lattice.
+    A value is a number from 0 to ``moves``, at which its window of ``window`` positions begins. A
+    position in it has weight ``near``, any other weight ``far``. Source: Wang et al., "Collecting
+    and Analyzing Multidimensional Data with Local Differential Privacy" (ICDE 2019), on a lattice.
 
     >>> quarter = 1 << 62
     >>> WindowReport(near=quarter, far=quarter // 2, window=3, moves=2).odds
@@ -265,7 +267,7 @@ class WindowReport(DeviceReport):
 
     @property
     def odds(self) -> Fraction:
-        """The weight of a place in the window against that of another."""
+        """The weight of a position in the window over that of another one."""
         return _odds(self.near, self.far)
 
 
@@ -286,7 +288,10 @@ def _odds(one: int, other: int) -> Fraction:
 
 
 def _check_chance(name: str, chance: object) -> None:
-    """Refuses what is no integer strictly between 0 and 2^64: such a report has no epsilon."""
+    """Refuses a weight that is not an integer strictly between 0 and 2^64.
+
+    A report with any other weight has no finite epsilon.
+    """
     if type(chance) is not int or not 0 < chance < WHOLE:
         raise InvalidDeclaration(
             f"{name} = {shown(chance)} of a report.", allowed="an integer from 1 to 2^64 - 1"

@@ -16,9 +16,9 @@ __all__ = ["Design", "FixedSample", "PoissonSample", "WithReplacementSample"]
 class PoissonSample:
     """Each unit is in the sample independently with probability ``rate``.
 
-    ``relation`` is that of the whole dataset. Under replace-one, the inner event is still stated
-    for add-remove neighbours: the size of a Poisson sample is secret, so the sample without one
-    unit is a neighbour of it.
+    ``relation`` is the neighbour relation of the whole dataset. Under replace-one, the inner event
+    is still stated for add-remove neighbours: the size of a Poisson sample is secret, so the sample
+    without one unit is a neighbour of it.
 
     >>> PoissonSample(Fraction(1, 100), Relation.REPLACE_ONE).relation.value
     'replace-one'

@@ -44,7 +44,7 @@ Json: TypeAlias = "Mapping[str, Json] | Sequence[Json] | str | int | float | boo
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """How a field is written and read; the value ``absent`` is omitted."""
+    """The functions that write and read a field; a field with the value ``absent`` is omitted."""
 
     name: str
     write: Callable[[Any], Json]
@@ -53,7 +53,7 @@ class _Field:
 
 
 def event_to_json(event: Event) -> Json:
-    """The stable JSON form of an event.
+    """Returns the stable JSON form of an event.
 
     >>> from sfumato.privacy import AdditiveNoise
     >>> one = Distance(Norm.L1, Fraction(1))
@@ -67,14 +67,15 @@ def event_to_json(event: Event) -> Json:
 
 
 def event_from_json(value: Json) -> Event:
-    """The event of a JSON form.
+    """Returns the event of a JSON form.
 
     Guarantees:
         an event survives its json form
         an unknown event raises
 
     Raises:
-        InvalidDeclaration: an unknown kind, distribution, field or version, or a damaged form.
+        InvalidDeclaration: the form has an unknown kind, distribution, field or version, or is
+            damaged.
     """
     try:
         if not isinstance(value, dict):
@@ -107,11 +108,11 @@ def _without(form: Mapping[str, Json], *names: str) -> dict[str, Json]:
 
 def _read(form: Mapping[str, Json], fields: Sequence[_Field]) -> dict[str, object]:
     """The fields of a value; the inverse of ``_written``."""
-    known = {field.name for field in fields}
+    field_names = {field.name for field in fields}
     if _DISTANCE_FIELD in fields:
-        known = known - {"distance"} | {"norm", "sensitivity", "relation"}
-    if set(form) - known:
-        raise KeyError(str(set(form) - known))
+        field_names = field_names - {"distance"} | {"norm", "sensitivity", "relation"}
+    if set(form) - field_names:
+        raise KeyError(str(set(form) - field_names))
     values: dict[str, object] = {}
     for field in fields:
         if field is _DISTANCE_FIELD:
@@ -215,13 +216,13 @@ _LAW_NAMES = {make: name for name, (make, _) in _LAWS.items()}
 
 
 def _fields(kind: type[Event | Design]) -> tuple[_Field, ...]:
-    """How the fields of a kind of event or sample are written and read, in their order."""
+    """Returns how each field of a kind of event or sample is written and read, in their order."""
     types = get_type_hints(kind)
     return tuple(_field(field, types[field.name]) for field in fields(kind))
 
 
 def _field(field: Field[Any], annotation: Any) -> _Field:
-    """How a field is written and read, by its type; its default is omitted."""
+    """Returns how a field is written and read, by its type; its default is omitted."""
     if annotation is Distance:
         return _DISTANCE_FIELD
     absent = ... if field.default is MISSING else field.default

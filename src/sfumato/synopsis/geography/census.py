@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A census: tables of every level of a spine, measured in one charge, that add up.
+"""Measures the tables of every level of a spine in one charge, and holds the estimates.
 
-``census`` charges one measurement. What a ``Census`` computes from the stored integers is
+``census`` charges one measurement. All that a ``Census`` computes from the stored integers is
 post-processing, and free.
 """
 
@@ -104,14 +104,14 @@ def census(
 
 
 def measure_census(session: Session, planned: CensusPlan, *, split: str | None = None) -> "Census":
-    """Measures a census as it was planned; see ``census``."""
+    """Measures a census by its plan and returns it; see ``census``."""
     chosen = planned.named(split)
     stored = session.ask(planned.of(chosen))
     return Census(planned, chosen, stored, repr(session.budget))
 
 
 class Census:
-    """The noisy tables of a census, and all that is estimated from them; free.
+    """The noisy tables of a census, and the estimates computed from them; free.
 
     Attributes:
         plan: what was planned.
@@ -135,19 +135,19 @@ class Census:
 
     @cached_property
     def least_squares(self) -> list[Floats]:
-        """The least-squares estimate of each level in its detail: unbiased, with fractions.
+        """The least-squares estimate of each level's detail table: unbiased, not rounded.
 
-        Residuals of the detail that no table determines are 0. Public totals are used, impossible
-        cells are not.
+        The detail table of a level has all axes of the tables of this level and below. Residuals of
+        it that no table determines are 0. Public totals are used, impossible cells are not.
         """
         noisy = self.plan.of(self.split).noisy(self.stored.body)
         return self.plan.squares(self.split).estimates(noisy)
 
     @cached_property
     def counts(self) -> list[Integers]:
-        """The published estimate of each level in its detail.
+        """The published estimate of each level's detail table.
 
-        Whole numbers of at least 0; the children of each area add up to it, cell by cell.
+        It has non-negative integers; the children of each area add up to it, cell by cell.
         """
         return self._estimated or topdown(self.plan).estimates(self._improved)
 
@@ -162,7 +162,7 @@ class Census:
         return Estimates(self.plan, self.split, self.least_squares, self.counts)
 
     def estimate(self, progress: Progress | None = None) -> list[Integers]:
-        """``counts``; ``progress`` is called with the name of each level that is finished."""
+        """Returns ``counts``; calls ``progress`` with the name of each finished level."""
         if progress is None:
             return self.counts
 
@@ -178,7 +178,7 @@ class Census:
         axes: Sequence[str],
         confidence: Number = "0.95",
     ) -> pa.Table:
-        """A row for each cell of a table of a level, with its estimate and margin of error.
+        """Returns a row for each cell of a table of a level, with its estimate and margin of error.
 
         ``estimate`` is the published whole number. ``standard_error`` is that of least squares,
         exact; ``margin`` is not exceeded by the error of least squares with at least this
@@ -192,7 +192,7 @@ class Census:
         return LongForm(self.estimates).one(level, axes, confidence)
 
     def to_arrow(self) -> pa.Table:
-        """All tables in one, in long form; the axes that a table does not have are null."""
+        """Returns all tables in one, in long form; the axes that a table does not have are null."""
         return LongForm(self.estimates).every()
 
     def to_csv(self, path: str | Path | pa.NativeFile) -> None:
@@ -204,15 +204,15 @@ class Census:
         pa.parquet.write_table(self.to_arrow(), path)
 
     def quality(self, runs: int = 3) -> Quality:
-        """How the estimates compare with the plan.
+        """Compares the errors of the estimates with the planned errors.
 
-        The error of the published numbers is simulated: this estimate is taken for the truth, and
-        measured and estimated again so many times with new noise. Nothing is charged.
+        The error of the published numbers is simulated: this estimate is taken as the truth, and is
+        measured and estimated ``runs`` times with new noise. Nothing is charged.
         """
         return quality(self.estimates, topdown=topdown(self.plan), runs=runs)
 
     def page(self, runs: int = 3) -> str:
-        """A page to look at: HTML without scripts."""
+        """Returns an HTML page, without scripts, that shows the census."""
         found = self.quality(runs)
         charge = self.stored.charge
         return page(self.estimates, found, account=self.account, charge=charge)
@@ -231,6 +231,6 @@ class Census:
 
 
 def topdown(plan: CensusPlan) -> TopDown:
-    """What estimates of a plan keep to."""
+    """Returns the ``TopDown`` of a plan: its design, impossible cells and public totals."""
     least = least_totals(plan.design, plan.public)
     return TopDown(plan.design, plan.impossible, plan.public, least)

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured of each level: tables, and the residuals that they determine.
+"""The tables of each level of a census, and the residuals that they determine.
 
-A table counts the rows of each area by some axes. The residual of a set A of axes is what the table
-by A has beyond the tables by fewer axes: it adds up to 0 along each axis of A. Residuals are
-orthogonal, so least squares of all tables of all levels falls apart into one problem for each
-residual, and that one is about numbers of areas that add up to their parents (``tree_squares``).
-A table by S of precision w (one over the variance of its noise) measures the residual of each part
-A of S with precision w / n(S - A), where n is the number of cells along some axes. Source: for one
-area Xiao et al. (2023), "An optimal and scalable matrix mechanism for noisy marginals".
+``plan`` and ``least_squares`` build on it. A table counts the rows of each area by some axes. The
+residual of a set A of axes is the part of the table by A that the tables by fewer axes do not
+determine: it adds up to 0 along each axis of A. Residuals are orthogonal, so least squares of all
+tables of all levels separates into one problem for each residual, about numbers of areas that add
+up to their parents (``tree_squares``). A table by S of precision w (one over the variance of its
+noise) measures the residual of each subset A of S with precision w / n(S - A), where n is the
+number of cells along some axes. Source: for one area Xiao et al. (2023), "An optimal and scalable
+matrix mechanism for noisy marginals".
 """
 
 import math
@@ -25,7 +26,7 @@ Axes: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """The tables of each level of a tree, over axes with ``sizes`` cells.
+    """The tables of each level of a tree, over axes whose numbers of cells are ``sizes``.
 
     ``tables`` are pairs of a level and axes, level by level. The last level has a table.
 
@@ -41,11 +42,11 @@ class Design:
     tables: tuple[tuple[int, Axes], ...]
 
     def cells(self, axes: Sequence[int]) -> int:
-        """The number of cells along some axes."""
+        """Returns the number of cells of a table by some axes."""
         return math.prod(self.sizes[axis] for axis in axes)
 
     def detail(self, level: int) -> Axes:
-        """The axes of all tables of a level and below: those of the estimate of the level."""
+        """Returns the axes of all tables of a level and below: the axes of its detail table."""
         found: set[int] = set()
         for place, axes in self.tables:
             if place >= level:
@@ -53,10 +54,10 @@ class Design:
         return tuple(sorted(found))
 
     def chain(self, level: int) -> tuple[Axes, ...]:
-        """Tables of a level, each by all axes of the one before and more, from () to the detail.
+        """Returns an increasing chain of axes of a level, from () to those of the detail table.
 
-        Those that are wanted of the level come first, the smaller before the larger; then those of
-        the levels below.
+        The level's own tables come first, the smaller before the larger, then those of the levels
+        below.
         """
         order = sorted(
             self.tables,
@@ -73,17 +74,17 @@ class Design:
         return tuple(sorted(set(found), key=len))
 
     def residuals(self, level: int) -> tuple[Axes, ...]:
-        """The residuals that are determined in each area of a level, the smaller ones first."""
+        """Returns the residuals that tables determine in each area of a level, smallest first."""
         found = {part for part, deepest in self.deepest.items() if deepest >= level}
         return tuple(sorted(found, key=lambda axes: (len(axes), axes)))
 
     def is_complete(self, level: int) -> bool:
-        """Whether tables of the level or below determine every cell of its detail."""
+        """Whether tables of the level or below determine every cell of its detail table."""
         return self.detail(level) in self.deepest and self.deepest[self.detail(level)] >= level
 
     @cached_property
     def deepest(self) -> dict[Axes, int]:
-        """The deepest level with a table that measures a residual, for each residual."""
+        """The deepest level with a table that measures the residual, for each residual."""
         found: dict[Axes, int] = {}
         for level, axes in self.tables:
             for part in parts(axes):
@@ -91,7 +92,7 @@ class Design:
         return found
 
     def precisions(self, residual: Axes, table_precisions: Sequence[float]) -> tuple[float, ...]:
-        """The precision of a residual at each level to its deepest, given that of each table."""
+        """Returns the precision of a residual at each level, given the precision of each table."""
         level_precisions = [0.0] * (self.deepest[residual] + 1)
         for (level, axes), precision in zip(self.tables, table_precisions, strict=True):
             if set(residual) <= set(axes):
@@ -99,17 +100,17 @@ class Design:
         return tuple(level_precisions)
 
     def outside(self, residual: Axes, axes: Axes) -> int:
-        """The number of cells along those of some axes that are not of a residual."""
+        """Returns the number of cells along the axes that are not of the residual."""
         return self.cells([axis for axis in axes if axis not in residual])
 
     def counted(self, residual: Axes, axes: Axes) -> float:
-        """What the variance of a residual counts in that of a cell of a table by some axes."""
+        """Returns the factor of a residual's variance in the variance of a cell of a table."""
         kept = math.prod(1 - 1 / self.sizes[axis] for axis in residual)
         return kept / self.outside(residual, axes) ** 2
 
 
 def parts(axes: Axes) -> list[Axes]:
-    """Every set of some of the axes, from none to all.
+    """Returns all subsets of some axes, from the empty set to all of them.
 
     >>> parts((0, 2))
     [(), (0,), (2,), (0, 2)]
@@ -121,7 +122,7 @@ def parts(axes: Axes) -> list[Axes]:
 
 
 def residual_of(values: Floats, axes: Axes, residual: Axes) -> Floats:
-    """The residual in tables by some axes, whose first dimension is that of the areas."""
+    """Returns the residual part of tables by some axes; the first dimension is the areas."""
     dropped = [axes.index(axis) + 1 for axis in axes if axis not in residual]
     found = values.sum(axis=tuple(dropped)) if dropped else values
     for place in range(1, found.ndim):
@@ -135,7 +136,7 @@ def spread_over(
     axes: Axes,
     outside: int,
 ) -> Floats:
-    """What a residual adds to each cell of tables by some axes, as an array to broadcast."""
+    """Returns what a residual adds to each cell of tables by ``axes``, as an array to broadcast."""
     shape = [len(values)]
     sizes = dict(zip(residual, values.shape[1:], strict=True))
     shape += [sizes.get(axis, 1) for axis in axes]

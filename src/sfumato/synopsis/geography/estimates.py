@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The estimates of a census: what is published, and the unbiased ones with their intervals."""
+"""The published estimates of a census, and the unbiased estimates with their intervals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ _UP = 1 + 2.0**-30
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """A plan, the split it was measured with, and the estimates of each level in its detail.
+    """The plan of a census, its split of the cost, and the estimates of each level's detail table.
 
-    ``squares`` are those of least squares, unbiased and with fractions; ``counts`` are published.
+    ``squares`` are the least-squares estimates, unbiased and not rounded; ``counts`` are published.
     """
 
     plan: CensusPlan
@@ -34,7 +34,7 @@ class Estimates:
     counts: Sequence[Integers]
 
     def published(self, level: int, axes: Axes) -> Integers:
-        """The published table of a level, with a row for each area."""
+        """Returns the published table of a level, with a row for each area."""
         return by_axes(
             self.counts[level],
             self.plan.design.detail(level),
@@ -42,7 +42,7 @@ class Estimates:
         )
 
     def unbiased(self, level: int, axes: Axes) -> Floats:
-        """The least-squares estimate of a table."""
+        """Returns the least-squares estimate of a table."""
         return by_axes(
             self.squares[level],
             self.plan.design.detail(level),
@@ -50,20 +50,21 @@ class Estimates:
         )
 
     def errors(self, level: int, axes: Axes) -> Floats:
-        """The standard error of each cell of a table by least squares; exact."""
+        """Returns the exact standard error of each cell of a table by least squares."""
         return self.plan.cell_errors(self.split, level, axes)
 
     def margins(self, level: int, axes: Axes, confidence: Number = "0.95") -> Floats:
-        """What the error of least squares exceeds with at most the probability 1 - confidence."""
+        """Returns the bound of the least-squares error of each cell at a confidence."""
         margins: Floats = self.errors(level, axes) * reach(self.plan.allowance.norm, confidence)
         return margins * _UP
 
     def interval(
         self, level: int, axes: Axes, confidence: Number = "0.95"
     ) -> tuple[Floats, Floats]:
-        """The ends of an interval that holds each cell with at least this probability.
+        """Returns the ends of an interval for each cell, which holds with the given confidence.
 
-        It is around least squares, and cut at 0. That of an impossible cell is 0.
+        The interval is centred on the least-squares estimate and cut at 0; it is 0 for an
+        impossible cell.
         """
         margins = self.margins(level, axes, confidence)
         middle = np.where(

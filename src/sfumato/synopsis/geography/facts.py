@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is public about a population beforehand: cells that are impossible, totals that are known.
+"""Public facts about a population: impossible cells and known totals.
 
-Everything is checked before anything is charged.
+They are declared with the census and checked before anything is charged.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,7 +32,7 @@ _EXAMPLE = '{"state": {"Vermont": 624000}}'
 
 
 def impossible_cells(axes: Sequence[Axis], zeros: Sequence[Impossible]) -> Mask:
-    """Which cells of all axes together are declared to be 0.
+    """Returns a mask over the cells of all axes: which are declared to be 0.
 
     Raises:
         UnknownName: no such axis, or no such label on it.
@@ -63,7 +63,7 @@ def impossible_cells(axes: Sequence[Axis], zeros: Sequence[Impossible]) -> Mask:
 
 
 def _chosen(axes: Sequence[Axis], name: str, labels: Iterable[object]) -> tuple[int, Mask]:
-    """The number of an axis, and which of its cells have one of the labels."""
+    """Returns the number of an axis, and which of its cells have one of the labels."""
     names = [axis.name for axis in axes]
     if name not in names:
         raise UnknownName(
@@ -92,7 +92,7 @@ class _Stated:
 
 
 def public_totals(spine: Spine, tree: Tree, stated: Totals) -> PublicTotals:
-    """The totals that are public already, with those that follow from them.
+    """Returns the declared public totals, with the totals that follow from them.
 
     Raises:
         WrongUse: totals that are not stated as numbers; those of the private data are refused.
@@ -150,7 +150,7 @@ def _is_count(total: object) -> bool:
 
 
 def _completed(spine: Spine, tree: Tree, levels: Sequence[_Stated]) -> PublicTotals:
-    """The totals with those that follow: of an area whose children are all known."""
+    """Returns the totals with those that follow: of an area whose children are all known."""
     known, totals = [], []
     least: Integers | None = None
     all_known: Mask | None = None

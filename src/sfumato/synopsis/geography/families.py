@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Areas of one shape, counted once: exact errors of a spine without a number for each area.
+"""Groups areas whose subtrees have the same shape, to compute exact errors of large spines fast.
 
-The variance of an area follows from the shape of the tree alone. Siblings whose subtrees have one
-shape have one variance, so a tree of 100,000 areas becomes one of a few thousand families. On it
-the error of a split of the cost, and its slope, are two passes.
+The variance of an area follows from the shape of the tree alone, so siblings whose subtrees have
+the same shape have the same variance. A tree of 100,000 areas becomes one of a few thousand
+families, on which the error of a split of the cost and its gradient are two passes.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from sfumato.synopsis.geography.tree import Floats, Tree
 
 @dataclass(frozen=True, eq=False)
 class Families:
-    """A tree whose areas stand for several: ``times`` is how many siblings each one stands for.
+    """A tree in which each area stands for ``times`` siblings of the same shape.
 
     >>> tree = Tree(1, (np.array([0, 0, 0]), np.array([0, 0, 1, 1, 2])))
     >>> found = Families.of(tree)
@@ -31,7 +31,7 @@ class Families:
 
     @classmethod
     def of(cls, tree: Tree) -> "Families":
-        """The families of a tree."""
+        """Returns the families of a tree."""
         shapes = _shapes(tree)
         representatives = np.arange(tree.roots)
         parents = []
@@ -58,19 +58,19 @@ class Families:
         return cls(Tree(tree.roots, tuple(parents)), tuple(times))
 
     def upto(self, level: int) -> "Families":
-        """The levels up to this one."""
+        """Returns the families of the levels up to this one."""
         return Families(self.tree.upto(level), self.times[: level + 1])
 
     @property
     def counts(self) -> list[Floats]:
-        """How many areas of the whole tree each one stands for."""
+        """Returns the number of areas of the original tree that each family stands for."""
         found = [self.times[0].astype(float)]
         for level, times in enumerate(self.times[1:]):
             found.append(times * self.tree.spread(level, found[level]))
         return found
 
     def variances(self, precisions: Sequence[float]) -> "Passes":
-        """The variances of least squares with these precisions."""
+        """Returns both passes of least squares with these precisions of the levels."""
         below = [
             np.full(
                 self.tree.sizes[-1],
@@ -92,7 +92,11 @@ class Families:
 
 @dataclass(frozen=True, eq=False)
 class Passes:
-    """Both passes of least squares: variances from ``below``, ``sums`` of them, and ``after``."""
+    """Both passes of least squares over the families.
+
+    ``below`` are the variances from each subtree alone, ``sums`` those of the sums of children,
+    ``after`` the final variances.
+    """
 
     families: Families
     below: list[Floats]
@@ -109,9 +113,9 @@ class Passes:
         return np.array(found)
 
     def slopes(self, weights: Sequence[float]) -> Floats:
-        """By how much the weighted sum of ``means`` moves with the precision of each level.
+        """Returns the derivative of the weighted sum of ``means`` by the precision of each level.
 
-        It is differentiation in reverse: first back through the pass down, then through that up.
+        It is reverse-mode differentiation: back through the pass down, then through the pass up.
         """
         tree = self.families.tree
         towards_after = []
@@ -137,7 +141,7 @@ class Passes:
         towards_below: list[Floats],
         towards_sums: list[Floats],
     ) -> Floats:
-        """The slopes, back through the pass up."""
+        """Returns the slopes, back through the pass up."""
         tree = self.families.tree
         times = self.families.times
         slopes = np.zeros(tree.levels)

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What impossible cells say about the others: their estimates are noise alone.
+"""Improves estimates by impossible cells: cells that are known to be 0.
 
-The estimate of a cell that is known to be 0 is its error, and the errors of the cells of an area
-are correlated. Their covariance C follows from the variances of the residuals: it is the sum over
-the residuals of the variance times the projection on it. So the best estimate of the others, given
-the cells Z, is y - C[:, Z] C[Z, Z]^-1 y[Z]. One matrix is used for all areas of a level, from the
-mean variances of the level; whatever the matrix is, the estimate stays unbiased, for y[Z] has mean
-0.
+The estimate of an impossible cell is pure noise, and the errors of the cells of an area are
+correlated. Their covariance C is the sum over the residuals of the residual's variance times the
+projection on it. So the best estimate of the other cells, given the impossible cells Z, is y - C[:,
+Z] C[Z, Z]^-1 y[Z]. One matrix is used for all areas of a level, from the mean variances of the
+level; the estimate is unbiased for any matrix, since y[Z] has mean 0.
 """
 
 import numpy as np
@@ -24,7 +23,7 @@ _MOST_CELLS = 2048
 
 
 def impossible_in(impossible: Mask, axes: Axes) -> Mask:
-    """Which cells of a table by some axes have only impossible ones of all axes together."""
+    """Returns a mask over the cells of a table: those that contain only impossible cells."""
     every = tuple(range(impossible.ndim))
     possible = by_axes((~impossible[None]).astype(np.int64), every, axes)
     found: Mask = possible[0] == 0
@@ -36,9 +35,9 @@ def conditioned(
     estimates: list[Floats],
     impossible: Mask,
 ) -> list[Floats]:
-    """Estimates of each level in its detail, given that the impossible cells are 0.
+    """Returns estimates of each level's detail table, given that the impossible cells are 0.
 
-    A level whose detail has more than 2,048 cells stays as it is.
+    A level whose detail table has more than 2,048 cells stays unchanged.
     """
     conditioned_estimates = []
     for level, estimate in enumerate(estimates):
@@ -69,7 +68,7 @@ def _covariance(squares: LeastSquares, level: int) -> Floats:
 
 
 def _projection(design: Design, residual: Axes, axes: Axes) -> Floats:
-    """The projection of the cells of a table on a residual: a Kronecker product."""
+    """Returns the projection of the cells of a table on a residual: a Kronecker product."""
     projection = np.ones((1, 1))
     for axis in axes:
         size = design.sizes[axis]

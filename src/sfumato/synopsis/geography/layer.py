@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One table of one level of a spine, as a statistic. Proof: layer.proof.md."""
+"""One table of one level of a spine, as a statistic. Proof: layer.proof.md.
+
+``CensusTask`` measures these statistics.
+"""
 
 import math
 from dataclasses import dataclass
@@ -19,11 +22,11 @@ from sfumato.query.statistic import (
 
 @dataclass(frozen=True, eq=False)
 class CensusLayer(BoundedStatistic[Integers]):
-    """The rows of each area of a level, by some axes, as a flat array.
+    """Counts of the rows of each area of a level, by some axes, as a flat array.
 
-    The first axes of the cube are the place of a row. ``areas`` has the area of each of its cells,
-    or -1; every area from 0 to the largest has a cell. ``places`` are the cells of each other axis
-    that are counted, ascending; ``kept`` are the axes of the table, by their numbers. Rows in no
+    The first axes of the cube give the place of a row. ``areas`` has the area of each cell of the
+    place, or -1; every area from 0 to the largest has a cell. ``places`` has, for each other axis,
+    the cells that are counted, ascending; ``kept`` are the indices of the table's axes. Rows in no
     area, or in a cell that is left out, are not counted.
 
     Guarantees:
@@ -47,7 +50,7 @@ class CensusLayer(BoundedStatistic[Integers]):
                 )
 
     def distance(self, norm: Norm) -> Distance:
-        """The proved distance in L1 or L2 (squared).
+        """Returns the proved distance in L1 or L2 (squared).
 
         Raises:
             InvalidDeclaration: nothing is proved in another norm.
@@ -68,7 +71,7 @@ class CensusLayer(BoundedStatistic[Integers]):
         return (int(self.areas.max()) + 1) * cells
 
     def exact(self, opened: Opened) -> Integers:
-        """The integers of the table."""
+        """Returns the integers of the table."""
         every = opened.marginal(self.plan, self.plan.cube.names)
         shape = every.shape[every.ndim - len(self.places) :]
         order = np.argsort(self.areas, kind="stable")

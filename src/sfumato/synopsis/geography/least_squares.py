@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Least squares over all tables of all levels, and the exact variance of every cell."""
+"""Least squares over all tables of all levels of a census, and the exact variance of each cell.
+
+``plan`` computes planned errors with it, ``Census`` the unbiased estimates.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +27,7 @@ from sfumato.synopsis.geography.tree_squares import (
 
 @dataclass(frozen=True, eq=False)
 class PublicTotals:
-    """The areas whose total is public, for each level, and their totals (0 elsewhere)."""
+    """For each level, a mask of the areas whose total is public, and the totals (0 elsewhere)."""
 
     known: tuple[Mask, ...]
     totals: tuple[Floats, ...]
@@ -32,18 +35,18 @@ class PublicTotals:
 
 @dataclass(frozen=True, eq=False)
 class LeastSquares:
-    """A design with the precision of each of its tables, and the totals that are public."""
+    """A design with the precision of each of its tables, and the public totals."""
 
     design: Design
     precisions: tuple[float, ...]
     public: PublicTotals | None = None
 
     def estimates(self, noisy: Sequence[Floats | None]) -> list[Floats]:
-        """The estimate of each level in its detail, given the noisy table of each of the tables.
+        """Returns the estimate of each level's detail table, given the noisy tables.
 
-        None stands for a table of precision 0, which is not measured. A table has a row for each
-        area, and a dimension for each of its axes. In an estimate, residuals of the detail that no
-        table determines are 0.
+        ``noisy`` has an array for each table, with a row for each area and a dimension for each
+        axis; None for a table of precision 0, which is not measured. Residuals that no table
+        determines are 0 in the estimate.
         """
         design = self.design
         estimates = []
@@ -55,7 +58,7 @@ class LeastSquares:
         return estimates
 
     def variances(self, level: int, axes: Axes) -> Floats:
-        """The variance of a cell of a table by some axes, in each area of a level; exact.
+        """Returns the exact variance of the cells of a table, for each area of a level.
 
         All cells of one table of an area have one variance.
 
@@ -69,7 +72,7 @@ class LeastSquares:
         return found
 
     def residual_variances(self, residual: Axes, level: int) -> Floats:
-        """The variance of a coordinate of a residual in each area of a level; exact."""
+        """Returns the exact variance of a residual's coordinates, for each area of a level."""
         return self._squares(residual).variances[level]
 
     def _parts(self, axes: Axes) -> list[Axes]:
@@ -77,7 +80,7 @@ class LeastSquares:
         return [part for part in self.design.deepest if set(part) <= wanted]
 
     def _squares(self, residual: Axes) -> TreeSquares:
-        """The problem on the tree of a residual."""
+        """Returns the problem on the tree of a residual."""
         given = self.design.precisions(residual, self.precisions)
         tree = self.design.tree.upto(len(given) - 1)
         known: tuple[Mask, ...] = ()
@@ -114,7 +117,7 @@ class LeastSquares:
         residual: Axes,
         noisy: Sequence[Floats | None],
     ) -> Floats | None:
-        """The mean of a residual over the tables of a level, weighted by precision."""
+        """Returns the mean of a residual over the tables of a level, weighted by precision."""
         total: Floats | None = None
         weight = 0.0
         for place, (at, axes) in enumerate(self.design.tables):
@@ -133,7 +136,7 @@ class LeastSquares:
         return self._with_public(level, total)
 
     def _with_public(self, level: int, totals: Floats | None) -> Floats:
-        """The totals of a level, with those that are public in their places."""
+        """Returns the totals of a level, with those that are public in their places."""
         assert self.public is not None, "asked where there are public totals"
         known = self.public.known[level]
         stated = self.public.totals[level]
@@ -143,7 +146,7 @@ class LeastSquares:
 
 
 def by_axes(values: Numbers, detail: Axes, axes: Axes) -> Numbers:
-    """Tables by some axes of a detail: the sums over the others."""
+    """Sums detail tables over the axes that are not in ``axes``."""
     dropped = [place + 1 for place, axis in enumerate(detail) if axis not in axes]
     if not dropped:
         return values

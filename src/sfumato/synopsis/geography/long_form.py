@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of a census as Arrow tables with a row for each cell."""
+"""The tables of a census as Arrow tables in long form: one row for each cell."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ from sfumato.synopsis.geography.plan import CensusPlan
 
 @dataclass(frozen=True, eq=False)
 class LongForm:
-    """The estimates of a census as tables."""
+    """Converts the estimates of a census to Arrow tables."""
 
     estimates: Estimates
 
     @property
     def plan(self) -> CensusPlan:
-        """What was planned."""
+        """The plan of the census."""
         return self.estimates.plan
 
     def one(
@@ -31,7 +31,7 @@ class LongForm:
         names: Sequence[str],
         confidence: Number = "0.95",
     ) -> pa.Table:
-        """One table of a level: its area, a column for each axis, the estimate and its error."""
+        """Returns one table of a level: area, a column for each axis, estimate and error."""
         place, axes = self._found(level, names)
         columns = {level: self._areas(place, axes)}
         for axis in axes:
@@ -44,14 +44,14 @@ class LongForm:
         )
 
     def every(self, confidence: Number = "0.95") -> pa.Table:
-        """All tables: level, area, axes, the estimate and its error."""
+        """Returns all tables in one: level, area, axes, estimate and error."""
         found = []
         for place, axes in self.plan.design.tables:
             found.append(self._part(place, axes, confidence))
         return pa.concat_tables(found)
 
     def _part(self, place: int, axes: Axes, confidence: Number) -> pa.Table:
-        """A table of a level with all axes as columns."""
+        """Returns a table of a level with all axes as columns."""
         design = self.plan.design
         size = design.tree.sizes[place] * design.cells(axes)
         level = pa.repeat(pa.scalar(self.plan.spine.levels[place]), size)
@@ -74,7 +74,7 @@ class LongForm:
         )
 
     def _found(self, level: str, names: Sequence[str]) -> tuple[int, Axes]:
-        """The level and the axes that a table is asked by."""
+        """Returns the level and the axes that a table is asked by."""
         design = self.plan.design
         place = self.plan.spine.place(level)
         known = [axis.name for axis in self.plan.population.axes]
@@ -91,13 +91,13 @@ class LongForm:
         return place, axes
 
     def _areas(self, place: int, axes: Axes) -> pa.Array:
-        """The code of the area of each cell."""
+        """Returns the code of the area of each cell."""
         size = self.plan.design.tree.sizes[place]
         places = np.repeat(np.arange(size), self.plan.design.cells(axes))
         return pa.array(self.plan.spine.codes[place]).take(pa.array(places))
 
     def _labels(self, place: int, axes: Axes, axis: int) -> pa.Array:
-        """The label of each cell on an axis, as a string; null for missing values."""
+        """Returns the label of each cell on an axis, as a string; null for missing values."""
         design = self.plan.design
         shape = [
             design.tree.sizes[place],
@@ -115,7 +115,7 @@ class LongForm:
         return pa.array(texts, pa.string()).take(pa.array(places.ravel()))
 
     def _numbers(self, place: int, axes: Axes, confidence: Number) -> dict[str, pa.Array]:
-        """The estimate of each cell, its standard error, its margin and its interval."""
+        """Returns the estimate of each cell, its standard error, its margin and its interval."""
         found = self.estimates
         low, high = found.interval(place, axes, confidence)
         columns = {

@@ -33,7 +33,7 @@ def page(estimates: Estimates, quality: Quality, *, account: str, charge: str) -
 
 
 def _head(plan: CensusPlan, title: str) -> str:
-    """The title, and what the numbers are."""
+    """Returns the title, and what the numbers are."""
     levels = []
     for name, size in zip(plan.spine.levels, plan.design.tree.sizes, strict=False):
         levels.append(f"{size:,} {name}")
@@ -56,7 +56,7 @@ def _account(account: str, charge: str) -> str:
 
 
 def _quality(quality: Quality) -> str:
-    """The quality report."""
+    """Returns the quality report."""
     table = html_table(list(HEADER), [each.line for each in quality.tables])
     return (
         f"<section><h2>Quality, beside the plan</h2>{table}"
@@ -69,7 +69,7 @@ def _quality(quality: Quality) -> str:
 
 
 def _level(estimates: Estimates, level: int) -> str:
-    """The totals of the first areas of a level as bars, and its tables as numbers."""
+    """Returns the totals of the first areas of a level as bars, and its tables as numbers."""
     plan = estimates.plan
     name = plan.spine.levels[level]
     size = plan.design.tree.sizes[level]
@@ -84,7 +84,7 @@ def _level(estimates: Estimates, level: int) -> str:
 
 
 def _bars(estimates: Estimates, level: int) -> str:
-    """The totals of the first areas with their intervals."""
+    """Returns the totals of the first areas with their intervals."""
     plan = estimates.plan
     totals = estimates.published(level, ())[:_SHOWN]
     low, high = estimates.interval(level, ())
@@ -96,7 +96,7 @@ def _bars(estimates: Estimates, level: int) -> str:
 
 
 def _table(estimates: Estimates, level: int, axes: Axes) -> str:
-    """The cells of a table in the first areas."""
+    """Returns the cells of a table in the first areas."""
     plan = estimates.plan
     table = estimates.published(level, axes)
     low, high = estimates.interval(level, axes)

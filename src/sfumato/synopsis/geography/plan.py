@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan of a census: its tables, how the cost may be split, and the exact error; free."""
+"""The plan of a census: tables, splits of the cost, exact errors; from declarations alone, free."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -52,7 +52,7 @@ _MOST_AXES = 8
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A way to split the cost among the tables; its shares add up to 1, and some may be 0."""
+    """A split of the cost among the tables, with a name; shares add up to 1, and some may be 0."""
 
     name: str
     shares: tuple[Fraction, ...]
@@ -60,14 +60,14 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class CensusPlan:
-    """The tables of a census with the ways to split the cost, the best first; free.
+    """The tables of a census and the splits of its cost, the best first; free.
 
     Attributes:
         spine: the geography.
-        population: whom it counts.
+        population: the rows that are counted, and the axes.
         design: the tables of each level.
-        weights: what a level counts in the error that the split makes least.
-        splits: the ways to split the cost, the chosen one first.
+        weights: the weight of each level in the error that the split minimises.
+        splits: the splits of the cost, the chosen one first.
         impossible: the cells that are declared to be 0.
         public: the totals that are public.
     """
@@ -88,7 +88,7 @@ class CensusPlan:
         return self.of(self.splits[0])
 
     def of(self, split: Split) -> CensusTask:
-        """The task that measures with a split."""
+        """Returns the task that measures with a split."""
         recodes = tuple(sorted(self.recodes.items()))
         place = self.population
         return CensusTask(
@@ -101,7 +101,7 @@ class CensusPlan:
         )
 
     def named(self, name: str | None) -> Split:
-        """The split of this name, by default the best (WrongUse if there is none)."""
+        """Returns the split of this name, by default the best (WrongUse if there is none)."""
         found = {split.name: split for split in self.splits}
         if name is None:
             return self.splits[0]
@@ -110,11 +110,11 @@ class CensusPlan:
         return found[name]
 
     def squares(self, split: Split) -> LeastSquares:
-        """Least squares with the noise of a split."""
+        """Returns the least squares of the design with the noise of a split."""
         return LeastSquares(self.design, self.of(split).precisions, self.public)
 
     def given_zeros(self, split: Split, estimates: list[Floats]) -> list[Floats]:
-        """Least-squares estimates, improved by what the impossible cells were estimated at."""
+        """Returns least-squares estimates, improved by the impossible cells (``impossible``)."""
         return conditioned(self.squares(split), estimates, self.impossible)
 
     def cell_errors(self, split: Split, level: int, axes: Axes) -> Floats:
@@ -129,9 +129,9 @@ class CensusPlan:
         return found
 
     def standard_errors(self, split: Split) -> list[float]:
-        """For each table the root of the mean variance of its cells, in rows; exact.
+        """Returns, for each table, the root of the mean variance of its cells, in rows; exact.
 
-        It is that of least squares, before anything is made whole or non-negative.
+        It is the error of least squares, before estimates are rounded or made non-negative.
         """
         squares = self.squares(split)
         found = []
@@ -140,7 +140,7 @@ class CensusPlan:
         return found
 
     def title(self, axes: Axes) -> str:
-        """A table by its axes."""
+        """Returns the axes of a table as text."""
         return " x ".join(self.population.axes[axis].name for axis in axes) or "total"
 
     @cached_property
@@ -255,10 +255,10 @@ def _require_kinds(spine: object, recodes: object, weights: object) -> None:
 
 
 def reach(norm: Norm, confidence: Number = "0.95") -> float:
-    """How many standard errors are exceeded with at most the probability 1 - ``confidence``.
+    """Returns the number of standard errors that an error exceeds with probability 1 - confidence.
 
-    Of a sum of Gaussian noise by its sub-Gaussian bound (Canonne, Kamath, Steinke 2020, corollary
-    17), of Laplace noise by Chebyshev's inequality.
+    For Gaussian noise it is the sub-Gaussian bound (Canonne, Kamath, Steinke 2020, corollary 17),
+    for Laplace noise Chebyshev's inequality; both are upper bounds.
 
     >>> round(reach(Norm.L2), 3), round(reach(Norm.L1), 3)
     (2.716, 4.472)
@@ -276,7 +276,7 @@ def _design(
     people: Population,
     tables: Sequence[tuple[int, tuple[str, ...]]],
 ) -> Design:
-    """The design of tables that are given by the names of their axes."""
+    """Returns the design of tables that are given by the names of their axes."""
     names = [axis.name for axis in people.axes]
     lowest = max(level for level, _ in tables)
     numbered = []
@@ -287,7 +287,7 @@ def _design(
 
 
 def rounded(value: float) -> str:
-    """A number of rows for people, with three digits.
+    """Returns a number of rows as text with three significant digits.
 
     >>> rounded(12345.678), rounded(0.01234), rounded(1e-12)
     ('12,300.00', '0.0123', '0')
@@ -302,7 +302,7 @@ def _public(spine: Spine, design: Design, stated: Totals | None) -> PublicTotals
 
 
 def _tables(spine: Spine, tables: Tables) -> list[tuple[int, tuple[str, ...]]]:
-    """The levels and axes of all tables, level by level, each once.
+    """Returns the levels and axes of all tables, level by level, each once.
 
     Raises:
         WrongUse: no tables, too many, no such level, or axes that are no names.
@@ -330,7 +330,7 @@ def _tables(spine: Spine, tables: Tables) -> list[tuple[int, tuple[str, ...]]]:
 
 
 def _listed(level: str, wanted: object) -> list[tuple[str, ...]]:
-    """The axes of each table of a level."""
+    """Returns the axes of each table of a level."""
     allowed = '["age", "sex"] for one table, [["age", "sex"], ["race"], []] for several'
     if not isinstance(wanted, list | tuple):
         raise WrongUse(
@@ -373,7 +373,7 @@ def _weights(spine: Spine, design: Design, stated: Mapping[str, float]) -> dict[
 
 
 def _splits(design: Design, weights: Mapping[int, float], norm: Norm) -> tuple[Split, ...]:
-    """The ways to split the cost, that of least error first."""
+    """Returns the ways to split the cost, that of least error first."""
     each = []
     for level, _ in design.tables:
         beside = sum(other == level for other, _ in design.tables)

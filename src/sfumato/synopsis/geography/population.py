@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whom a census counts: rows of a table, in an area of the spine and a cell of each axis."""
+"""The population of a census: the rows of a table that have an area and a cell on each axis."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ Label: TypeAlias = object
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """An axis of the tables: a declared column, or an expression of SQL over some."""
+    """An axis of the tables: a declared column, or an SQL expression over columns."""
 
     key: GroupKey
 
@@ -46,7 +46,7 @@ class Axis:
 
     @property
     def labels(self) -> tuple[Label, ...]:
-        """What each cell counts; None for missing values, if they are counted."""
+        """The label of each cell; None for missing values, if they are counted."""
         kind = self.key.value.type
         assert not isinstance(kind, Text), "an axis has declared values"
         found = [kind.decode(code) for code in self.key.codes or ()]
@@ -59,7 +59,7 @@ class Axis:
 
     @property
     def places(self) -> tuple[int, ...]:
-        """Where these cells are on the axis of the cube, which has every code of the type."""
+        """The indices of these cells on the axis of the cube, which has every code of the type."""
         kind = self.key.value.type
         assert not isinstance(kind, Text), "an axis has declared values"
         found = [code - kind.lower_code for code in self.key.codes or ()]
@@ -69,10 +69,10 @@ class Axis:
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """A bounded cube whose first axes are the place of a row, and whose others are the ``axes``.
+    """A bounded cube whose first axes are the place of a row, followed by the ``axes``.
 
     ``areas`` has, for each cell of the place, the area of the lowest level, or -1 for none. A row
-    is counted if it has an area and a cell in every axis: then all tables are about the same rows.
+    is counted if it has an area and a cell on every axis, so all tables are about the same rows.
     """
 
     table: str
@@ -88,10 +88,10 @@ def population(
     axes: Sequence[str],
     recodes: Mapping[str, str],
 ) -> Population:
-    """The rows of a table by the areas of a spine and by some axes.
+    """Returns the rows of a table by the areas of a spine and by some axes.
 
-    An axis is a column, or the name of an expression in ``recodes``. Values that are missing or
-    undeclared are a cell only where ``missing=`` declares them, or an expression can be NULL.
+    An axis is a column, or the name of an SQL expression in ``recodes``. Missing or undeclared
+    values have a cell only if ``missing=`` declares them, or if the expression can be NULL.
 
     Raises:
         UnknownName: no such table, column or value.
@@ -129,7 +129,7 @@ def _column(
     *,
     others: tuple[str, ...] = (),
 ) -> GroupKey:
-    """A declared column as a key; missing values are a cell if they are declared."""
+    """Returns a declared column as a key; missing values are a cell if they are declared."""
     if name not in columns:
         known = ", ".join((*columns, *others))
         raise UnknownName(f"There is no axis {shown(name)}.", allowed=known)
@@ -138,7 +138,7 @@ def _column(
 
 
 def _recoded(dataset: Dataset, table: str, name: str, expression: str) -> GroupKey:
-    """An expression of SQL as a key of this name.
+    """Returns an expression of SQL as a key of this name.
 
     Raises:
         UnsupportedSql, SqlSyntaxError, UnknownName, MissingDeclaration: as a key of GROUP BY.
@@ -161,7 +161,7 @@ def _recoded(dataset: Dataset, table: str, name: str, expression: str) -> GroupK
 
 
 def _quoted(name: str) -> str:
-    """A name as an identifier of SQL."""
+    """Returns a name as an identifier of SQL."""
     doubled = name.replace('"', '""')
     return f'"{doubled}"'
 
@@ -179,7 +179,7 @@ def _require_cells(cube: Cube) -> None:
 
 
 def _areas(spine: Spine, places: Sequence[GroupKey]) -> Integers:
-    """The area of each cell of the place, or -1.
+    """Returns the area of each cell of the place, or -1.
 
     Raises:
         InvalidDeclaration: an area without a declared value, or the reverse.
@@ -204,7 +204,7 @@ def _areas(spine: Spine, places: Sequence[GroupKey]) -> Integers:
 
 
 def _codes(column: str, key: GroupKey, texts: Sequence[str]) -> Integers:
-    """The place, among the declared values of a column, of each string of the spine.
+    """Returns the place, among the declared values of a column, of each string of the spine.
 
     Raises:
         InvalidDeclaration: one is not declared, or two mean one value.
@@ -225,7 +225,7 @@ def _codes(column: str, key: GroupKey, texts: Sequence[str]) -> Integers:
 
 
 def _as_number(text: str) -> str:
-    """A whole number without leading zeros; any other string as it is."""
+    """Returns a whole number without leading zeros; any other string as it is."""
     return str(int(text)) if text.strip().lstrip("-").isdecimal() else text
 
 

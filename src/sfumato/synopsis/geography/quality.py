@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The quality of a census beside its plan: planned errors, and simulated ones of what is published.
+"""The quality of a census: planned errors, and simulated errors of the published numbers.
 
-The simulation takes the published estimate for the truth. It uses declarations and released
-numbers alone, so it costs nothing; it says how far estimates of such a population lie from it.
+The simulation takes the published estimate as the truth. It uses declarations and released numbers
+alone, so it costs nothing.
 """
 
 import math
@@ -37,9 +37,10 @@ HEADER = (
 class TableQuality:
     """The quality of one table.
 
-    ``planned`` is the standard error of least squares (exact). ``moved`` is how far publishing
-    moved a cell from least squares, and ``empty`` the share of published cells that are 0. The last
-    two are simulated mean absolute errors, of least squares and of what is published.
+    ``planned`` is the exact standard error of least squares. ``moved`` is the mean distance of
+    published cells from least squares, and ``empty`` the share of published cells that are 0. The
+    last two fields are simulated mean absolute errors, of least squares and of the published
+    numbers.
     """
 
     level: str
@@ -92,7 +93,7 @@ class Quality:
 
 
 def quality(estimates: Estimates, *, topdown: TopDown, runs: int) -> Quality:
-    """The quality of a census; see ``Census.quality``.
+    """Computes the quality of a census; see ``Census.quality``.
 
     Raises:
         WrongUse: fewer than one run.
@@ -145,7 +146,7 @@ def _simulated(
 def _measured_again(
     plan: CensusPlan, split: Split, counts: Sequence[Integers]
 ) -> list[Floats | None]:
-    """The tables of the published estimate with new noise."""
+    """Returns the tables of the published estimate with new noise."""
     task = plan.of(split)
     measured: list[Floats | None] = [None] * len(split.shares)
     for place, mechanism in zip(task.measured, task.mechanisms, strict=True):

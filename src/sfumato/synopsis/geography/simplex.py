@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The nearest tables of numbers of at least 0 with given sums, many at once.
+"""Euclidean projections on non-negative numbers with given sums, for many groups at once.
 
-A projection moves all numbers of a group down, or up, by one common shift, and cuts at 0. The shift
-is found by Newton's method on the sum of what is above 0, a convex function of the shift, so from
-the second step on it converges from one side and ends after finitely many steps (Michelot 1986, "A
-finite algorithm for finding the projection of a point onto the canonical simplex"; Condat 2016).
+``topdown`` uses them. A projection shifts all numbers of a group by one amount and cuts at 0. The
+shift is found by Newton's method on the sum of the positive part, a convex function of the shift,
+so from the second step on it converges from one side and ends after finitely many steps (Michelot
+1986, "A finite algorithm for finding the projection of a point onto the canonical simplex"; Condat
+2016).
 """
 
 from collections.abc import Callable
@@ -25,13 +26,13 @@ _NEAR = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Rows in groups of neighbours: where each group begins, and in which group each row is."""
+    """Groups of neighbouring rows: the first row of each group, and the group of each row."""
 
     starts: Integers
     of: Integers
 
     def repeated(self, times: int) -> "Groups":
-        """The same groups several times, one after the other."""
+        """Returns the groups repeated several times, one copy after the other."""
         turn = np.arange(times)[:, None]
         starts = self.starts + turn * len(self.of)
         return Groups(
@@ -40,18 +41,18 @@ class Groups:
         )
 
     def sums(self, values: Floats) -> Floats:
-        """The sum of each group, column by column."""
+        """Returns the sum of each group, column by column."""
         total: Floats = np.add.reduceat(values, self.starts, axis=0)
         return total
 
     def largest(self, values: Floats) -> Floats:
-        """The largest of each group, column by column."""
+        """Returns the largest of each group, column by column."""
         found: Floats = np.maximum.reduceat(values, self.starts, axis=0)
         return found
 
 
 def projected(values: Floats, totals: Floats, groups: Groups) -> Floats:
-    """The nearest numbers of at least 0 whose groups have these totals, column by column.
+    """Projects on non-negative numbers whose groups have the given totals, column by column.
 
     >>> groups = Groups(np.array([0, 2]), np.array([0, 0, 1]))
     >>> values = np.array([[3.0], [-1.0], [7.0]])
@@ -65,7 +66,7 @@ def projected(values: Floats, totals: Floats, groups: Groups) -> Floats:
 
 
 def projected_rows(values: Floats, totals: Floats) -> Floats:
-    """The nearest numbers of at least 0 whose rows have these totals.
+    """Projects on non-negative numbers whose rows have the given totals.
 
     >>> projected_rows(np.array([[3.0, -1.0], [1.0, 1.0]]), np.array([2.0, 3.0])).tolist()
     [[2.0, 0.0], [1.5, 1.5]]
@@ -79,7 +80,7 @@ def projected_tables(
     columns: Floats,
     groups: Groups,
 ) -> Floats:
-    """The nearest tables of numbers of at least 0 with about these sums of rows and columns.
+    """Projects on non-negative tables with about the given sums of rows and of columns.
 
     A table is a group of rows; ``columns`` has the sums of its columns. Both sums give each table
     one total. Rows and columns are shifted in turn, which climbs the dual problem, until no sum is
@@ -144,7 +145,7 @@ def _shift(
     largest: Callable[[Floats], Floats],
     spread: Callable[[Floats], Floats],
 ) -> Floats:
-    """The shift of each group after which what is above 0 adds up to its total."""
+    """Returns the shift of each group after which what is above 0 adds up to its total."""
     # after it the largest number alone has the total, so no shift need be larger
     shift = totals - largest(values)
     for _ in range(_STEPS):

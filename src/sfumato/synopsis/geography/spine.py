@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The spine of a geography: a public table of the areas of each level, checked when it is read."""
+"""The spine of a geography: the public table of the areas of each level."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -88,7 +88,7 @@ class Spine:
         object.__setattr__(self, "keys", keys)
 
     def place(self, level: str) -> int:
-        """The number of a level (WrongUse if there is none of this name)."""
+        """Returns the index of a level by its name (WrongUse if there is none)."""
         if level not in self.levels:
             raise WrongUse(
                 f"There is no level {shown(level)}.",
@@ -102,7 +102,7 @@ class Spine:
 
 
 def _levels(levels: object) -> tuple[str, ...]:
-    """The names of the levels."""
+    """Returns the names of the levels."""
     if not isinstance(levels, str):
         raise WrongUse(
             f"levels={shown(levels)}.",
@@ -121,7 +121,7 @@ def _levels(levels: object) -> tuple[str, ...]:
 
 
 def _read(table: Any) -> pa.Table:
-    """The public table as Arrow."""
+    """Returns the public table as Arrow."""
     if isinstance(table, str | Path):
         return _file(Path(table))
     if isinstance(table, pa.Table):
@@ -136,7 +136,7 @@ def _read(table: Any) -> pa.Table:
 
 
 def _file(path: Path) -> pa.Table:
-    """The rows of a file; of a CSV all as strings."""
+    """Returns the rows of a file; of a CSV all as strings."""
     try:
         if path.suffix.lower() in (".parquet", ".pq"):
             return pa.parquet.read_table(path)
@@ -152,7 +152,7 @@ def _file(path: Path) -> pa.Table:
 
 
 def _strings(table: pa.Table, name: str) -> Texts:
-    """A column as an array of strings."""
+    """Returns a column as an array of strings."""
     if name not in table.column_names:
         raise InvalidDeclaration(
             f"The table of the spine has no column {shown(name)}.",
@@ -209,7 +209,7 @@ def _two_parents(
     *,
     row: int,
 ) -> InvalidDeclaration:
-    """The refusal of an area that lies in two areas of the level above."""
+    """Returns the refusal of an area that lies in two areas of the level above."""
     name, above = names[depth], names[depth - 1]
     code = codes_by_level[name][row]
     parents = np.unique(codes_by_level[above][codes_by_level[name] == code])

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the cost is split among the tables of all levels, by exact expected error.
+"""Splits the cost of a census among its tables so that the exact expected error is least.
 
 The error of a split is a weighted mean of the variances of all cells of all tables. It follows from
 the design alone, so choosing a split is free. In L2 it is convex in the shares, and multiplicative
 updates never raise it (Yu 2010, "Monotonic convergence of a general algorithm for computing optimal
-designs"); in L1, where the precision of a table is its share squared, the best round is kept.
+designs"); in L1, where the precision of a table is its share squared, the best round is returned.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ _NEXT_TO_NONE = 1e-9
 class Objective:
     """The error of a split of the cost: a weighted mean variance of the tables of a design.
 
-    ``weights`` has one weight for each table; the precision that a whole cost buys is 1.
+    ``weights`` has a weight for each table. A table with the whole cost has precision 1.
 
     >>> from sfumato.synopsis.geography.tree import Tree
     >>> design = Design(Tree(1, (np.array([0, 0]),)), (2,), ((0, ()), (1, (0,))))
@@ -48,11 +48,11 @@ class Objective:
     norm: Norm
 
     def error(self, shares: Floats) -> float:
-        """The error of a split; infinite where it leaves a table undetermined."""
+        """Returns the error of a split; infinite if it leaves a table undetermined."""
         return float(np.dot(self.weights, self.table_errors(shares)))
 
     def table_errors(self, shares: Floats) -> Floats:
-        """The mean variance of the cells of each table."""
+        """Returns the mean variance of the cells of each table."""
         precisions_of_tables = self._precisions(shares)
         errors = np.zeros(len(self.design.tables))
         for (
@@ -69,7 +69,7 @@ class Objective:
         return errors
 
     def falls(self, shares: Floats) -> Floats:
-        """By how much the error falls with the share of each table."""
+        """Returns minus the derivative of the error by the share of each table."""
         precisions_of_tables = self._precisions(shares)
         falls = np.zeros(len(self.design.tables))
         for (
@@ -92,7 +92,7 @@ class Objective:
         return falls
 
     def _precisions(self, shares: Floats) -> list[float]:
-        """The precision of each table: its share, squared in L1."""
+        """Returns the precision of each table: its share, squared in L1."""
         squared = shares**2 if self.norm is Norm.L1 else shares
         return [float(share) for share in squared]
 
@@ -104,9 +104,9 @@ class Objective:
 
 
 def least_error(objective: Objective) -> tuple[Fraction, ...]:
-    """The shares of least error, which add up to 1; some may be 0.
+    """Returns the shares of least error, which add up to 1; some may be 0.
 
-    In L1 a level less may be better, so levels are left out one by one as long as that helps.
+    In L1 the error is not convex, so levels are left out one by one as long as that helps.
     """
     levels = {level for level, _ in objective.design.tables}
     dropped: frozenset[int] = frozenset()
@@ -150,7 +150,7 @@ def _descended(objective: Objective, dropped: frozenset[int]) -> tuple[float, Fl
 
 
 def even(design: Design) -> tuple[Fraction, ...]:
-    """The same share for each level that has tables, and within it for each table."""
+    """Returns even shares: the same for each level with tables, and within it for each table."""
     found = []
     levels = {level for level, _ in design.tables}
     for level, _ in design.tables:
@@ -160,7 +160,7 @@ def even(design: Design) -> tuple[Fraction, ...]:
 
 
 def _needed(design: Design) -> list[bool]:
-    """Which tables alone determine a residual at its deepest level."""
+    """Returns which tables alone determine a residual at its deepest level."""
     needed = []
     for place, (level, axes) in enumerate(design.tables):
         others = [each for at, each in enumerate(design.tables) if at != place]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of all levels as one task: one charge, one stored answer."""
+"""The tables of all levels of a census as one task: one charge, one stored answer."""
 
 import hashlib
 import math
@@ -102,7 +102,7 @@ class CensusTask:
 
     @property
     def line(self) -> str:
-        """The table, the levels and the axes."""
+        """A line of text: the table, the levels and the axes."""
         levels = " > ".join(self.spine.levels)
         axes = ", ".join(axis.name for axis in self.population.axes)
         line = f"{self.population.table} down {levels} by {axes or 'nothing'}"
@@ -148,7 +148,7 @@ class CensusTask:
         return 8 * sum(self.cells)
 
     def ready(self, declarations: Dataset) -> BoundedCube:
-        """The bounded cube (WrongUse if it was planned for other declarations)."""
+        """Returns the bounded cube (WrongUse if it was planned for other declarations)."""
         names = [axis.name for axis in self.population.axes]
         table = self.population.table
         again = population(declarations, table, self.spine, names, dict(self.recodes))
@@ -160,16 +160,16 @@ class CensusTask:
         return self.population.cube
 
     def run(self, curator: Curator) -> bytes:
-        """The noisy integers of each measured table, as bytes."""
+        """Returns the noisy integers of each measured table, as bytes."""
         noisy = []
         for statistic, mechanism in zip(self.statistics, self.mechanisms, strict=True):
             noisy.append(curator.measure(statistic, mechanism).astype("<i8").tobytes())
         return b"".join(noisy)
 
     def noisy(self, body: bytes) -> list[Floats | None]:
-        """The tables of a stored answer in rows, with a dimension for each axis; None: unmeasured.
+        """Returns the tables of a stored answer in rows, shaped by axes; None: not measured.
 
-        The stored integers are in steps, of which a row that counts fully has ``refinement``.
+        The stored integers are in steps; a row that counts fully has ``refinement`` of them.
         """
         integers: Integers = np.frombuffer(body, "<i8")
         tables: list[Floats | None] = [None] * len(self.shares)

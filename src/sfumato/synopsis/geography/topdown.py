@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates from the top down: whole numbers of at least 0 that add up at every level.
+"""Estimates a census from the top down: non-negative integers that add up at every level.
 
-The first level is estimated by itself. Then the estimate of each area is divided among its
-children: first its total, then its cells, so that children have their totals and the cells add up
-to those of the parent. Both are projections of the least-squares estimate (``simplex``), rounded
-with all sums kept (``whole``). All of it is post-processing of released numbers.
+``Census.counts`` are these estimates. The first level is estimated by itself. Then the estimate of
+each area is divided among its children: first its total, then its cells, so that the cells of the
+children add up to those of the parent. Both steps project the least-squares estimate (``simplex``)
+and round it with all sums preserved (``whole``). All of it is post-processing of released numbers.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -50,11 +50,11 @@ _CHUNK = 2**18
 
 @dataclass(frozen=True, eq=False)
 class TopDown:
-    """What an estimate from the top down keeps to: the design, and the public facts.
+    """The constraints of a top-down estimate: the design, and the public facts.
 
-    ``impossible`` are the cells of all axes together that are declared to be 0. ``public`` are the
-    totals that are public, with those that follow from them, and ``least`` the least total of each
-    area that they allow.
+    ``impossible`` is the mask of the cells, of all axes together, that are declared to be 0.
+    ``public`` are the public totals with those that follow from them, and ``least`` is the least
+    total of each area that they allow.
     """
 
     design: Design
@@ -67,9 +67,9 @@ class TopDown:
         squares: Sequence[Floats],
         done: Callable[[int], object] = lambda level: None,
     ) -> list[Integers]:
-        """The whole numbers of each level in its detail, from its least-squares estimate.
+        """Returns the integers of each level's detail table, from its least-squares estimate.
 
-        ``done`` is called with the number of each level that is finished.
+        ``done`` is called with the index of each finished level.
         """
         found = [self._first(squares[0])]
         done(0)
@@ -79,7 +79,7 @@ class TopDown:
         return found
 
     def _first(self, squares: Floats) -> Integers:
-        """The estimate of the first level: totals, then tables that are finer and finer."""
+        """Returns the estimate of the first level: totals, then tables that are finer and finer."""
         axes = self.design.detail(0)
         totals = _totals(squares)
         known = self.public.known[0]
@@ -108,7 +108,7 @@ class TopDown:
         return whole.reshape(squares.shape)
 
     def _below(self, level: int, squares: Floats, above: Integers) -> Integers:
-        """The estimate of a level, given that of the level above."""
+        """Returns the estimate of a level, given that of the level above."""
         design = self.design
         before = design.detail(level - 1)
         axes = design.detail(level)
@@ -135,7 +135,7 @@ class TopDown:
         totals: Integers,
         groups: Groups,
     ) -> Integers:
-        """The tables of some parents divided among children that have these totals.
+        """Returns the tables of some parents divided among children that have these totals.
 
         From one table of the chain to the next, each cell of the coarse one is a table of its own:
         its rows are the children, with the sums that they have, and its columns are the cells of
@@ -163,7 +163,7 @@ class TopDown:
         return whole.reshape(squares.shape)
 
     def _shared(self, level: int, totals: Floats, above: Integers) -> Integers:
-        """The totals of the areas of a level, which add up to those of their parents."""
+        """Returns the totals of the areas of a level, which add up to those of their parents."""
         tree = self.design.tree
         groups = Groups(
             tree.starts[level - 1],
@@ -208,7 +208,7 @@ class TopDown:
 
 
 def least_totals(design: Design, public: PublicTotals) -> tuple[Integers, ...]:
-    """The least total of each area: its own if it is public, else that of its children."""
+    """Returns the least total of each area: its own if public, else the sum of its children's."""
     totals: list[Integers] = []
     for level in range(design.tree.levels - 1, -1, -1):
         least = np.zeros(design.tree.sizes[level], np.int64)
@@ -237,7 +237,7 @@ def _whole_of(
 
 
 def _totals(tables: Numbers) -> Numbers:
-    """The total of each table."""
+    """Returns the total of each table."""
     found: Numbers = tables.reshape(len(tables), -1).sum(axis=1)
     return found
 
@@ -260,7 +260,7 @@ def _cells_of(
     fine: Axes,
     design: Design,
 ) -> Integers:
-    """The reverse of ``_rows_of``."""
+    """Returns the reverse of ``_rows_of``."""
     order = [axis for axis in fine if axis in coarse] + [
         axis for axis in fine if axis not in coarse
     ]
@@ -320,7 +320,7 @@ def _chunks(design: Design, level: int) -> Iterator[tuple[int, int]]:
 
 
 def _groups(design: Design, level: int, first: int, last: int) -> tuple[Groups, slice]:
-    """The children of some parents as groups, and where they are in the level."""
+    """Returns the children of some parents as groups, and where they are in the level."""
     starts = design.tree.starts[level - 1]
     end = design.tree.sizes[level] if last == len(starts) else int(starts[last])
     rows = slice(int(starts[first]), end)

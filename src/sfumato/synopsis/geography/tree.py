@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shape of a spine: which area of a level lies in which area of the level above."""
+"""The shape of a spine: the parent of each area."""
 
 import hashlib
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class Tree:
 
     @cached_property
     def starts(self) -> tuple[Integers, ...]:
-        """For each level but the last, where the children of each of its areas begin."""
+        """For each level but the last, the index of the first child of each of its areas."""
         found = []
         for parents in self.parents:
             first = np.flatnonzero(np.diff(parents, prepend=-1))
@@ -50,21 +50,21 @@ class Tree:
         return tuple(found)
 
     def gathered(self, level: int, values: Numbers) -> Numbers:
-        """For each area of a level, the sum of the values of its children."""
+        """Returns, for each area of a level, the sum of its children's values."""
         total: Numbers = np.add.reduceat(values, self.starts[level], axis=0)
         return total
 
     def spread(self, level: int, values: Numbers) -> Numbers:
-        """For each child of the areas of a level, the value of its parent."""
+        """Returns, for each child of a level's areas, the value of its parent."""
         found: Numbers = values[self.parents[level]]
         return found
 
     def upto(self, level: int) -> "Tree":
-        """The levels up to this one."""
+        """Returns the tree of the levels up to this one."""
         return Tree(self.roots, self.parents[:level])
 
     def ancestors(self, level: int) -> Integers:
-        """For each area of the last level, the number of the area of a level that it lies in."""
+        """Returns, for each area of the last level, its ancestor at a level."""
         found = np.arange(self.sizes[-1], dtype=np.int64)
         for parents in reversed(self.parents[level:]):
             found = parents[found]

@@ -24,7 +24,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class TreeSquares:
-    """A tree, the precision of each of its levels, and the areas whose number is known exactly.
+    """Least squares on a tree: the precision of each level, and the areas with known numbers.
 
     The precision of the last level is positive. ``known`` has, for each level, which areas are
     known; it is empty if none is.
@@ -69,10 +69,10 @@ class TreeSquares:
         return found
 
     def estimates(self, measured: Sequence[Floats | None]) -> list[Floats]:
-        """The estimate of each area, level by level, from its measurement at each level.
+        """Returns the estimate of each area, level by level, from its measurement at each level.
 
-        A measurement is an array with a row for each area; several columns are fitted alike. None
-        at a level of precision 0. The rows of known areas are their numbers.
+        A measurement is an array with a row for each area, and a column for each separate problem;
+        None for a level of precision 0. The rows of known areas contain their exact numbers.
         """
         upward: list[Floats] = []
         lowest = measured[-1]
@@ -104,7 +104,7 @@ class TreeSquares:
         return joined
 
     def _downward(self, upward: list[Floats], children: list[Floats]) -> list[Floats]:
-        """The estimates from all measurements."""
+        """Returns the estimates from all measurements."""
         found = [upward[0]]
         for level, total in enumerate(children):
             gap = self.tree.spread(level, found[level] - total)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole numbers with given sums, near given numbers, by largest remainders."""
+"""Rounds numbers to integers with given sums, by largest remainders.
+
+``topdown`` uses it after projection (``simplex``).
+"""
 
 from collections.abc import Iterator
 
@@ -14,9 +17,9 @@ _NEARLY = 1e-7
 
 
 def whole_groups(values: Floats, totals: Integers, groups: Groups) -> Integers:
-    """Whole numbers near these, whose groups have these totals.
+    """Rounds numbers to integers whose groups have the given totals.
 
-    The numbers are at least 0 and add up to about the totals, never to more.
+    ``values`` are at least 0 and add up to about the totals, never to more.
 
     >>> groups = Groups(np.array([0, 2]), np.array([0, 0, 1]))
     >>> whole_groups(np.array([1.6, 1.4, 5.0]), np.array([3, 5]), groups).tolist()
@@ -35,7 +38,7 @@ def whole_groups(values: Floats, totals: Integers, groups: Groups) -> Integers:
 
 
 def whole_rows(values: Floats, totals: Integers) -> Integers:
-    """Whole numbers near these, whose rows have these totals; where 0 is given, 0 is kept.
+    """Rounds numbers to integers whose rows have the given totals; a 0 stays 0.
 
     >>> whole_rows(np.array([[1.6, 1.4, 0.0]]), np.array([3])).tolist()
     [[2, 1, 0]]
@@ -52,12 +55,12 @@ def whole_tables(
     columns: Integers,
     groups: Groups,
 ) -> Integers:
-    """Whole numbers near these, in tables whose rows and columns have exactly these sums.
+    """Rounds tables to integers whose rows and columns have exactly the given sums.
 
-    A table is a group of rows. The numbers are at least 0; their sums are about those wanted.
-    What is missing after rounding down is filled row by row: a row takes one more in the columns
-    of its largest remainders that still need some, first in those that every row left must take.
-    Columns and rows have one total, so what then remains fits as well.
+    A table is a group of rows. The numbers are at least 0; their sums are about those wanted. What
+    is missing after rounding down is filled row by row: a row takes one more in the columns of its
+    largest remainders that still need some, first in those that every row left must take. Columns
+    and rows have one total, so what then remains fits as well.
 
     >>> groups = Groups(np.array([0]), np.array([0, 0]))
     >>> values = np.array([[0.6, 0.6], [1.4, 0.4]])
@@ -128,7 +131,7 @@ def _take(
 
 
 def _floors(values: Floats) -> tuple[Integers, Floats]:
-    """The numbers rounded down, and what that leaves of each."""
+    """Returns the numbers rounded down, and what that leaves of each."""
     floors = np.floor(values + _NEARLY)
     return floors.astype(np.int64), values - floors
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frequency oracles: how one device reports a value, and what all reports say of the values.
+"""Frequency oracles: the mechanism by which one device reports a value, and its inverse.
 
-One file each, with its proof note. Begin with ``oracle`` (the interface), then ``category``.
+Each file has one oracle, with a proof note. Begin with ``oracle`` (the interface), then
+``category``.
 """
 
 from sfumato.telemetry.oracles.attributes import AttributesOracle, attributes

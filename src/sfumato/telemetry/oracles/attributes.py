@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several attributes of a device: each report is about one of them, drawn at random.
 
-So all attributes together cost what one does, and each is counted on its part of the devices.
-Splitting epsilon over all attributes in every report would be far less accurate (Wang et al.,
-ICDE 2019). Proof: choice.proof.md.
+So all attributes together cost as much epsilon as one, and each is counted on its share of the
+devices. Splitting epsilon over all attributes in every report would be far less accurate (Wang et
+al., ICDE 2019). Proof: choice.proof.md.
 """
 
 import math
@@ -19,7 +19,7 @@ from sfumato.telemetry.oracles.frequency import FREQUENCY, FrequencyOracle
 
 @dataclass(frozen=True, slots=True)
 class AttributesOracle(ChoiceOracle[FrequencyOracle]):
-    """Reports one attribute, drawn at random, by its oracle.
+    """Reports one attribute, drawn at random, by that attribute's oracle.
 
     The number of a value has the attributes as digits, the first one the least significant.
 
@@ -42,7 +42,7 @@ class AttributesOracle(ChoiceOracle[FrequencyOracle]):
 
     @property
     def values(self) -> int:
-        """The number of values of all attributes together."""
+        """The number of combinations of the attributes' values."""
         return math.prod(part.values for part in self.parts)
 
     @overload
@@ -50,13 +50,13 @@ class AttributesOracle(ChoiceOracle[FrequencyOracle]):
     @overload
     def node(self, value: Integers, place: int) -> Integers: ...
     def node(self, value: int | Integers, place: int) -> int | Integers:
-        """The attribute at a place of a value, or of each of many."""
+        """Returns the attribute with index ``place`` of a value, or of each of many."""
         below = math.prod(part.values for part in self.parts[:place])
         return value // below % self.parts[place].values
 
 
 def attributes(parts: Sequence[FrequencyOracle]) -> AttributesOracle:
-    """The oracle of several attributes, each with an oracle of its own.
+    """Returns the oracle of several attributes, given the oracle of each.
 
     >>> from sfumato.telemetry.oracles.category import category
     >>> attributes([category(2, 1), category(2, 1)]).values

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One-bit Hadamard response: one entry of the value's column of a Hadamard matrix.
 
-A bit and a public row a report, and the fastest to add up; its variance is the smallest where
-epsilon is small. Source: Acharya, Sun, Zhang, "Hadamard Response" (AISTATS 2019); Apple, "Learning
+A report is a public row and one bit. It is the fastest to aggregate; its variance is the smallest
+for small epsilon. Source: Acharya, Sun, Zhang, "Hadamard Response" (AISTATS 2019); Apple, "Learning
 with Privacy at Scale" (2017). Proof: bit.proof.md.
 """
 
@@ -62,22 +62,22 @@ class BitOracle:
 
     @property
     def draws(self) -> int:
-        """A word for the row, a word for the bit."""
+        """Two: a word for the row, a word for the bit."""
         return 2
 
     @property
     def size(self) -> int:
-        """The bytes of the row and the bit."""
+        """The number of bytes of the row and the bit."""
         return bytes_for((2 << self._levels) - 1)
 
     @property
     def cells(self) -> int:
-        """A sum for each row."""
+        """The number of rows: a sum for each."""
         return 1 << self._levels
 
     @property
     def own(self) -> Fraction:
-        """The probability of the true bit."""
+        """The probability that the bit is true."""
         return Fraction(self.truth, WHOLE)
 
     @property
@@ -86,14 +86,14 @@ class BitOracle:
         return Fraction(1, 2)
 
     def encode(self, value: int, words: Sequence[int]) -> bytes:
-        """The report of a value: twice the row, plus the bit."""
+        """Returns the report of a value: twice the row, plus the bit."""
         row = words[0] >> 64 - self._levels
         sign = (row & value).bit_count() & 1
         said = sign ^ (words[1] >= self.truth)
         return (2 * row + said).to_bytes(self.size, "big")
 
     def encode_many(self, values: Integers, entropy: Entropy) -> Payloads:
-        """Independent reports of many values."""
+        """Returns independent reports of many values."""
         first, second = drawn_words(2 * len(values), entropy).reshape(2, -1)
         rows = first >> np.uint64(64 - self._levels)
         signs = np.bitwise_count(rows & values.astype(np.uint64)) & np.uint8(1)
@@ -101,22 +101,22 @@ class BitOracle:
         return packed(rows << np.uint64(1) | said, self.size)
 
     def valid(self, payloads: Payloads) -> Mask:
-        """Rows that exist."""
+        """Returns which payloads have an existing row."""
         return unpacked(payloads) < np.uint64(2 << self._levels)
 
     def tally(self, payloads: Payloads) -> Integers:
-        """For each row, the number of bits 0 less the number of bits 1."""
+        """Returns, for each row, the number of bits 0 minus the number of bits 1."""
         counts = np.bincount(unpacked(payloads).astype(np.int64), minlength=2 * self.cells)
         pairs = counts.reshape(-1, 2)
         return pairs[:, 0] - pairs[:, 1]
 
     def support(self, tally: Integers, reports: int) -> Integers:
-        """A report supports the values whose sign in its row is the bit that it says."""
+        """Returns how many reports support each value: those whose bit is its sign in their row."""
         return (reports + hadamard(tally)[: self.values]) // 2
 
 
 def bit(values: int, epsilon: Number) -> BitOracle:
-    """The one-bit Hadamard response of at most this epsilon.
+    """Returns the one-bit Hadamard response with at most this epsilon.
 
     >>> 0.999999 < bit(1000, 1).event.epsilon <= 1
     True
@@ -127,7 +127,7 @@ def bit(values: int, epsilon: Number) -> BitOracle:
 
 
 def hadamard(tally: Integers) -> Integers:
-    """The Walsh-Hadamard transform: for each x, the sum of tally[j] (-1)^popcount(j & x).
+    """Returns the Walsh-Hadamard transform: for each x, the sum of tally[j] (-1)^popcount(j & x).
 
     >>> hadamard(np.array([1, 2, 3, 4])).tolist()
     [10, -2, -4, 0]

@@ -63,17 +63,17 @@ class CategoryOracle:
 
     @property
     def size(self) -> int:
-        """The bytes of the largest value."""
+        """The number of bytes of the largest value."""
         return bytes_for(self.values - 1)
 
     @property
     def cells(self) -> int:
-        """A count for each value."""
+        """The number of values: a count for each."""
         return self.values
 
     @property
     def own(self) -> Fraction:
-        """The probability of the truth."""
+        """The probability that the report is the true value."""
         return Fraction(self.truth, WHOLE)
 
     @property
@@ -82,7 +82,7 @@ class CategoryOracle:
         return Fraction(self.other_weight, WHOLE)
 
     def encode(self, value: int, words: Sequence[int]) -> bytes:
-        """The report of a value: one word, compared with ``truth``."""
+        """Returns the report of a value: one word, compared with ``truth``."""
         said = value
         if words[0] >= self.truth:
             place = (words[0] - self.truth) // self.other_weight
@@ -90,7 +90,7 @@ class CategoryOracle:
         return said.to_bytes(self.size, "big")
 
     def encode_many(self, values: Integers, entropy: Entropy) -> Payloads:
-        """Independent reports of many values."""
+        """Returns independent reports of many values."""
         words = drawn_words(len(values), entropy)
         said = values.astype(np.uint64)
         lies = np.flatnonzero(words >= np.uint64(self.truth))
@@ -99,20 +99,20 @@ class CategoryOracle:
         return packed(said, self.size)
 
     def valid(self, payloads: Payloads) -> Mask:
-        """Values of the domain."""
+        """Returns which payloads are values of the domain."""
         return unpacked(payloads) < np.uint64(self.values)
 
     def tally(self, payloads: Payloads) -> Integers:
-        """How many reports say each value."""
+        """Returns the number of reports of each value."""
         return np.bincount(unpacked(payloads).astype(np.int64), minlength=self.values)
 
     def support(self, tally: Integers, reports: int) -> Integers:
-        """A report supports the value that it says."""
+        """Returns the tally: a report supports the value that it reports."""
         return tally
 
 
 def category(values: int, epsilon: Number) -> CategoryOracle:
-    """The k-ary randomised response of at most this epsilon, with the best integers.
+    """Returns the k-ary randomised response of at most this epsilon, with the best integers.
 
     >>> from sfumato.accounting import account
     >>> 0.999999 < account(category(10, 1).event).epsilon <= 1

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Oracles that report one of several parts of a value, drawn before the device looks at it.
+"""Oracles that report one of several parts of a value, drawn before the device reads the value.
 
-The drawn part is public, so a report costs no more than that of the dearest part. Proof:
-choice.proof.md.
+A part is an attribute, a level, or a prefix length. The drawn part is public, so a report costs no
+more than that of the part with the largest epsilon. Proof: choice.proof.md.
 """
 
 from abc import ABC, abstractmethod
@@ -25,7 +25,7 @@ MOST_PARTS = 256
 
 
 class ChoiceOracle(ABC, Generic[P]):
-    """Reports a part, drawn at random, and what the value is there, by the oracle of that part.
+    """Draws a part at random, and reports the value's node in it by the oracle of that part.
 
     Guarantees:
         a part is drawn without the value and costs no more than the dearest
@@ -40,7 +40,7 @@ class ChoiceOracle(ABC, Generic[P]):
     def node(self, value: Integers, place: int) -> Integers: ...
     @abstractmethod
     def node(self, value: int | Integers, place: int) -> int | Integers:
-        """What a value, or each of many, is in the part at a place."""
+        """Returns the node of a value, or of each of many, in the part with index ``place``."""
 
     @property
     def event(self) -> ChosenReport:
@@ -67,21 +67,21 @@ class ChoiceOracle(ABC, Generic[P]):
 
     @property
     def draws(self) -> int:
-        """A word for the part, and those of the part that takes most."""
+        """One word for the part, plus the words of the part that needs most."""
         return 1 + max(part.draws for part in self.parts)
 
     @property
     def size(self) -> int:
-        """A byte for the part, and the largest report; smaller ones are followed by zeros."""
+        """One byte for the part, plus the largest report; smaller reports are zero-padded."""
         return 1 + max(part.size for part in self.parts)
 
     @property
     def cells(self) -> int:
-        """For each part the number of its reports, and its tally."""
+        """The number of integers of a tally: for each part its number of reports and its tally."""
         return sum(1 + part.cells for part in self.parts)
 
     def encode(self, value: int, words: Sequence[int]) -> bytes:
-        """The report of a value: its part, and the report of what it is there."""
+        """Returns the report of a value: a part, and the report of the value's node in it."""
         place = words[0] * len(self.parts) >> 64
         part = self.parts[place]
         end = 1 + part.draws
@@ -90,7 +90,7 @@ class ChoiceOracle(ABC, Generic[P]):
         return report.ljust(self.size, b"\0")
 
     def encode_many(self, values: Integers, entropy: Entropy) -> Payloads:
-        """Independent reports of many values."""
+        """Returns independent reports of many values."""
         words = drawn_words(len(values), entropy)
         ends = np.array(self._starts[1:-1], np.uint64)
         chosen = np.searchsorted(ends, words, side="right")
@@ -104,7 +104,7 @@ class ChoiceOracle(ABC, Generic[P]):
         return payloads
 
     def valid(self, payloads: Payloads) -> Mask:
-        """Parts that exist, with valid reports and nothing but zeros after them."""
+        """Returns which payloads have an existing part, a valid report of it, and zero padding."""
         good = np.zeros(len(payloads), np.bool_)
         for place, part in enumerate(self.parts):
             rows = np.flatnonzero(payloads[:, 0] == place)
@@ -116,7 +116,7 @@ class ChoiceOracle(ABC, Generic[P]):
         return good
 
     def tally(self, payloads: Payloads) -> Integers:
-        """For each part the number of its reports, and its tally, one after the other."""
+        """Returns, for each part, the number of its reports followed by its tally."""
         sums = []
         for place, part in enumerate(self.parts):
             rows = payloads[payloads[:, 0] == place]
@@ -127,12 +127,12 @@ class ChoiceOracle(ABC, Generic[P]):
         return np.concatenate(sums)
 
     def split(self, tally: Integers) -> list[tuple[int, Integers]]:
-        """For each part the number of its reports, and how many support each of its values."""
+        """Returns, for each part, the number of its reports and the support of each node."""
         pieces = zip(self.parts, self.pieces(tally), strict=True)
         return [(reports, part.support(inner, reports)) for part, (reports, inner) in pieces]
 
     def pieces(self, tally: Integers) -> list[tuple[int, Integers]]:
-        """For each part the number of its reports, and its tally."""
+        """Returns, for each part, the number of its reports and its tally."""
         pieces = []
         start = 0
         for part in self.parts:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The form of an oracle in a task: its kind and its fields; probabilities are decimal strings.
+"""The JSON form of an oracle in a task: its kind and fields; probabilities are decimal strings.
 
-A number above 2^53 is not exact in the JSON of every language, a string is.
+Numbers above 2^53 are not exact in the JSON of every language.
 """
 
 from collections.abc import Mapping
@@ -55,7 +55,7 @@ _WEIGHTS = {
 
 
 def oracle_to_json(oracle: AnyOracle) -> dict[str, Json]:
-    """The form of an oracle.
+    """Returns the JSON form of an oracle.
 
     >>> from sfumato.telemetry.oracles.bit import bit
     >>> oracle_to_json(bit(10, 1))
@@ -81,10 +81,10 @@ def _written(name: str, part: object) -> Json:
 
 
 def oracle_from_json(form: Mapping[str, Json]) -> AnyOracle:
-    """The oracle of a form.
+    """Returns the oracle of a JSON form.
 
     Raises:
-        InvalidDeclaration: an oracle that this version does not know, or that cannot be.
+        InvalidDeclaration: an oracle that this version does not know, or with invalid fields.
         KeyError, TypeError, ValueError: the form is damaged.
     """
     kind = KINDS.get(str(form["kind"]))
@@ -101,7 +101,7 @@ def oracle_from_json(form: Mapping[str, Json]) -> AnyOracle:
 
 
 def _read(name: str, part: Json) -> object:
-    """A field of an oracle; the inverse of ``_written``."""
+    """Returns a field of an oracle; the inverse of ``_written``."""
     if isinstance(part, list):
         return tuple(oracle_from_json(each) for each in part)
     if isinstance(part, Mapping):
@@ -110,7 +110,7 @@ def _read(name: str, part: Json) -> object:
 
 
 def _number(name: str, part: Json) -> int:
-    """A number of an oracle: a weight from a string, others as they are."""
+    """Returns a number of an oracle: a weight from a string, others as they are."""
     if name in _WEIGHTS:
         if isinstance(part, str) and part.isdecimal() and part.isascii():
             return int(part)

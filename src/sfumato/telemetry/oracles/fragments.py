@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts of which nobody has a list, by Apple's sequence fragment puzzle.
+"""Discovers strings without a list of candidates, by Apple's sequence fragment puzzle.
 
-A device reports its whole text by a sketch, and by another sketch one fragment of it, from a place
-drawn at random, together with a hash of 8 bits of the whole text: the piece of a puzzle. The
-aggregator joins fragments of all places with the same piece, and asks the sketch of whole texts
-for what it has joined (``puzzle``). Source: Apple, "Learning with Privacy at Scale" (2017),
-section 3.3. Proof: fragments.proof.md.
+A device reports its whole string by one sketch. By a second sketch it reports one fragment of the
+string, at a random position, together with a hash of 8 bits of the whole string: the puzzle piece.
+The aggregator joins fragments of all positions that have the same piece, and looks the joined
+strings up in the sketch of whole strings (``puzzle``). Source: Apple, "Learning with Privacy at
+Scale" (2017), section 3.3. Proof: fragments.proof.md.
 """
 
 from collections.abc import Sequence
@@ -42,11 +42,11 @@ _SHARE = Fraction(1, 4)
 
 @dataclass(frozen=True, slots=True)
 class FragmentsOracle:
-    """Reports a place, the fragment of the text there with its puzzle piece, and the whole text.
+    """Reports a position, the fragment there with its puzzle piece, and the whole string.
 
-    The number of a text has ``length`` digits, each of ``symbols``, the first one the most
-    significant. The fragment of place i has the ``step`` digits from ``step`` x i on, or those
-    that are left; ``parts`` are the sketch of fragments, and that of whole texts.
+    The number of a string has ``length`` digits to the base ``symbols``, the first one the most
+    significant. The fragment with index i has the ``step`` digits from ``step`` x i on, or those
+    that are left; ``parts`` are the sketch of fragments and that of whole strings.
 
     Guarantees:
         a place is drawn without the text
@@ -79,16 +79,16 @@ class FragmentsOracle:
 
     @property
     def values(self) -> int:
-        """The number of texts."""
+        """The number of strings."""
         return int(self.symbols**self.length)
 
     @property
     def places(self) -> int:
-        """How many fragments a text has."""
+        """The number of fragments of a string."""
         return -(-self.length // self.step)
 
     def width(self, place: int) -> int:
-        """How many digits the fragment of a place has."""
+        """Returns the number of digits of the fragment with this index."""
         return min(self.step, self.length - place * self.step)
 
     @overload
@@ -96,7 +96,7 @@ class FragmentsOracle:
     @overload
     def fragment(self, value: Integers, place: int) -> Integers: ...
     def fragment(self, value: int | Integers, place: int) -> int | Integers:
-        """The fragment of a text, or of each of many, at a place."""
+        """Returns the fragment of a string, or of each of many, with the index ``place``."""
         width = self.width(place)
         after = self.length - place * self.step - width
         below, size = int(self.symbols**after), int(self.symbols**width)
@@ -107,17 +107,17 @@ class FragmentsOracle:
         return found
 
     def piece(self, value: int) -> int:
-        """The puzzle piece of a text: the first 8 bits of a hash that no row of a sketch has."""
+        """Returns the puzzle piece of a string: 8 bits of a hash that no row of a sketch uses."""
         return hash_of(value, _PIECE_ROW) >> 64 - _PIECE_BITS
 
     def pieces_of(self, values: NDArray[np.integer]) -> Integers:
-        """The puzzle piece of each of many texts."""
+        """Returns the puzzle piece of each of many texts."""
         right = np.uint64(64 - _PIECE_BITS)
         found: Integers = hash_of_many(values, _PIECE_ROW) >> right  # type: ignore[assignment]
         return found
 
     def marked(self, piece: int, fragment: int) -> int:
-        """The number that the sketch of fragments counts."""
+        """Returns the number that the sketch of fragments counts: piece and fragment combined."""
         return int(piece * self.symbols**self.step + fragment)
 
     @property
@@ -127,17 +127,17 @@ class FragmentsOracle:
 
     @property
     def draws(self) -> int:
-        """A word for the place, and those of both sketches."""
+        """One word for the position, plus the words of both sketches."""
         return 1 + sum(part.draws for part in self.parts)
 
     @property
     def size(self) -> int:
-        """A byte for the place, and the reports of both sketches."""
+        """One byte for the position, plus the reports of both sketches."""
         return 1 + sum(part.size for part in self.parts)
 
     @property
     def cells(self) -> int:
-        """The sums of the fragments of each place, and of whole texts."""
+        """The number of integers of a tally: sums of fragments by position, of whole strings."""
         return self.places * self.parts[0].cells + self.parts[1].cells
 
     @property
@@ -152,7 +152,7 @@ class FragmentsOracle:
         return [(end - start) / WHOLE for start, end in pairwise(self._starts)]
 
     def encode(self, value: int, words: Sequence[int]) -> bytes:
-        """The report of a text: a place, its fragment there, and the text."""
+        """Returns the report of a string: a position, its fragment there, and the whole string."""
         few, whole = self.parts
         place = words[0] * self.places >> 64
         piece = self.piece(value)
@@ -163,7 +163,7 @@ class FragmentsOracle:
         return bytes([place]) + first + second
 
     def encode_many(self, values: Integers, entropy: Entropy) -> Payloads:
-        """Independent reports of many texts."""
+        """Returns independent reports of many texts."""
         few, whole = self.parts
         words = drawn_words(len(values), entropy)
         ends = np.array(self._starts[1:-1], np.uint64)
@@ -181,14 +181,14 @@ class FragmentsOracle:
         return payloads
 
     def valid(self, payloads: Payloads) -> Mask:
-        """Places that exist, with valid reports of both sketches."""
+        """Returns which payloads have an existing position and valid reports of both sketches."""
         first, second = self._inner(payloads)
         few, whole = self.parts
         good: Mask = payloads[:, 0] < self.places
         return good & few.valid(first) & whole.valid(second)
 
     def tally(self, payloads: Payloads) -> Integers:
-        """The sums of the fragments of each place, and of whole texts."""
+        """Returns the sketch sums of fragments by position, then those of whole strings."""
         first, second = self._inner(payloads)
         few, whole = self.parts
         found = []
@@ -198,12 +198,12 @@ class FragmentsOracle:
         return np.concatenate((*found, whole.tally(second)))
 
     def split(self, tally: Integers) -> tuple[list[Integers], Integers]:
-        """The sums of the fragments of each place, and those of whole texts."""
+        """Splits a tally into the sums of fragments by position and those of whole strings."""
         end = self.places * self.parts[0].cells
         return list(tally[:end].reshape(self.places, -1)), tally[end:]
 
     def _inner(self, payloads: Payloads) -> tuple[Payloads, Payloads]:
-        """The reports of fragments, and those of whole texts."""
+        """Returns the reports of fragments, and those of whole texts."""
         end = 1 + self.parts[0].size
         return np.ascontiguousarray(payloads[:, 1:end]), np.ascontiguousarray(payloads[:, end:])
 
@@ -215,10 +215,10 @@ def fragments(
     *,
     whole: Number = _SHARE,
 ) -> FragmentsOracle:
-    """The oracle of unknown texts of at most this epsilon, with fragments of two symbols.
+    """Returns the oracle of unknown strings with at most this epsilon, by fragments of two symbols.
 
     ``symbols`` and ``length`` are those of ``telemetry.Words``; ``whole`` is the share of epsilon
-    that the report of the whole text has. More than 90 symbols have fragments of one.
+    that the report of the whole string uses. With more than 90 symbols, fragments have one.
 
     >>> oracle = fragments(17, 12, 4)
     >>> oracle.step, oracle.size, [round(float(part.event.epsilon), 3) for part in oracle.parts]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The oracles that count values: a report supports some of the values (``oracle``)."""
+"""The union type of the oracles that count values by support (``oracle``)."""
 
 from typing import TypeAlias
 

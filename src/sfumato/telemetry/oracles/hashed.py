@@ -45,7 +45,7 @@ _BLOCK = 1 << 12
 
 @dataclass(frozen=True, slots=True)
 class HashedOracle:
-    """Reports a hash function and a bucket of it: that of the value with weight ``truth``.
+    """Reports a random hash function, and a bucket: the value's bucket with weight ``truth``.
 
     Guarantees:
         a bucket has exactly the stated weights
@@ -75,27 +75,27 @@ class HashedOracle:
 
     @property
     def draws(self) -> int:
-        """Two words for the hash function, one for the bucket."""
+        """Three: two words for the hash function, one for the bucket."""
         return 3
 
     @property
     def size(self) -> int:
-        """Sixteen bytes for the hash function, and the bucket."""
+        """Sixteen bytes for the hash function, plus those of the bucket."""
         return _SEED + bytes_for(self.buckets - 1)
 
     @property
     def cells(self) -> int:
-        """A count for each value."""
+        """The number of values: a count for each."""
         return self.values
 
     @property
     def own(self) -> Fraction:
-        """The probability of the true bucket."""
+        """The probability that the reported bucket is that of the device's value."""
         return Fraction(self.truth, WHOLE)
 
     @property
     def other(self) -> Fraction:
-        """The probability that the bucket said is that of another value."""
+        """The probability that the reported bucket is that of a given other value."""
         ends = [-(-_HALF * bucket // self.buckets) for bucket in range(self.buckets + 1)]
         sizes = [after - before for before, after in pairwise(ends)]
         together = Fraction(sum(size * size for size in sizes), _HALF * _HALF)
@@ -103,7 +103,7 @@ class HashedOracle:
         return lie + (self.own - lie) * together
 
     def encode(self, value: int, words: Sequence[int]) -> bytes:
-        """The report of a value: the words of the hash function, and the bucket."""
+        """Returns the report of a value: the words of the hash function, and the bucket."""
         slope, shift, word = words
         mixed = (slope * value + shift & _LOW) >> 32
         said = mixed * self.buckets >> 32
@@ -114,7 +114,7 @@ class HashedOracle:
         return seed + said.to_bytes(self.size - _SEED, "big")
 
     def encode_many(self, values: Integers, entropy: Entropy) -> Payloads:
-        """Independent reports of many values."""
+        """Returns independent reports of many values."""
         slope, shift, word = drawn_words(3 * len(values), entropy).reshape(3, -1)
         half = np.uint64(32)
         mixed = (slope * values.astype(np.uint64) + shift) >> half
@@ -129,11 +129,11 @@ class HashedOracle:
         return payloads
 
     def valid(self, payloads: Payloads) -> Mask:
-        """Buckets that exist."""
+        """Returns which payloads have an existing bucket."""
         return unpacked(payloads[:, _SEED:]) < np.uint64(self.buckets)
 
     def tally(self, payloads: Payloads) -> Integers:
-        """For each value, how many reports say its bucket; time: reports x values."""
+        """Returns, for each value, how many reports have its bucket; time: reports x values."""
         counts = np.zeros(self.values, np.int64)
         for start in range(0, len(payloads), _BLOCK):
             self._add(payloads[start : start + _BLOCK], counts)
@@ -160,12 +160,12 @@ class HashedOracle:
             above += slope
 
     def support(self, tally: Integers, reports: int) -> Integers:
-        """A report supports the values that its hash function puts into the bucket it says."""
+        """Returns the tally: a report supports the values that its hash maps to its bucket."""
         return tally
 
 
 def hashed(values: int, epsilon: Number) -> HashedOracle:
-    """Local hashing of at most this epsilon, with the number of buckets of least variance.
+    """Returns local hashing with at most this epsilon and the number of buckets of least variance.
 
     >>> hashed(1024, "2").buckets
     8
@@ -184,6 +184,6 @@ def _with(values: int, odds: Fraction, buckets: int) -> HashedOracle:
 
 
 def _variance(oracle: HashedOracle) -> Fraction:
-    """The variance of the estimate of an absent value, for one report."""
+    """Returns the variance of the estimate of an absent value, for one report."""
     other = oracle.other
     return other * (1 - other) / (oracle.own - other) ** 2

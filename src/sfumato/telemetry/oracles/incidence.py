@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many counted points lie on each hyperplane, for all of them, by one Fourier transform.
+"""Counts, for all hyperplanes at once, the points on each, by one Fourier transform.
 
-Proof: incidence.proof.md.
+``projective`` computes its estimates with it. Proof: incidence.proof.md.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ _EXACT = 1 << 30
 
 
 def incident(space: Space, counts: Integers, planes: int) -> Integers:
-    """For each of the first ``planes`` hyperplanes, the sum of the counts of its points.
+    """Returns, for each of the first ``planes`` hyperplanes, the sum of the counts of its points.
 
     Guarantees:
         a transform counts the points of every hyperplane
@@ -84,7 +84,7 @@ def _places(space: Space, factor: int, planes: int) -> Integers:
 
 
 def incidence(space: Space, planes: int) -> NDArray[np.float64]:
-    """Which points lie on each of the first hyperplanes: 1 or 0, a row a hyperplane.
+    """Returns the incidence matrix: 1 if a point (column) lies on a hyperplane (row), else 0.
 
     Guarantees:
         a row of the incidence has a one for each point of its hyperplane

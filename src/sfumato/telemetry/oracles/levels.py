@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The distribution of a number: each device reports its number at one level of detail.
 
-Level 0 has the numbers, each level above joins ``branching`` neighbours of the level below. A
-device draws a level before it looks at its number, and reports its node there. The share of
+Level 0 has the numbers; a node of each level above joins ``branching`` neighbours of the level
+below. A device draws a level before it reads its number, and reports its node there. The share of
 devices below any number is then a sum of few nodes. Source: Cormode, Kulkarni, Srivastava,
 "Answering Range Queries Under Local Differential Privacy" (VLDB 2019). Proof: choice.proof.md.
 """
@@ -28,7 +28,7 @@ _MOST_BITS = 2048
 
 @dataclass(frozen=True, slots=True)
 class LevelsOracle(ChoiceOracle[LevelOracle]):
-    """Reports a level, drawn at random, and the node of the number there by one of ``parts``.
+    """Draws a level at random, and reports the number's node in it by that level's oracle.
 
     >>> oracle = levels(1024, 1)
     >>> [part.values for part in oracle.parts], oracle.size
@@ -57,13 +57,13 @@ class LevelsOracle(ChoiceOracle[LevelOracle]):
     @overload
     def node(self, value: Integers, place: int) -> Integers: ...
     def node(self, value: int | Integers, place: int) -> int | Integers:
-        """The node of a number, or of each of many, at a level."""
+        """Returns the node of a number, or of each of many, at the level ``place``."""
         width: int = self.branching**place
         return value // width
 
 
 def sizes(values: int, branching: int) -> list[int]:
-    """The number of nodes of each level, down to the last that has at most ``branching``.
+    """Returns the number of nodes of each level, down to the last that has at most ``branching``.
 
     >>> sizes(10, 4)
     [10, 3]
@@ -75,7 +75,7 @@ def sizes(values: int, branching: int) -> list[int]:
 
 
 def levels(values: int, epsilon: Number, branching: int = 4) -> LevelsOracle:
-    """The oracle of a distribution of at most this epsilon.
+    """Returns the oracle of a distribution with at most this epsilon.
 
     >>> levels(100, 1).branching
     4
@@ -91,7 +91,7 @@ def levels(values: int, epsilon: Number, branching: int = 4) -> LevelsOracle:
 
 
 def _spread(oracle: LevelOracle) -> float:
-    """The variance of the estimate of an absent node, for one report."""
+    """Returns the variance of the estimate of an absent node, for one report."""
     other = oracle.other
     apart = oracle.own - other
     return float(other * (1 - other) / apart**2)

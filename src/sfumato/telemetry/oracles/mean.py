@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mean of a number on a lattice: a bit, or a place near the number. Proof: mean.proof.md.
+"""The mean of a number on a lattice: a bit, or a position near the number. Proof: mean.proof.md.
 
 The hybrid of Wang et al., "Collecting and Analyzing Multidimensional Data with Local Differential
-Privacy" (ICDE 2019): with a public coin, the bit of Duchi, Jordan and Wainwright (JASA 2018) or a
-window of places around the number. Here numbers and places are integers, so the law is exact.
+Privacy" (ICDE 2019): a public coin chooses between the bit of Duchi, Jordan and Wainwright (JASA
+2018) and a window of positions around the number. Here numbers and positions are integers, so the
+probabilities are exact.
 """
 
 import math
@@ -101,21 +102,21 @@ class MeanOracle:
 
     @property
     def draws(self) -> int:
-        """A word for the coin, a word for the report."""
+        """Two: a word for the coin, a word for the report."""
         return 2
 
     @property
     def size(self) -> int:
-        """The bytes of the largest report."""
+        """The number of bytes of the largest report."""
         return bytes_for(self.places + 1)
 
     @property
     def cells(self) -> int:
-        """A count for each report: the two bits, and the places."""
+        """The number of possible reports: the two bits, and the positions."""
         return self.places + 2
 
     def encode(self, value: int, words: Sequence[int]) -> bytes:
-        """The report of a number: 0 or 1 for a bit, 2 and more for a place."""
+        """Returns the report of a number: 0 or 1 for a bit, 2 and more for a place."""
         coin, word = words
         said = self._place(value, word) if coin < self.share else self._bit(value, word)
         return said.to_bytes(self.size, "big")
@@ -132,7 +133,7 @@ class MeanOracle:
         return 2 + place + (self.window if place >= value else 0)
 
     def encode_many(self, values: Integers, entropy: Entropy) -> Payloads:
-        """Independent reports of many numbers."""
+        """Returns independent reports of many numbers."""
         coins, words = drawn_words(2 * len(values), entropy).reshape(2, -1)
         numbers = values.astype(np.uint64)
         step = np.uint64((self.high - self.low) // self._moves)
@@ -150,15 +151,15 @@ class MeanOracle:
         return np.uint64(2) + np.where(words < np.uint64(border), inside, outside)
 
     def valid(self, payloads: Payloads) -> Mask:
-        """Reports that exist."""
+        """Returns which payloads are possible reports."""
         return unpacked(payloads) < np.uint64(self.cells)
 
     def tally(self, payloads: Payloads) -> Integers:
-        """How many reports say each bit and each place."""
+        """Returns the number of reports of each bit and each position."""
         return np.bincount(unpacked(payloads).astype(np.int64), minlength=self.cells)
 
     def readings(self) -> list[Fraction]:
-        """What each report says of its number as a share of the range, unbiased, by its cell."""
+        """Returns the unbiased estimate from each possible report, as a share of the range."""
         rise = self.high - self.low
         readings = [Fraction(-self.low, rise), Fraction(WHOLE - self.low, rise)]
         if not self.share:
@@ -172,7 +173,7 @@ class MeanOracle:
         return readings
 
     def variances(self) -> Floats:
-        """The variance of one report for each number, in squared shares of the range."""
+        """Returns the variance of one report for each number, in squared shares of the range."""
         readings = np.array([float(reading) for reading in self.readings()])
         numbers = np.arange(self.values) / self._moves
         one = (self.low + (self.high - self.low) * numbers) / WHOLE
@@ -188,12 +189,12 @@ class MeanOracle:
 
     @property
     def worst(self) -> float:
-        """The variance of one report for the number that has the largest."""
+        """The largest variance of one report over all numbers."""
         return float(self.variances().max())
 
 
 def mean(values: int, epsilon: Number) -> MeanOracle:
-    """The oracle of a mean of at most this epsilon, with the coin of least worst variance.
+    """Returns the oracle of a mean of at most this epsilon, with the least worst variance.
 
     Raises:
         InvalidDeclaration: more than 65,537 numbers; a coarser step loses nothing beside the noise.
@@ -216,14 +217,14 @@ def mean(values: int, epsilon: Number) -> MeanOracle:
 
 
 def _line(values: int, epsilon: Fraction) -> MeanOracle:
-    """The bit alone."""
+    """Returns the bit alone."""
     low = least_weight(odds_of(epsilon) + 1)
     rise = (WHOLE - 2 * low) // (values - 1) * (values - 1)
     return MeanOracle(values, 0, low, low + rise, 1, 1, 1)
 
 
 def _hybrid(line: MeanOracle, epsilon: Fraction) -> MeanOracle:
-    """The bit, or, with probability 1 - e^(-epsilon / 2), a place near the number."""
+    """Returns the bit, or, with probability 1 - e^(-epsilon / 2), a place near the number."""
     odds = odds_of(epsilon)
     moves = line.values - 1
     fade = exp_down(-min(epsilon, Fraction(50)) / 2)

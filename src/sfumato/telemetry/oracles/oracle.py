@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of an oracle: how one device reports, and what reports say of all devices.
+"""The interface of an oracle: how one device reports, and what the reports of all devices say.
 
-A report *supports* some values. It supports the device's own value with probability ``own`` and
-each other value with probability ``other``, whatever that is; both are exact. So the number of
-reports that support a value is a sum of independent coins, and everything that is stated of
-estimates follows from that (``estimates``).
+A report *supports* some values: the device's own value with probability ``own``, and each other
+value with probability ``other``, whichever it is. Both are exact. So the number of reports that
+support a value is a sum of independent coins, from which the error of every estimate follows
+(``estimates``).
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ _LARGEST = Fraction(50)
 
 
 class Oracle(Protocol):
-    """How a value in [0, values) is reported, with probabilities that are integers over 2^64.
+    """A mechanism that reports a value in [0, values); probabilities are integers over 2^64.
 
     >>> from sfumato.telemetry.oracles.category import category
     >>> oracle: Oracle = category(8, "1")
@@ -48,22 +48,22 @@ class Oracle(Protocol):
 
     @property
     def event(self) -> Report:
-        """The law of one report, which the accountant reads."""
+        """The privacy event of one report, which the accountant reads."""
         ...
 
     @property
     def draws(self) -> int:
-        """How many words of 64 random bits a report takes, whatever the value."""
+        """The number of random 64-bit words that a report takes, whatever the value."""
         ...
 
     @property
     def size(self) -> int:
-        """How many bytes a report has, whatever the value."""
+        """The number of bytes of a report, whatever the value."""
         ...
 
     @property
     def cells(self) -> int:
-        """How many integers a tally has."""
+        """The number of integers of a tally."""
         ...
 
     @property
@@ -77,28 +77,28 @@ class Oracle(Protocol):
         ...
 
     def encode(self, value: int, words: Sequence[int]) -> bytes:
-        """The report of one value, from ``draws`` uniform words: the definition, in integers."""
+        """Returns the report of one value, from ``draws`` uniform words; in exact integers."""
         ...
 
     def encode_many(self, values: Integers, entropy: Entropy) -> Payloads:
-        """Independent reports of many devices, with the same law."""
+        """Returns independent reports of many devices, with the same law."""
         ...
 
     def valid(self, payloads: Payloads) -> Mask:
-        """Which rows are reports that some device could have sent."""
+        """Returns which rows are reports that some device could have sent."""
         ...
 
     def tally(self, payloads: Payloads) -> Integers:
-        """The sums over valid reports; the tally of all is the sum of the tallies of parts."""
+        """Returns the sums over valid reports; tallies of disjoint batches can be added."""
         ...
 
     def support(self, tally: Integers, reports: int) -> Integers:
-        """How many of the reports support each value."""
+        """Returns how many of the reports support each value."""
         ...
 
 
 def require_domain(values: object, *, least: int = 2) -> None:
-    """Raises InvalidDeclaration unless a number of values can be reported."""
+    """Raises InvalidDeclaration unless ``values`` is an allowed number of values."""
     if type(values) is not int or not least <= values <= MOST_VALUES:
         raise InvalidDeclaration(
             f"A domain of {shown(values)} values.",
@@ -108,19 +108,19 @@ def require_domain(values: object, *, least: int = 2) -> None:
 
 
 def odds_of(epsilon: Fraction) -> Fraction:
-    """e^epsilon, rounded down; for an epsilon beyond 50, e^50."""
+    """Returns e^epsilon, rounded down; e^50 for an epsilon beyond 50."""
     if epsilon <= 0:
         raise InvalidNumber(f"epsilon = {epsilon} of a report.", allowed="greater than 0")
     return exp_down(min(epsilon, _LARGEST))
 
 
 def least_weight(total: Fraction) -> int:
-    """The least integer that is at least 2^64 / total, and at least 1."""
+    """Returns the least integer that is at least 2^64 / total, and at least 1."""
     return -(-WHOLE * total.denominator // total.numerator)
 
 
 def require_useful(own: Fraction, other: Fraction) -> None:
-    """Raises InvalidNumber if reports would tell nothing, since the odds round to one."""
+    """Raises InvalidNumber if the odds round to one, because reports would carry no information."""
     if own <= other:
         raise InvalidNumber(
             "An epsilon so small that, over 2^64, the odds of a report round to one.",
@@ -130,7 +130,7 @@ def require_useful(own: Fraction, other: Fraction) -> None:
 
 
 def bytes_for(most: int) -> int:
-    """How many bytes hold the integers up to ``most``.
+    """Returns the number of bytes of an integer up to ``most``.
 
     >>> bytes_for(255), bytes_for(256)
     (1, 2)
@@ -139,7 +139,7 @@ def bytes_for(most: int) -> int:
 
 
 def packed(numbers: NDArray[np.uint64], size: int) -> Payloads:
-    """Numbers as rows of ``size`` bytes, the most significant first.
+    """Returns numbers as rows of ``size`` bytes, the most significant byte first.
 
     >>> packed(np.array([258], np.uint64), 2).tolist()
     [[1, 2]]
@@ -149,7 +149,7 @@ def packed(numbers: NDArray[np.uint64], size: int) -> Payloads:
 
 
 def unpacked(payloads: Payloads) -> NDArray[np.uint64]:
-    """The numbers of rows of at most 8 bytes.
+    """Returns the numbers of rows of at most 8 bytes.
 
     >>> unpacked(np.array([[1, 2]], np.uint8)).tolist()
     [258]

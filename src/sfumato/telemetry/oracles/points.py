@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Points and hyperplanes of a projective space over a prime field, numbered.
+"""Numbers the points and hyperplanes of a projective space over a prime field.
 
-A vector is written as digits in base q. A point is the vector, of those that are multiples of one
-another, whose leading digit is 1; points are numbered by their digits. The hyperplane of number v
-has the digits of point v, read from the other end, as coefficients. Proof: points.proof.md.
+``projective`` reports such points. A vector is written as digits in base q. A point is, of the
+vectors that are multiples of one another, the vector whose leading digit is 1; points are numbered
+by their digits. The hyperplane with number v has the digits of point v, in reverse order, as
+coefficients. Proof: points.proof.md.
 """
 
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ class Space:
 
     @classmethod
     def of(cls, prime: int, values: int) -> "Space":
-        """The least space of a field with at least so many points.
+        """Returns the smallest space over a field with at least ``values`` points.
 
         >>> Space.of(3, 1000).dimension
         7
@@ -58,37 +59,37 @@ class Space:
         return self._below(self.dimension - 2)
 
     def _below(self, digits: int) -> int:
-        """The number of points with at most so many digits."""
+        """Returns the number of points with at most so many digits."""
         return (self._power(digits) - 1) // (self.prime - 1)
 
     def _power(self, digits: int) -> int:
-        """How many vectors have so many digits."""
+        """Returns how many vectors have so many digits."""
         power: int = self.prime**digits
         return power
 
     def vector(self, point: int) -> int:
-        """The digits of a point, as a number whose leading digit is 1."""
+        """Returns the digits of a point, as a number whose leading digit is 1."""
         free = self._free(point)
         return point - self._below(free) + self._power(free)
 
     def _free(self, point: int) -> int:
-        """How many digits of a point follow its leading 1."""
+        """Returns how many digits of a point follow its leading 1."""
         free = 0
         while self._below(free + 1) <= point:
             free += 1
         return free
 
     def on(self, plane: int, place: int) -> int:
-        """The point at a place of a hyperplane.
+        """Returns the point with index ``place`` on a hyperplane.
 
-        All coordinates but one are a point of the space below; the one where the coefficient is
-        the last 1 follows.
+        All coordinates but one are a point of the space below; the one where the coefficient is the
+        last 1 follows.
         """
         rest = Space(self.prime, self.dimension - 1).vector(place)
         return self._number(self._completed(plane, rest, 0))
 
     def beyond(self, plane: int, place: int) -> int:
-        """The point at a place of all points that are not on a hyperplane."""
+        """Returns the point with index ``place`` among the points that are not on a hyperplane."""
         return self._number(self._scaled(self._completed(plane, place, 1)))
 
     def _completed(self, plane: int, rest: int, product: int) -> int:
@@ -113,7 +114,7 @@ class Space:
         return total
 
     def _scaled(self, vector: int) -> int:
-        """The multiple of a vector whose leading digit is 1."""
+        """Returns the multiple of a vector whose leading digit is 1."""
         prime = self.prime
         digits = []
         while vector:
@@ -126,7 +127,7 @@ class Space:
         return scaled
 
     def _number(self, vector: int) -> int:
-        """The number of the point of a vector whose leading digit is 1."""
+        """Returns the number of the point of a vector whose leading digit is 1."""
         free = 0
         place = self.prime
         while place <= vector:
@@ -135,12 +136,12 @@ class Space:
         return vector - self._power(free) + self._below(free)
 
     def on_many(self, planes: Integers, places: Integers) -> Integers:
-        """``on`` of many hyperplanes and places."""
+        """Returns ``on`` for arrays of hyperplanes and indices."""
         rest = Space(self.prime, self.dimension - 1).vectors(places)
         return self._numbers(self._completed_many(planes, rest, 0))
 
     def beyond_many(self, planes: Integers, places: Integers) -> Integers:
-        """``beyond`` of many hyperplanes and places."""
+        """Returns ``beyond`` for arrays of hyperplanes and indices."""
         vectors = self._completed_many(planes, places, 1)
         prime = self.prime
         powers = self._powers
@@ -153,7 +154,7 @@ class Space:
         return self._numbers(scaled)
 
     def vectors(self, points: Integers) -> Integers:
-        """``vector`` of many points.
+        """Returns ``vector`` for an array of points.
 
         >>> Space(3, 2).vectors(np.arange(4)).tolist()
         [1, 3, 4, 5]

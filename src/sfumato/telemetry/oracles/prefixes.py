@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts of which nobody has a list: each device reports the beginning of its text, of one length.
+"""Discovers strings without a list of candidates: each device reports a prefix of its string.
 
-A device draws one of several lengths before it looks at its text, and reports the prefix of that
-length by a sketch. The aggregator then goes down the tree of prefixes, and keeps at each length
-those that most devices report (``discovery``). The last part has the whole text, and is used for
-nothing but the estimates. Source: Wang, Li, Jha, "Locally Differentially Private Heavy Hitter
-Identification" (TDSC 2019). Proof: choice.proof.md, sketch.proof.md.
+A device draws one of several lengths before it reads its string, and reports the prefix of that
+length by a sketch. The aggregator goes down the tree of prefixes and extends at each length only
+the most frequent ones (``discovery``). The last part reports the whole string and is used for the
+estimates only. Source: Wang, Li, Jha, "Locally Differentially Private Heavy Hitter Identification"
+(TDSC 2019). Proof: choice.proof.md, sketch.proof.md.
 """
 
 from dataclasses import dataclass
@@ -33,10 +33,10 @@ _LAST_ROWS = 1024
 
 @dataclass(frozen=True, slots=True)
 class PrefixesOracle(ChoiceOracle[SketchOracle]):
-    """Reports a length, drawn at random, and the prefix of the text of that length.
+    """Draws a length at random, and reports the prefix of that length.
 
-    The number of a text has ``length`` digits, each of ``symbols``, the first one the most
-    significant; part i reports the first ``step`` x (i + 1) of them, the last two parts all.
+    The number of a string has ``length`` digits to the base ``symbols``, the first one the most
+    significant; part i reports the first ``step`` x (i + 1) of them, the last two parts report all.
 
     >>> oracle = prefixes(27, 10, 2)
     >>> oracle.lengths, oracle.size
@@ -65,12 +65,12 @@ class PrefixesOracle(ChoiceOracle[SketchOracle]):
 
     @property
     def values(self) -> int:
-        """The number of texts."""
+        """The number of strings."""
         return int(self.symbols**self.length)
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """How many symbols each part reports."""
+        """The number of symbols that each part reports."""
         grown = tuple(range(self.step, self.length, self.step))
         return (*grown, self.length, self.length)
 
@@ -79,7 +79,7 @@ class PrefixesOracle(ChoiceOracle[SketchOracle]):
     @overload
     def node(self, value: Integers, place: int) -> Integers: ...
     def node(self, value: int | Integers, place: int) -> int | Integers:
-        """The prefix of a text, or of each of many, in the part at a place."""
+        """Returns the prefix of a string, or of each of many, in the part ``place``."""
         width = int(self.symbols ** (self.length - self.lengths[place]))
         if isinstance(value, int):
             return value // width
@@ -88,7 +88,7 @@ class PrefixesOracle(ChoiceOracle[SketchOracle]):
 
 
 def require_texts(symbols: int, length: int, step: int) -> None:
-    """Refuses texts that have no numbers below 2^64, and steps beyond their length."""
+    """Refuses strings whose numbers do not fit in 64 bits, and steps beyond their length."""
     small = all(type(size) is int and size >= 1 for size in (symbols, length, step))
     if (
         not small
@@ -103,7 +103,7 @@ def require_texts(symbols: int, length: int, step: int) -> None:
 
 
 def prefixes(symbols: int, length: int, epsilon: Number) -> PrefixesOracle:
-    """The oracle of unknown texts of at most this epsilon, with the longest possible steps.
+    """Returns the oracle of unknown strings with at most this epsilon and the longest steps.
 
     ``symbols`` and ``length`` are those of ``telemetry.Words``.
 

@@ -40,7 +40,7 @@ _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 6
 
 @dataclass(frozen=True, slots=True)
 class ProjectiveOracle:
-    """Reports a point: each of the value's hyperplane with weight ``near``, others with ``far``.
+    """Reports a point: weight ``near`` on the value's hyperplane, ``far`` off it.
 
     Guarantees:
         a point has exactly the stated weights
@@ -86,22 +86,22 @@ class ProjectiveOracle:
 
     @property
     def size(self) -> int:
-        """The bytes of the largest point."""
+        """The number of bytes of the largest point."""
         return bytes_for(self.space.points - 1)
 
     @property
     def cells(self) -> int:
-        """A count for each point."""
+        """The number of points: a count for each."""
         return self.space.points
 
     @property
     def own(self) -> Fraction:
-        """The probability of a point on the value's hyperplane."""
+        """The probability that the point is on the hyperplane of the device's value."""
         return Fraction(self.near * self.space.on_plane, WHOLE)
 
     @property
     def other(self) -> Fraction:
-        """The probability of a point on another hyperplane."""
+        """The probability that the point is on the hyperplane of a given other value."""
         both = self.space.on_both
         return Fraction(self.near * both + self.far * (self.space.on_plane - both), WHOLE)
 
@@ -115,13 +115,13 @@ class ProjectiveOracle:
         return self._point(value, words[0]).to_bytes(self.size, "big")
 
     def _point(self, value: int, word: int) -> int:
-        """The point that a word gives."""
+        """Returns the point that a word gives."""
         if word < self._border:
             return self.space.on(value, word // self.near)
         return self.space.beyond(value, (word - self._border) // self.far)
 
     def encode_many(self, values: Integers, entropy: Entropy) -> Payloads:
-        """Independent reports of many values."""
+        """Returns independent reports of many values."""
         words = drawn_words(len(values), entropy)
         border = np.uint64(self._border)
         near = words < border
@@ -133,20 +133,20 @@ class ProjectiveOracle:
         return packed(points.astype(np.uint64), self.size)
 
     def valid(self, payloads: Payloads) -> Mask:
-        """Points that exist."""
+        """Returns which payloads are existing points."""
         return unpacked(payloads) < np.uint64(self.space.points)
 
     def tally(self, payloads: Payloads) -> Integers:
-        """How many reports say each point."""
+        """Returns the number of reports of each point."""
         return np.bincount(unpacked(payloads).astype(np.int64), minlength=self.cells)
 
     def support(self, tally: Integers, reports: int) -> Integers:
-        """A report supports the values on whose hyperplanes its point lies."""
+        """Returns how many reports support each value: those whose point is on its hyperplane."""
         return incident(self.space, tally, self.values)
 
 
 def projective(values: int, epsilon: Number) -> ProjectiveOracle:
-    """The projective response of at most this epsilon, over the prime field of least variance.
+    """Returns the projective response with at most this epsilon and the prime of least variance.
 
     Raises:
         InvalidDeclaration: no space with at most 3 x 10^7 vectors has so many points.
@@ -172,7 +172,7 @@ def projective(values: int, epsilon: Number) -> ProjectiveOracle:
 
 
 def _variance(space: Space, odds: Fraction) -> Fraction:
-    """The variance of the estimate of an absent value, for one report, at these odds."""
+    """Returns the variance of the estimate of an absent value, for one report, at these odds."""
     total = odds * space.on_plane + space.points - space.on_plane
     own = odds * space.on_plane / total
     other = (odds * space.on_both + space.on_plane - space.on_both) / total
@@ -180,7 +180,7 @@ def _variance(space: Space, odds: Fraction) -> Fraction:
 
 
 def _with(values: int, space: Space, odds: Fraction) -> ProjectiveOracle:
-    """The response in a space, with integer weights that add up to 2^64."""
+    """Returns the response in a space, with integer weights that add up to 2^64."""
     beyond = space.points - space.on_plane
     least = least_weight(odds * space.on_plane + beyond)
     # beyond = 1 modulo on_plane, so what is left for the hyperplane can be made a multiple of it

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RAPPOR: bits of a Bloom filter, kept for an epoch and blurred again in each report.
+"""RAPPOR: permanent noisy bits of a Bloom filter, with fresh noise in each report.
 
-For texts that nobody listed before, whose candidates are known afterwards. Source: Erlingsson,
-Pihur, Korolova, "RAPPOR" (CCS 2014). The usual parameters are those of its demonstration (1 hash,
-32 bits, 64 cohorts, f = 1/2, p = 1/4, q = 3/4). Proof: rappor.proof.md.
+For strings whose candidates become known only afterwards. Source: Erlingsson, Pihur, Korolova,
+"RAPPOR" (CCS 2014). The default parameters are those of its demonstration (1 hash, 32 bits, 64
+cohorts, f = 1/2, p = 1/4, q = 3/4). Proof: rappor.proof.md.
 """
 
 import hashlib
@@ -29,11 +29,11 @@ _KEY = struct.Struct(">IQ")
 
 @dataclass(frozen=True, slots=True)
 class RapporOracle:
-    """Bits of a Bloom filter of one of ``cohorts``, in two steps.
+    """Reports the Bloom filter bits of a string in a random cohort, with noise in two steps.
 
-    The permanent step keeps a bit of the text with weight ``kept`` and sets any other with
-    ``added``; its result is the answer of an epoch. Each report sends a 1 of it as 1 with weight
-    ``one``, and a 0 as 1 with weight ``zero``.
+    The permanent step preserves a 1 bit with weight ``kept`` and sets a 0 bit with weight
+    ``added``; its result is the answer for an epoch. Each report sends a 1 of the answer as 1 with
+    weight ``one``, and a 0 as 1 with weight ``zero``.
 
     Guarantees:
         permanent bits have exactly the stated weights
@@ -69,33 +69,33 @@ class RapporOracle:
 
     @property
     def event(self) -> UnaryReport:
-        """The law of the permanent step, from which all reports of an epoch are computed."""
+        """The privacy event of the permanent step; all reports of an epoch are computed from it."""
         return UnaryReport(self.kept, self.added, self.bits, self.hashes)
 
     @property
     def first_odds(self) -> Fraction:
-        """The odds of the first report alone, in which a bit has gone through both steps."""
+        """The odds e^epsilon of the first report alone, whose bits went through both steps."""
         one = self.own * (1 - self.other) / (self.other * (1 - self.own))
         return one**self.hashes
 
     @property
     def draws(self) -> int:
-        """A word for the cohort, and one for each permanent bit."""
+        """One word for the cohort, plus one for each permanent bit."""
         return 1 + self.bits
 
     @property
     def blurs(self) -> int:
-        """How many words each report takes: one for each bit."""
+        """The number of words that the second step takes: one for each bit."""
         return self.bits
 
     @property
     def size(self) -> int:
-        """Two bytes for the cohort, and a bit for each bit."""
+        """Two bytes for the cohort, plus the bits."""
         return _COHORT + self.bits // 8
 
     @property
     def cells(self) -> int:
-        """For each cohort the number of its reports, and a count for each bit."""
+        """The number of integers of a tally: for each cohort its reports, and each bit's count."""
         return self.cohorts * (1 + self.bits)
 
     @property
@@ -114,26 +114,26 @@ class RapporOracle:
         return (set_ * self.one + (1 - set_) * self.zero) / WHOLE
 
     def places(self, number: int, cohort: int) -> Iterator[int]:
-        """The bits of a text in a cohort; two hashes may give the same."""
+        """Yields the bits of a string in a cohort's filter; two hashes may yield the same bit."""
         digest = hashlib.sha256(_KEY.pack(cohort, number)).digest()
         for hashed in struct.unpack_from(f">{self.hashes}I", digest):
             yield hashed * self.bits >> 32
 
     def encode(self, value: int, words: Sequence[int]) -> bytes:
-        """The permanent answer of a text: its cohort, and its bits after the permanent step."""
+        """Returns the permanent answer of a string: a cohort, and the bits after the first step."""
         cohort = words[0] * self.cohorts >> 64
         own = set(self.places(value, cohort))
         chances = [self.kept if bit in own else self.added for bit in range(self.bits)]
         return cohort.to_bytes(_COHORT, "big") + _drawn(chances, words[1:])
 
     def blur(self, answer: bytes, words: Sequence[int]) -> bytes:
-        """A report of an answer: each of its bits drawn again."""
+        """Returns a report of a permanent answer: the second step's noise on each bit."""
         held = np.unpackbits(np.frombuffer(answer[_COHORT:], np.uint8), bitorder="little")
         chances = [self.one if bit else self.zero for bit in held.tolist()]
         return answer[:_COHORT] + _drawn(chances, words)
 
     def encode_many(self, values: Integers, entropy: Entropy) -> Payloads:
-        """First reports of many texts, each of a device of its own."""
+        """Returns first reports of many strings, each of a different device."""
         reports = len(values)
         # exactly the cohort of ``encode``, whose product does not fit 64 bits
         starts = [-(-WHOLE * cohort // self.cohorts) for cohort in range(1, self.cohorts)]
@@ -151,7 +151,7 @@ class RapporOracle:
         return payloads
 
     def _owned(self, values: Integers, cohorts: Integers) -> Payloads:
-        """The bits of the texts, packed as in reports."""
+        """Returns the bits of the texts, packed as in reports."""
         numbers, which = np.unique(values, return_inverse=True)
         table = np.zeros((len(numbers), self.cohorts, self.bits), np.uint8)
         for row, number in enumerate(numbers.tolist()):
@@ -161,7 +161,7 @@ class RapporOracle:
         return packed[which, cohorts]
 
     def _bits(self, weight: int, reports: int, entropy: Entropy) -> Payloads:
-        """Independent bits that are 1 with a weight, packed, for so many reports."""
+        """Returns independent bits that are 1 with a weight, packed, for so many reports."""
 
         def bias(precision: int) -> tuple[int, int]:
             exact, rest = divmod(weight << precision, WHOLE)
@@ -173,11 +173,11 @@ class RapporOracle:
         return words.view(np.uint8)[: reports * width].reshape(reports, width)
 
     def valid(self, payloads: Payloads) -> Mask:
-        """Cohorts that exist."""
+        """Returns which payloads have an existing cohort."""
         return _cohorts(payloads) < self.cohorts
 
     def tally(self, payloads: Payloads) -> Integers:
-        """For each cohort the number of its reports, and how many have each bit."""
+        """Returns, for each cohort, the number of its reports and of each bit among them."""
         bits = np.unpackbits(payloads[:, _COHORT:], axis=1, bitorder="little")
         cohorts = _cohorts(payloads)
         sums = np.zeros((self.cohorts, 1 + self.bits), np.int64)
@@ -189,7 +189,7 @@ class RapporOracle:
         return sums.ravel()
 
     def split(self, tally: Integers) -> tuple[Integers, Integers]:
-        """The number of reports of each cohort, and their bits: a row a cohort."""
+        """Splits a tally into the reports of each cohort and a (cohort, bit) matrix of counts."""
         sums = tally.reshape(self.cohorts, 1 + self.bits)
         return sums[:, 0], sums[:, 1:]
 
@@ -202,7 +202,7 @@ def _drawn(chances: Sequence[int], words: Sequence[int]) -> bytes:
 
 
 def _cohorts(payloads: Payloads) -> Integers:
-    """The cohort of each report."""
+    """Returns the cohort of each report."""
     pairs = np.ascontiguousarray(payloads[:, :_COHORT])
     return pairs.view(">u2").ravel().astype(np.int64)
 
@@ -216,7 +216,7 @@ def rappor(
     p: Fraction = Fraction(1, 4),
     q: Fraction = Fraction(3, 4),
 ) -> RapporOracle:
-    """RAPPOR with the names of its paper: ``f`` blurs for ever, ``p`` and ``q`` in each report.
+    """Returns RAPPOR by its paper's parameters: ``f`` permanent, ``p`` and ``q`` for each report.
 
     >>> oracle = rappor(hashes=2, bits=128, cohorts=16)
     >>> round(float(oracle.event.epsilon), 3)

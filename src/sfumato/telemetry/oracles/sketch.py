@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sketches: texts that nobody listed, hashed into the buckets of one of many rows.
+"""Sketches: strings without a list, hashed to the buckets of one of many rows.
 
-A device draws a row, and reports the bucket that the hash function of that row gives its text, by
-an oracle of the buckets. Any text can be asked for afterwards. Apple's count-mean sketch has the
-symmetric unary encoding there, its Hadamard form one bit; projective reports are as accurate as
+A device draws a row, and reports the bucket to which that row's hash function maps its string, by
+an oracle over the buckets. Any string can be looked up afterwards. Apple's count-mean sketch uses
+the symmetric unary encoding there, its Hadamard form one bit; projective reports are as accurate as
 the best unary encoding in four bytes. Source: Apple, "Learning with Privacy at Scale" (2017). The
 hash functions are those of Dietzfelbinger (STACS 1996). Proof: sketch.proof.md.
 """
@@ -50,7 +50,7 @@ _BLOCK = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class SketchOracle:
-    """Reports a row, drawn at random, and the bucket of the text there by ``part``.
+    """Draws a row at random, and reports the string's bucket in it by the oracle ``part``.
 
     The number of buckets, ``part.values``, is a power of two.
 
@@ -85,37 +85,37 @@ class SketchOracle:
 
     @property
     def event(self) -> BucketReport:
-        """The law of the bucket, given the row."""
+        """The privacy event of the bucket's report, given the row."""
         return self.part.event
 
     @property
     def draws(self) -> int:
-        """A word for the row, and those of the bucket."""
+        """One word for the row, plus the words of the bucket's report."""
         return 1 + self.part.draws
 
     @property
     def size(self) -> int:
-        """Two bytes for the row, and the report of the bucket."""
+        """Two bytes for the row, plus the report of the bucket."""
         return _ROW + self.part.size
 
     @property
     def cells(self) -> int:
-        """For each row the number of its reports, and the sums of the bucket."""
+        """The number of integers of a tally: for each row its reports, and sums of its buckets."""
         return self.rows * (1 + self.part.cells)
 
     @property
     def own(self) -> Fraction:
-        """The probability that a report supports the text of its device."""
+        """The probability that a report supports the string of its device."""
         return self.part.own
 
     @property
     def other(self) -> Fraction:
-        """The probability that a report supports a given other text, over rows that are random."""
+        """The probability, over random rows, that a report supports a given other string."""
         apart = self.part.own - self.part.other
         return self.part.other + apart / self.part.values
 
     def bucket(self, value: int, row: int) -> int:
-        """The bucket of a text in a row: the first bits of the hash of the row."""
+        """Returns the bucket of a string in a row: the first bits of the row's hash."""
         return hash_of(value, row) >> 64 - self._bits
 
     @property
@@ -124,12 +124,12 @@ class SketchOracle:
         return self.part.values.bit_length() - 1
 
     def encode(self, value: int, words: Sequence[int]) -> bytes:
-        """The report of a text: its row, and the report of its bucket there."""
+        """Returns the report of a string: its row, and the report of its bucket there."""
         row = words[0] * self.rows >> 64
         return row.to_bytes(_ROW, "big") + self.part.encode(self.bucket(value, row), words[1:])
 
     def encode_many(self, values: Integers, entropy: Entropy) -> Payloads:
-        """Independent reports of many texts."""
+        """Returns independent reports of many texts."""
         # exactly the row of ``encode``, whose product does not fit 64 bits
         starts = [-(-WHOLE * row // self.rows) for row in range(1, self.rows)]
         words = drawn_words(len(values), entropy)
@@ -143,17 +143,17 @@ class SketchOracle:
         return payloads
 
     def _hashes(self) -> NDArray[np.uint64]:
-        """The constants of the hash functions of all rows: one column a row."""
+        """Returns the constants of the hash functions of all rows: one column a row."""
         every = [_constants(row) for row in range(self.rows)]
         return np.array(every, np.uint64).T
 
     def valid(self, payloads: Payloads) -> Mask:
-        """Rows that exist, with valid reports of a bucket."""
+        """Returns which payloads have an existing row and a valid report of a bucket."""
         good: Mask = _rows(payloads) < self.rows
         return good & self.part.valid(np.ascontiguousarray(payloads[:, _ROW:]))
 
     def tally(self, payloads: Payloads) -> Integers:
-        """For each row the number of its reports, and the sums of the bucket."""
+        """Returns, for each row, the number of its reports and the sums of its buckets."""
         rows = _rows(payloads)
         order = np.argsort(rows, kind="stable")
         inner = np.ascontiguousarray(payloads[order, _ROW:])
@@ -166,7 +166,7 @@ class SketchOracle:
         return sums.ravel()
 
     def split(self, tally: Integers) -> tuple[Integers, Integers]:
-        """The number of reports of each row, and how many of them support each bucket."""
+        """Splits a tally into the reports of each row and a (row, bucket) matrix of support."""
         sums = tally.reshape(self.rows, 1 + self.part.cells)
         reports, inner = sums[:, 0], sums[:, 1:]
         if isinstance(self.part, CategoryOracle | UnaryOracle):
@@ -182,11 +182,11 @@ class SketchOracle:
         return reports, np.stack(found)
 
     def support(self, tally: Integers, reports: int) -> Integers:
-        """How many reports support each bucket, one row after the other."""
+        """Returns how many reports support each bucket, row by row."""
         return self.split(tally)[1].ravel()
 
     def supported(self, buckets: Integers, values: "NDArray[np.uint64]") -> Integers:
-        """How many reports support each text, of the supports of the buckets (``split``)."""
+        """Returns how many reports support each string, given the bucket supports of ``split``."""
         first, second, shift = self._hashes()
         flat = np.ascontiguousarray(buckets).ravel()
         support = np.zeros(len(values), np.int64)
@@ -203,7 +203,7 @@ class SketchOracle:
 
 
 def hash_of(value: int, row: int) -> int:
-    """The hash of a text in a row: two products of 32 and 64 bits, and a sum, modulo 2^64.
+    """Returns the hash of a string in a row: two products of 32 and 64 bits and a sum mod 2^64.
 
     >>> (hash_of(1, 0) - hash_of(0, 0)) % WHOLE == _constants(0)[1]
     True
@@ -214,7 +214,7 @@ def hash_of(value: int, row: int) -> int:
 
 
 def hash_of_many(values: NDArray[np.integer], row: int) -> "NDArray[np.uint64]":
-    """The same of many texts.
+    """Returns ``hash_of`` for an array of strings' numbers.
 
     >>> hash_of_many(np.array([7], np.uint64), 3).tolist() == [hash_of(7, 3)]
     True
@@ -224,7 +224,7 @@ def hash_of_many(values: NDArray[np.integer], row: int) -> "NDArray[np.uint64]":
 
 
 def _constants(row: int) -> tuple[int, int, int]:
-    """The constants of the hash function of a row."""
+    """Returns the constants of the hash function of a row."""
     digest = hashlib.sha256(_LABEL + row.to_bytes(4, "big")).digest()
     first, second, shift = struct.unpack_from(">3Q", digest)
     return first, second, shift
@@ -244,13 +244,13 @@ def _mixed(
 
 
 def _rows(payloads: Payloads) -> Integers:
-    """The row of each report."""
+    """Returns the row of each report."""
     pairs = np.ascontiguousarray(payloads[:, :_ROW])
     return pairs.view(">u2").ravel().astype(np.int64)
 
 
 def sketch(epsilon: Number, *, rows: int = 256, buckets: int = 1024) -> SketchOracle:
-    """A sketch whose buckets are reported by projective geometry: as good as unary, and short.
+    """Returns a sketch with projective reports of buckets: as accurate as unary, and short.
 
     >>> from sfumato.accounting import account
     >>> 0.999 < account(sketch(1).event).epsilon <= 1
@@ -260,7 +260,7 @@ def sketch(epsilon: Number, *, rows: int = 256, buckets: int = 1024) -> SketchOr
 
 
 def count_mean(epsilon: Number, *, rows: int = 1024, buckets: int = 1024) -> SketchOracle:
-    """Apple's count-mean sketch: each bit of the bucket is flipped with 1/(1 + e^(epsilon/2)).
+    """Returns Apple's count-mean sketch: each bucket bit is flipped with 1/(1 + e^(epsilon/2)).
 
     Apple's own has 65,536 rows of 1,024 buckets: more rows, more memory, fewer collisions.
 
@@ -274,7 +274,7 @@ def count_mean(epsilon: Number, *, rows: int = 1024, buckets: int = 1024) -> Ske
 
 
 def hadamard_count_mean(epsilon: Number, *, rows: int = 1024, buckets: int = 1024) -> SketchOracle:
-    """Apple's Hadamard count-mean sketch: one bit of the bucket's column of a Hadamard matrix.
+    """Returns Apple's Hadamard count-mean sketch: one bit of the bucket's Hadamard column.
 
     >>> hadamard_count_mean(4).size
     4

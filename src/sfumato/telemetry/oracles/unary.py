@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unary encoding (OUE): a bit for each value, drawn apart. Proof: unary.proof.md.
+"""Optimal unary encoding (OUE): an independent bit for each value. Proof: unary.proof.md.
 
-The value's own bit is a fair coin, any other bit is 1 with probability 1/(e^epsilon + 1). Large
-reports, and nothing to look up. Source: Wang, Blocki, Li, Jha (USENIX Security 2017).
+The value's own bit is a fair coin, any other bit is 1 with probability 1/(e^epsilon + 1). Reports
+are large, but nothing is looked up. Source: Wang, Blocki, Li, Jha (USENIX Security 2017).
 """
 
 from collections.abc import Sequence
@@ -59,27 +59,27 @@ class UnaryOracle:
 
     @property
     def draws(self) -> int:
-        """A word for each bit."""
+        """One word for each bit."""
         return self.values
 
     @property
     def size(self) -> int:
-        """A bit for each value."""
+        """The number of bytes of one bit for each value."""
         return -(-self.values // 8)
 
     @property
     def cells(self) -> int:
-        """A count for each value."""
+        """The number of values: a count for each."""
         return self.values
 
     @property
     def own(self) -> Fraction:
-        """The probability of the own bit."""
+        """The probability that the own bit is 1."""
         return Fraction(self.kept, WHOLE)
 
     @property
     def other(self) -> Fraction:
-        """The probability of any other bit."""
+        """The probability that a given other bit is 1."""
         return Fraction(self.added, WHOLE)
 
     def encode(self, value: int, words: Sequence[int]) -> bytes:
@@ -90,7 +90,7 @@ class UnaryOracle:
         return np.packbits(ones, bitorder="little").tobytes()
 
     def encode_many(self, values: Integers, entropy: Entropy) -> Payloads:
-        """Independent reports of many values, with the same law and fewer random bits."""
+        """Returns independent reports of many values, with the same law and fewer random bits."""
         reports = len(values)
         columns = -(-self.values // 64)
         bits = random_bits(64 * columns * reports, self._bias, entropy).reshape(reports, columns)
@@ -117,12 +117,12 @@ class UnaryOracle:
         return (1 << (self.values - 1) % 8 + 1) - 1
 
     def valid(self, payloads: Payloads) -> Mask:
-        """No bit beyond the last value."""
+        """Returns which payloads have no bit beyond the last value."""
         rest: Mask = payloads[:, -1] & np.uint8(255 - self._last) == 0
         return rest
 
     def tally(self, payloads: Payloads) -> Integers:
-        """How many reports have each bit."""
+        """Returns the number of reports in which each bit is 1."""
         counts = np.zeros(self.values, np.int64)
         for start in range(0, len(payloads), _ROWS):
             block = payloads[start : start + _ROWS]
@@ -131,12 +131,12 @@ class UnaryOracle:
         return counts
 
     def support(self, tally: Integers, reports: int) -> Integers:
-        """A report supports the values whose bits are 1."""
+        """Returns the tally: a report supports the values whose bits are 1."""
         return tally
 
 
 def unary(values: int, epsilon: Number) -> UnaryOracle:
-    """The optimal unary encoding of at most this epsilon.
+    """Returns the optimal unary encoding with at most this epsilon.
 
     >>> 0.999999 < unary(1000, 1).event.epsilon <= 1
     True
