@@ -3,7 +3,6 @@
 
 import hashlib
 
-from sfumato.engines.edges import owned
 from sfumato.engines.reference import Reference
 from sfumato.engines.reference_graph import _ends
 from sfumato.engines.reference_order import hashed
@@ -41,7 +40,7 @@ def test_the_order_of_two_edges_depends_on_nothing_but_themselves():
 def named(edges):
     """The names of edges in their order; nodes are numbered as they appear."""
     tables = {"ties": [{"a": first, "b": second} for first, second in edges]}
-    units = {row.unit for row in rows(owned(EDGE), tables)}
+    units = {row.unit for row in rows(EDGE.relation, tables)}
     ordered = [_ends(unit) for unit in sorted(units, key=lambda unit: (hashed("k", unit), unit))]
     numbers = {}
     for pair in ordered:

@@ -142,6 +142,7 @@ def test_nothing_is_proved_of_triangles_as_integers():
     for norm in Norm:
         with pytest.raises(InvalidDeclaration, match="ladder"):
             TriangleLadder(EDGE).distance(norm)
-    for statistic in (TriangleLadder, CommonNeighbours):
-        with pytest.raises(InvalidDeclaration, match="another unit"):
-            statistic(NODE)
+    with pytest.raises(InvalidDeclaration, match="another unit"):
+        CommonNeighbours(NODE)
+    with pytest.raises(InvalidDeclaration, match="another unit"):
+        TriangleLadder(NODE).rung_distance()

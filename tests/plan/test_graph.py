@@ -12,7 +12,7 @@ from sfumato.plan.show import form
 from sfumato.privacy.unit import AddRemove
 
 KIND = Column("kind", Category("x", "y"))
-TIES = Scan("ties", columns=(KIND,))
+TIES = Scan("ties", columns=(KIND,), owner=Owner(("a", "b"), unordered=True))
 
 
 def test_a_graph_is_read_from_the_rows_of_one_table():
@@ -26,8 +26,10 @@ def test_a_graph_is_read_from_the_rows_of_one_table():
     ("relation", "ends"),
     [
         (Semi(TIES, Scan("people")), ("a", "b")),
-        (Scan("ties", owner=Owner(("a",))), ("a", "b")),
+        (Scan("ties", owner=Owner(("a", "b"))), ("a", "b")),
+        (Scan("ties"), ("a", "b")),
         (TIES, ("a",)),
+        (TIES, ("b", "a")),
     ],
 )
 def test_anything_else_is_no_graph(relation, ends):

@@ -272,19 +272,8 @@ class DuckDB:
         """Prepares a bounded graph; raises as ``ready`` does."""
         asked = read_columns(plan)
         self._look_again(asked)
-        return partial(self._graph, edge_statements(plan, self._sources, key), asked, patience)
-
-    def _graph(
-        self,
-        statements: list[str],
-        columns: Mapping[str, Collection[str]],
-        patience: Patience,
-    ) -> Graph:
-        results = self._found(_columns, statements, columns, patience)
-        if results is None:
-            # outside the handler, so that not even the context of our error quotes its text
-            raise EngineFailed()
-        return numbered(results)
+        statements = edge_statements(plan, self._sources, key)
+        return lambda: numbered(self._all(_columns, statements, asked, patience))
 
     @contextmanager
     def _listed(
@@ -324,11 +313,21 @@ class DuckDB:
         patience: Patience,
     ) -> T:
         """Runs one statement and returns what ``fetch`` returns for it."""
-        results = self._found(fetch, [statement], columns, patience)
+        return self._all(fetch, [statement], columns, patience)[0]
+
+    def _all(
+        self,
+        fetch: Callable[[duckdb.DuckDBPyConnection, str], T],
+        statements: list[str],
+        columns: Mapping[str, Collection[str]],
+        patience: Patience,
+    ) -> list[T]:
+        """Runs statements and returns what ``fetch`` returns for each."""
+        results = self._found(fetch, statements, columns, patience)
         if results is None:
             # outside the handler, so that not even the context of our error quotes its text
             raise EngineFailed()
-        return results[0]
+        return results
 
     def _sources_of(self, plan: Bounded) -> Mapping[str, Source]:
         kept = kept_tables(plan)

@@ -16,7 +16,7 @@ from sfumato.engines.relation import Tables, rows, stored_columns
 from sfumato.engines.value_sql import Source
 from sfumato.plan.graph import BoundedGraph
 from sfumato.plan.owner import Owner
-from sfumato.plan.relation import Filter, Relation, Scan
+from sfumato.plan.relation import Relation, Scan
 
 if TYPE_CHECKING:
     import pyarrow
@@ -35,7 +35,7 @@ def edge_statements(
         an edge is there once, whatever rows state it
         the order of edges is a function of key and names
     """
-    pairs = _units(owned(plan), sources)
+    pairs = _units(plan.relation, sources)
     # the pair "3:ann4:bert" is the name of a unit of two columns: its parts are told by lengths
     first = (
         "SELECT unit, TRY_CAST(split_part(unit, ':', 1) AS BIGINT) AS size, "
@@ -60,17 +60,12 @@ def edge_statements(
 
 def read_columns(plan: BoundedGraph) -> dict[str, set[str]]:
     """Returns the stored columns that the edges and the nodes are read from, by table."""
-    read = stored_columns(owned(plan))
+    read = stored_columns(plan.relation)
     scan = node_scan(plan)
     if scan is not None:
         for table, columns in stored_columns(scan).items():
             read[table] = read.get(table, set()) | columns
     return read
-
-
-def owned(plan: BoundedGraph) -> Relation:
-    """Returns the rows of a graph, the unit of each of which is its unordered pair of ends."""
-    return _with_owner(plan.relation, Owner(plan.ends, unordered=True))
 
 
 def node_scan(plan: BoundedGraph) -> Scan | None:
@@ -89,15 +84,6 @@ def numbered(results: Sequence["pyarrow.Table"]) -> Graph:
     for counted in results[1:]:
         nodes = counted.column(0)[0].as_py()
     return Graph(numbers.reshape(-1, 2), nodes)
-
-
-def _with_owner(relation: Relation, owner: Owner) -> Relation:
-    """Returns rows that pass tests, as rows of an owner."""
-    if isinstance(relation, Filter):
-        return replace(relation, source=_with_owner(relation.source, owner))
-    if isinstance(relation, Scan):
-        return replace(relation, owner=owner)
-    raise TypeError("a graph is read from the rows of one table")
 
 
 def _units(relation: Relation, sources: Mapping[str, Source]) -> str:

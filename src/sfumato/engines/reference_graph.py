@@ -4,7 +4,7 @@
 import numpy as np
 
 from sfumato.engines.base import Graph
-from sfumato.engines.edges import node_scan, owned
+from sfumato.engines.edges import node_scan
 from sfumato.engines.reference_order import hashed
 from sfumato.engines.reference_rows import Tables, rows
 from sfumato.plan.graph import BoundedGraph
@@ -17,14 +17,16 @@ def reference_graph(
 ) -> Graph:
     """Returns the graph; nodes are numbered as they appear.
 
+    >>> from sfumato.plan.owner import Owner
     >>> from sfumato.plan.relation import Scan
     >>> from sfumato.privacy.unit import AddRemove
-    >>> plan = BoundedGraph(Scan("ties"), ("a", "b"), "a, b", AddRemove)
+    >>> scan = Scan("ties", owner=Owner(("a", "b"), unordered=True))
+    >>> plan = BoundedGraph(scan, ("a", "b"), "a, b", AddRemove)
     >>> ties = [{"a": "x", "b": "y"}, {"a": "y", "b": "x"}, {"a": "x", "b": "x"}]
     >>> reference_graph(plan, {"ties": ties}, "key").pairs.tolist()
     [[0, 1]]
     """
-    pairs = {row.unit for row in rows(owned(plan), tables) if row.unit is not None}
+    pairs = {row.unit for row in rows(plan.relation, tables) if row.unit is not None}
     scan = node_scan(plan)
     listed = None if scan is None else {row.unit for row in rows(scan, tables)}
     numbers: dict[str, int] = {}

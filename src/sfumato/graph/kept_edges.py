@@ -8,24 +8,23 @@ select among scores of different sensitivities. Proof: kept_edges.proof.md.
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
 from sfumato.errors import InvalidDeclaration, shown
-from sfumato.graph.moved import moved, require_unit
+from sfumato.graph.moved import OfGraph
 from sfumato.noise import Integers
 from sfumato.plan.graph import BoundedGraph
-from sfumato.privacy.distance import Distance, Norm
-from sfumato.query.statistic import BoundedStatistic, Graph, Opened
+from sfumato.privacy.distance import Norm
+from sfumato.query.statistic import Graph, Opened
 
-# The highest limit of degrees that can be declared.
-MOST_DEGREE = 2**20
 # Steps of a normalised score: one moves by at most this many.
 STEPS = 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class KeptEdges(BoundedStatistic[list[int]]):
+class KeptEdges(OfGraph[list[int]]):
     """The number of edges that are kept if no node keeps more than ``limit``, times ``scale``.
 
     ``scale`` is how often the limit goes into ``reach``: what is released then moves by at most
@@ -35,25 +34,23 @@ class KeptEdges(BoundedStatistic[list[int]]):
         the number of kept edges moves by at most its proved distance
 
     Raises:
-        InvalidDeclaration: a limit outside 1 to 2^20, or above ``reach``; an edge is the unit.
+        InvalidDeclaration: a limit below 1, or an edge is the unit.
     """
 
-    plan: BoundedGraph
     limit: int
     reach: int
 
-    def __post_init__(self) -> None:
-        require_unit(self.plan, node=True)
-        require_limit(self.limit, self.reach)
+    of_nodes: ClassVar[bool] = True
 
     @property
     def scale(self) -> int:
         """By what the number is multiplied."""
         return self.reach // self.limit
 
-    def distance(self, norm: Norm) -> Distance:
+    @property
+    def moves(self) -> dict[Norm, int]:
         """The reach in L1, its square in L2."""
-        return moved(self.plan, norm, l1=self.reach, l2=self.reach**2)
+        return {Norm.L1: self.reach, Norm.L2: self.reach**2}
 
     def exact(self, opened: Opened) -> list[int]:
         """The exact number, times the scale."""
@@ -62,7 +59,7 @@ class KeptEdges(BoundedStatistic[list[int]]):
 
 
 @dataclass(frozen=True, slots=True)
-class LimitScores(BoundedStatistic[list[int]]):
+class LimitScores(OfGraph[list[int]]):
     """How good each limit of degrees is: minus the normalised error, in steps of 2^-20.
 
     The error of a limit T is q(T) = ``price`` T - ``ends`` kept(T): the noise that it needs, less
@@ -74,25 +71,20 @@ class LimitScores(BoundedStatistic[list[int]]):
         no score of a limit moves by more than its proved distance
 
     Raises:
-        InvalidDeclaration: no limits, or one outside 1 to 2^20; an edge is the unit.
+        InvalidDeclaration: a limit below 1, or an edge is the unit.
     """
 
-    plan: BoundedGraph
     limits: tuple[int, ...]
     price: Fraction
     margin: Fraction
     ends: int = 1
 
-    def __post_init__(self) -> None:
-        require_unit(self.plan, node=True)
-        if not self.limits or self.ends not in (1, 2):
-            raise InvalidDeclaration("Limits to select from.", allowed="one or more")
-        for limit in self.limits:
-            require_limit(limit, MOST_DEGREE)
+    of_nodes: ClassVar[bool] = True
 
-    def distance(self, norm: Norm) -> Distance:
+    @property
+    def moves(self) -> dict[Norm, int]:
         """One score, in steps (Linf)."""
-        return moved(self.plan, norm, linf=STEPS)
+        return {Norm.LINF: STEPS}
 
     def exact(self, opened: Opened) -> list[int]:
         """The exact scores, rounded down."""
@@ -120,20 +112,17 @@ def keep(graph: Graph, limit: int) -> Integers:
 
     Returns the degree of each node among them.
 
+    Raises:
+        InvalidDeclaration: a limit that is no integer, or below 1.
+
     >>> keep(Graph(np.array([[0, 1], [0, 2], [1, 2]]), 4), 1).tolist()
     [1, 1, 0, 0]
     """
+    if type(limit) is not int or limit < 1:
+        raise InvalidDeclaration(f"max_degree={shown(limit)}.", allowed="an integer >= 1")
     degrees = [0] * graph.nodes
     for first, second in graph.pairs.tolist():
         if degrees[first] < limit and degrees[second] < limit:
             degrees[first] += 1
             degrees[second] += 1
     return np.array(degrees, np.int64)
-
-
-def require_limit(limit: int, reach: int) -> None:
-    """Raises InvalidDeclaration unless a limit is an integer from 1 to 2^20 within its reach."""
-    if type(limit) is not int or not 1 <= limit <= min(MOST_DEGREE, reach):
-        raise InvalidDeclaration(
-            f"max_degree={shown(limit)}.", allowed=f"an integer from 1 to {MOST_DEGREE:,}"
-        )

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from sfumato.errors import InvalidNumber, shown
-from sfumato.graph.kept_edges import MOST_DEGREE
+
+# The highest limit of degrees that can be declared.
+MOST_DEGREE = 2**20
 
 
 @dataclass(frozen=True, slots=True)

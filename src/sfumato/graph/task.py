@@ -181,7 +181,7 @@ def preview(
         As ``ask``, before the charge.
     """
     task = graph_task(session.dataset, table, question, allowance(epsilon=epsilon, rho=rho), where)
-    return Preview(session.price(task), protection_of(task.plan), task.way.expected)
+    return Preview(task.cost, protection_of(task.plan), task.way.expected)
 
 
 def graph_task(

@@ -4,6 +4,7 @@
 Proof: triangles.proof.md.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -12,32 +13,29 @@ import numpy as np
 from scipy import sparse
 
 from sfumato.graph.degree_counts import degrees_of
-from sfumato.graph.moved import moved, require_unit
+from sfumato.graph.moved import OfGraph
 from sfumato.noise import Integers
 from sfumato.plan.graph import BoundedGraph
 from sfumato.privacy.distance import Distance, Norm
-from sfumato.query.statistic import BoundedStatistic, Graph, LadderStatistic, Opened
+from sfumato.query.statistic import Graph, LadderStatistic, Opened
 
 # The most products of two rows of the matrix of edges that are held at once.
 _BLOCK = 2**22
 
 
-@dataclass(frozen=True, slots=True)
-class CommonNeighbours(BoundedStatistic[list[int]]):
+class CommonNeighbours(OfGraph[list[int]]):
     """The most common neighbours of any two nodes, whether there is an edge between them or not.
 
     Guarantees:
         the most common neighbours move by at most their proved distance
     """
 
-    plan: BoundedGraph
+    __slots__ = ()
 
-    def __post_init__(self) -> None:
-        require_unit(self.plan, node=False)
-
-    def distance(self, norm: Norm) -> Distance:
-        """One, in L1 and L2."""
-        return moved(self.plan, norm, l1=1, l2=1)
+    @property
+    def moves(self) -> dict[Norm, int]:
+        """One, also in Linf, as the rungs of triangles do."""
+        return {Norm.L1: 1, Norm.L2: 1, Norm.LINF: 1}
 
     def exact(self, opened: Opened) -> list[int]:
         """The exact number."""
@@ -54,17 +52,14 @@ class TriangleLadder(LadderStatistic):
 
     plan: BoundedGraph
 
-    def __post_init__(self) -> None:
-        require_unit(self.plan, node=False)
-
     def rung_distance(self) -> Distance:
         """The rung of each integer moves by one."""
-        return moved(self.plan, Norm.LINF, linf=1)
+        return CommonNeighbours(self.plan).distance(Norm.LINF)
 
     def exact(self, opened: Opened) -> tuple[int, int]:
         """The exact numbers."""
-        triangles = opened.of_graph(self.plan, "triangles", count_triangles)
-        return triangles, opened.of_graph(self.plan, "common neighbours", most_common_neighbours)
+        (width,) = CommonNeighbours(self.plan).exact(opened)
+        return opened.of_graph(self.plan, "triangles", count_triangles), width
 
 
 def count_triangles(graph: Graph) -> int:
@@ -109,10 +104,7 @@ def most_common_neighbours(graph: Graph) -> int:
 
 def _rank(graph: Graph) -> Integers:
     """The place of each node by rising degree."""
-    order = np.argsort(degrees_of(graph), kind="stable")
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return rank
+    return degrees_of(graph).argsort(kind="stable").argsort()
 
 
 def _matrix(graph: Graph, rank: Integers, *, both: bool = True) -> Any:
@@ -125,13 +117,8 @@ def _matrix(graph: Graph, rank: Integers, *, both: bool = True) -> Any:
     return sparse.csr_matrix((ones, (low, high)), shape=(size, size))
 
 
-def _blocks(matrix: Any) -> list[tuple[int, int]]:
-    """Runs of rows whose products with the matrix have a bounded number of entries."""
-    sizes = np.diff(matrix.indptr)
-    products = np.cumsum(matrix @ sizes)
-    ends = [0]
-    while ends[-1] < matrix.shape[0]:
-        done = products[ends[-1] - 1] if ends[-1] else 0
-        end = int(np.searchsorted(products, done + _BLOCK, side="right"))
-        ends.append(max(end, ends[-1] + 1))
-    return list(pairwise(ends))
+def _blocks(matrix: Any) -> Iterable[tuple[int, int]]:
+    """Runs of rows whose products with the matrix have few entries, but for the last row's."""
+    products = np.cumsum(matrix @ np.diff(matrix.indptr))
+    cuts = np.searchsorted(products, np.arange(_BLOCK, products[-1], _BLOCK))
+    return pairwise(np.unique([0, *cuts, matrix.shape[0]]).tolist())

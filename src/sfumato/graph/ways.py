@@ -12,8 +12,8 @@ from sfumato.graph.degree_counts import DegreeCounts
 from sfumato.graph.edge_count import EdgeCount
 from sfumato.graph.isotonic import histogram_of_columns, histogram_of_cumulative
 from sfumato.graph.kept_degrees import KeptDegrees
-from sfumato.graph.kept_edges import MOST_DEGREE, KeptEdges, LimitScores
-from sfumato.graph.questions import Degrees, Edges, Question, Triangles
+from sfumato.graph.kept_edges import KeptEdges, LimitScores
+from sfumato.graph.questions import MOST_DEGREE, Degrees, Edges, Question, Triangles
 from sfumato.graph.triangles import CommonNeighbours, TriangleLadder
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.mechanisms.ladder import LadderMechanism, ladder

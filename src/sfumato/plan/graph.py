@@ -3,6 +3,7 @@
 
 from dataclasses import dataclass
 
+from sfumato.plan.owner import Owner
 from sfumato.plan.relation import Filter, Relation, Scan
 from sfumato.privacy.unit import Relation as Neighbours
 
@@ -10,6 +11,8 @@ from sfumato.privacy.unit import Relation as Neighbours
 @dataclass(frozen=True, slots=True)
 class BoundedGraph:
     """The undirected graph of the rows of ``relation``, whose ``ends`` name two nodes each.
+
+    The unordered pair of its ends is the owner of each row, whoever is protected.
 
     A row without one of its ends, or with two equal ends, is no edge; rows with the same two ends,
     in either order, are one edge. ``unit`` names whom the graph is about. Without ``nodes``,
@@ -20,7 +23,8 @@ class BoundedGraph:
     Raises:
         ValueError: the relation is more than the rows of one table that pass tests.
 
-    >>> BoundedGraph(Scan("ties"), ("a", "b"), "a, b", Neighbours.ADD_REMOVE).table
+    >>> pairs = Owner(("a", "b"), unordered=True)
+    >>> BoundedGraph(Scan("ties", owner=pairs), ("a", "b"), "a, b", Neighbours.ADD_REMOVE).table
     'ties'
     """
 
@@ -31,8 +35,8 @@ class BoundedGraph:
     nodes: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
-        if len(self.ends) != 2 or self.scan.owner is not None:
-            raise ValueError("a graph is read from the rows of one table, with two ends")
+        if self.scan.owner != Owner(self.ends, unordered=True):
+            raise ValueError("a graph is read from the rows of one table, by their two ends")
 
     @property
     def scan(self) -> Scan:

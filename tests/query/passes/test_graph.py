@@ -7,6 +7,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import InvalidDeclaration, UnsupportedSql, WrongUse
+from sfumato.plan.owner import Owner
 from sfumato.plan.relation import Scan, Semi
 from sfumato.privacy.distance import Norm
 from sfumato.query.claims import require_proved
@@ -47,11 +48,17 @@ def test_rows_that_depend_on_others_are_refused():
             compile_graph(understand(text, alone).raw, BY_NODE)
 
 
+def other_ends():
+    """A graph whose edges are between an end and something else."""
+    scan = replace(NODE.scan, owner=Owner(("a", "kind"), unordered=True))
+    return replace(NODE, relation=scan, ends=("a", "kind"))
+
+
 FORGED = {
     "the other unit": lambda: replace(NODE, nodes=None),
     "a smaller unit's neighbours": lambda: replace(EDGE, unit="person"),
     "another relation": lambda: replacing(NODE),
-    "other ends": lambda: replace(NODE, ends=("a", "kind")),
+    "other ends": lambda: other_ends(),
     "other nodes": lambda: replace(NODE, nodes=("ties", "a")),
 }
 

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Raw -> BoundedGraph: the ends of edges, and whether an edge or a node is the unit."""
 
+from dataclasses import replace
+
 from sfumato.errors import InvalidDeclaration, UnsupportedSql
 from sfumato.plan.aggregate import CountRows
 from sfumato.plan.graph import BoundedGraph
+from sfumato.plan.owner import Owner
 from sfumato.plan.relation import Filter, Relation, Scan
 from sfumato.plan.stages import Raw
 from sfumato.privacy.unit import Node
@@ -14,7 +17,7 @@ from sfumato.query.passes.prune import prune
 def graph(raw: Raw, context: Context) -> BoundedGraph:
     """Reads the rows that a question counts as the edges of a graph.
 
-    The owner of the rows is not read: the declared unit decides between whom an edge is.
+    The question reads them without an owner: the declared unit decides between whom an edge is.
 
     Raises:
         InvalidDeclaration: the unit of the table is neither ``sf.Edge`` nor ``sf.Node``.
@@ -30,7 +33,7 @@ def bound_graph(relation: Relation, context: Context) -> BoundedGraph:
     source = relation
     while isinstance(source, Filter):
         source = source.source
-    if not isinstance(source, Scan) or source.owner is not None:
+    if not isinstance(source, Scan):
         raise UnsupportedSql(
             "A graph of rows that depend on other rows.",
             allowed="conditions on the columns of the table of edges: \"kind = 'close'\"",
@@ -54,4 +57,13 @@ def bound_graph(relation: Relation, context: Context) -> BoundedGraph:
             remedy="Declare one of them for the table.",
         )
     assert name is not None, "each of the two has a name"
-    return BoundedGraph(relation, ends, name, dataset.relation, nodes)
+    pairs = _with_owner(relation, Owner(ends, unordered=True))
+    return BoundedGraph(pairs, ends, name, dataset.relation, nodes)
+
+
+def _with_owner(relation: Relation, owner: Owner) -> Relation:
+    """The rows of a table that pass tests, as rows of an owner."""
+    if isinstance(relation, Filter):
+        return replace(relation, source=_with_owner(relation.source, owner))
+    assert isinstance(relation, Scan), "called with filters of a scan"
+    return replace(relation, owner=owner)
