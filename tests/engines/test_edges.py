@@ -85,7 +85,7 @@ def test_the_edges_are_those_of_the_reference(unit, rows, where, key):
     assert found.pairs.dtype == np.int64
 
 
-def test_neither_order_nor_direction_of_rows_nor_repeats_change_the_edges():
+def test_an_edge_is_there_once_whatever_rows_state_it():
     rows = [{"a": f"n{at}", "b": f"n{at * 7 % 13}", "kind": "x"} for at in range(13)]
     turned = [{"a": row["b"], "b": row["a"], "kind": "y"} for row in rows[::-1]]
     read = []
@@ -133,7 +133,7 @@ def test_a_graph_reads_what_its_condition_and_its_ends_need():
     assert read_columns(graph_of(dataset([], UNITS[0]), "ties", None)) == {"ties": {"a", "b"}}
 
 
-def test_a_statement_orders_by_the_names_and_the_key_alone():
+def test_the_order_of_edges_is_a_function_of_key_and_names():
     declared = dataset([], UNITS[1], pa.string())
     plan = graph_of(declared, "ties", None)
     with closing(DuckDB(declared.tables)) as engine:

@@ -36,7 +36,7 @@ def test_a_scaled_number_moves_by_at_most_the_reach_whatever_the_limit():
         assert farthest_of_nodes(statistic.exact, ONE) <= 8
 
 
-def test_the_sum_of_all_scores_moves_each_by_at_most_its_proved_distance():
+def test_no_score_of_a_limit_moves_by_more_than_its_proved_distance():
     statistic = LimitScores(NODE, (1, 2, 4), Fraction(3), Fraction(1, 2), 2)
     most = 0
     for number in range(3):

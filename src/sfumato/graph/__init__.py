@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Questions about graphs: edges, degrees and triangles of a table whose rows are edges.
 
-The unit of the table is an edge (``sf.Edge``) or a person with all edges (``sf.Node``). The room
-imports ``query`` and what is below. Begin reading in ``task.py`` and ``ways.py``; the statistics,
+The unit of the table is an edge (``sf.Edge``) or a person with all edges (``sf.Node``). This room
+may import ``query`` and every room below; it reads private data through tasks only. Begin with ``task.py`` and ``ways.py``; the statistics,
 each with its proof, are ``edge_count``, ``degree_counts``, ``triangles``, ``kept_edges`` and
 ``kept_degrees``.
 """

@@ -112,10 +112,10 @@ def _owner(owner: Owner) -> str:
     return _object("Owner", {name: form(getattr(owner, name)) for name in names})
 
 
-# Fields that column types did not always have: they are in the form of a column that declares
+# Fields that column types and owners did not always have: they are in the form of one that declares
 # them, and in no other, so the forms of before stay as they were. A value that is computed from the
 # column contains it.
-_LATER = ("format", "tokens")
+_LATER = ("format", "tokens", "unordered")
 _LEAVES: Mapping[type, Callable[[Any], str]] = {
     str: encode_basestring,
     int: str,
