@@ -14,6 +14,7 @@ from functools import cache
 from itertools import pairwise, permutations, product
 from typing import TypeAlias, get_args
 
+import numpy as np
 import pytest
 from flint import arb, ctx, fmpq
 from hypothesis import given, settings
@@ -55,6 +56,7 @@ from sfumato.privacy import (
     Rule,
     Sampled,
     Selection,
+    SharedNoise,
     Shuffled,
     SparseVector,
     Stream,
@@ -143,6 +145,62 @@ def test_gaussian_costs_its_squared_sensitivity_over_twice_its_variance(variance
         AdditiveNoise(DiscreteGaussian(sigma_squared=variance), Distance(Norm.L2, squared))
     )
     assert cost == Profile(None, squared / (2 * variance), Fraction(0))
+
+
+def summed_gaussians(variance, draws, reach=60):
+    """The masses of a sum of discrete Gaussians around 0, convolved term by term."""
+    places = np.arange(-reach, reach + 1)
+    one = np.exp(-(places**2) / (2 * float(variance)))
+    one /= one.sum()
+    law = one
+    for _ in range(draws - 1):
+        law = np.convolve(law, one)
+    return law[len(law) // 2 - reach : len(law) // 2 + reach + 1]
+
+
+def loss_of_shift(law, shift, order):
+    """The Renyi divergence of a law from itself moved by some places."""
+    first, second = law[shift:], law[: len(law) - shift]
+    both = (first > 0) & (second > 0)
+    first, second = first[both], second[both]
+    both = (first > 0) & (second > 0)
+    first, second = np.log(first[both]), np.log(second[both])
+    return math.log(np.sum(np.exp(order * first + (1 - order) * second))) / (order - 1)
+
+
+def shared(variance, least, *, value=1, cells=1, overlap=1):
+    where = Distance(Norm.L2, Fraction(value))
+    noise = DiscreteGaussian(sigma_squared=variance)
+    return account(SharedNoise(noise, least, 1, where, cells, overlap, "5a" * 32))
+
+
+@pytest.mark.parametrize("variance", [1, Fraction(3, 2), 4])
+@pytest.mark.parametrize("shares", [2, 3])
+def test_shares_cost_what_the_loss_of_their_sum_is(variance, shares):
+    law = summed_gaussians(variance, shares)
+    for shift, order in product((1, 2, 3), (1.125, 2, 8)):
+        lost = loss_of_shift(law, shift, order)
+        cost = shared(variance, shares + 1, value=shift**2)
+        # at most the stated, and the tails that are cut make no difference
+        assert lost <= order * float(cost.rho) * (1 + 1e-9)
+        assert lost > 0.9 * order * float(cost.rho)
+        # the same unit in two sites
+        assert shared(variance, shares + 1, value=Fraction(shift**2, 4), overlap=2) == cost
+        # mutants: a share is left out, or that of a colluder is counted
+        fewer = summed_gaussians(variance, shares - 1)
+        assert loss_of_shift(fewer, shift, order) > order * float(cost.rho)
+        assert lost > order * float(shared(variance, shares + 2, value=shift**2).rho)
+
+
+def test_a_sum_of_shares_is_no_discrete_gaussian_and_pays_for_it():
+    apart = [shared(1, 3, cells=cells).rho for cells in (1, 100)]
+    # tau = 10 exp(-2 pi^2 / 2), computed here
+    tau = 10 * math.exp(-(math.pi**2))
+    for cells, rho in zip((1, 100), apart, strict=True):
+        assert float(rho) == pytest.approx((1 / 2**0.5 + tau * cells**0.5) ** 2 / 2, rel=1e-4)
+        assert float(rho) >= (1 / 2**0.5 + tau * cells**0.5) ** 2 / 2
+    # wide noise: only the Gaussian's own cost is left
+    assert 0 <= shared(400, 3, cells=10**6).rho - Fraction(1, 1600) < Fraction(1, 10**12)
 
 
 @given(AMOUNTS, AMOUNTS, COUNTS)
@@ -1162,6 +1220,8 @@ def test_every_kind_of_event_has_its_rule_and_its_cases():
             Nonadaptive,
             Parallel,
             Repeated,
+            # convolved term by term in a test of its own
+            SharedNoise,
         }
     )
 

@@ -114,7 +114,7 @@ def test_the_refusal_notices_a_reader_that_takes_what_float_takes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        rational, "_decimal", lambda _, text, given: Fraction(min(float(text), 1e300))
+        rational, "_decimal", lambda _, text, written: Fraction(min(float(text), 1e300))
     )
     assert not refused("inf")
     assert to_fraction("x", 0.1) * 10 != 1
@@ -248,3 +248,16 @@ def test_an_integer_of_numpy_is_one():
 )
 def test_two_digits_are_never_too_few(number, text):
     assert two_digits(Fraction(number)) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (Fraction(1, 2**30), "0." + str(5**30).rjust(30, "0")),
+        (Fraction(10**40), "1" + "0" * 40),
+        (Fraction(10**31 + 1, 10**30), "10." + "0" * 29 + "1"),
+        (Fraction(1, 2**31), f"1/{2**31}"),
+    ],
+)
+def test_nothing_is_cut_off_a_decimal(number: Fraction, text: str) -> None:
+    assert decimal_text(number) == text

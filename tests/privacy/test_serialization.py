@@ -254,7 +254,9 @@ def test_every_kind_has_its_form_and_every_form_is_tried():
     assert VERSION == 1
 
 
-@pytest.mark.parametrize("name", [name for name in FORMS if name not in ("composed", "parallel")])
+@pytest.mark.parametrize(
+    "name", [name for name in FORMS if name not in ("composed", "parallel", "shared")]
+)
 def test_what_is_false_or_usual_is_not_written(name):
     """So a field that came later leaves the older forms as they were."""
     written, event = FORMS[name]
@@ -326,7 +328,9 @@ def test_a_missing_entry_raises_or_has_the_old_meaning(name, path):
     shorter = changed(written, path, cut=True)
     # a choice states as many weights as reports, and the best of nothing is none
     is_item = isinstance(path[-1], int) and name not in ("chosen report", "best of")
-    if path[-1] in MAY_BE_ABSENT or is_item:
+    # a share always states its cells
+    may_be_absent = MAY_BE_ABSENT - ({"cells"} if name == "shared" else set())
+    if path[-1] in may_be_absent or is_item:
         assert event_to_json(event_from_json(shorter)) == shorter
     else:
         with pytest.raises(InvalidDeclaration):

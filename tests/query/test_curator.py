@@ -23,9 +23,11 @@ from sfumato.errors import Cancelled, EngineFailed, InvalidDeclaration
 from sfumato.exact.values import copied
 from sfumato.mechanisms.additive import AdditiveMechanism, gaussian
 from sfumato.mechanisms.grid import grid_quantiles
+from sfumato.mechanisms.masks import Masks, roster_of
 from sfumato.mechanisms.selection import SelectionMechanism, exponential, permute_and_flip
+from sfumato.mechanisms.shares import ShareMechanism
 from sfumato.mechanisms.threshold import threshold_laplace
-from sfumato.noise import SYSTEM, DiscreteLaplace, Integers, NegativeBinomial
+from sfumato.noise import SYSTEM, DiscreteGaussian, DiscreteLaplace, Integers, NegativeBinomial
 from sfumato.noise.entropy import below
 from sfumato.plan.stages import Bounded
 from sfumato.privacy.distance import Distance, Norm
@@ -36,6 +38,7 @@ from sfumato.query.curator import Curator
 from sfumato.query.reserved import Reserved, drawn
 from sfumato.query.statistic import BoundedStatistic, GroupedScores, Opened
 from sfumato.testing import assert_counts_follow
+from tests.contracts.studies import identities, masks_of, publics, summed
 from tests.contracts.tasks import adding, cells, plan_of
 
 CANARY = 8_675_309_001
@@ -694,3 +697,87 @@ def test_the_number_of_runs_is_drawn_by_the_law_of_the_event(
     fixed(monkeypatch, 4)
     with pytest.raises(AssertionError):
         assert_counts_follow(released(1200, law), shares(series), notices=wrong)
+
+
+KEYS = identities("a", "b", "c")
+SHARE = ShareMechanism(DiscreteGaussian(10), 3, 1, 2, 1, roster_of(publics(KEYS)))
+
+
+def sharing(plan: Bounded, mechanism: ShareMechanism = SHARE) -> Event:
+    return mechanism.event(plan.parts[0].distance)
+
+
+def test_a_share_leaves_masked_and_noisy() -> None:
+    plan = plan_of(norm=Norm.L2)
+    bodies, masks = [], masks_of(KEYS)
+    for name in KEYS:
+        reserved = Reserved(Composed((sharing(plan),)), [np.array([1, 2])])
+        curator = Curator("charge", reserved, Opened(plan, lambda: EXACT))
+        bodies.append(curator.share(cells(plan), SHARE, masks[name], 1))
+        assert curator.end() == ""
+    assert summed(*bodies) == [3 * CANARY + 3, 3 * (CANARY + 1) + 6]
+    # alone each is a stream of random words
+    for body in bodies:
+        assert not set(summed(body)) & set(range(CANARY - 100, CANARY + 100))
+    # noise that was not drawn ahead is drawn before the read
+    order: list[str] = []
+    curator = holding(plan, sharing(plan), read=lambda: order.append("read") or EXACT)
+    curator.share(cells(plan), SHARE, masks_of(KEYS)["a"], 1)
+    assert order == ["read"] and curator.end() == ""
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"noise": DiscreteGaussian(9)},
+        {"least": 4},
+        {"colluders": 2, "least": 4},
+        {"cells": 3},
+        {"overlap": 2},
+        {"roster": "5a" * 32},
+    ],
+    ids=str,
+)
+def test_a_share_of_other_terms_than_reserved_is_not_answered(fields: dict[str, object]) -> None:
+    plan = plan_of(norm=Norm.L2)
+    curator = holding(plan, sharing(plan))
+    with pytest.raises(EngineFailed):
+        curator.share(cells(plan), replace(SHARE, **fields), masks_of(KEYS)["a"], 1)
+    assert curator.end()
+
+
+def test_what_is_reserved_as_a_share_is_not_measured_and_not_masked_alone() -> None:
+    plan = plan_of(norm=Norm.L2)
+    alone = gaussian(plan.parts[0].distance, Fraction(1, 2))
+
+    def measured(curator: Curator) -> object:
+        return curator.measure(cells(plan), alone)
+
+    def pretended(curator: Curator) -> object:
+        masks = masks_of(KEYS)["a"]
+        fewer = Masks("a", masks.roster, {"b": masks._pairs["b"]})
+        return curator.share(cells(plan), SHARE, fewer, 1)
+
+    def of_strangers(curator: Curator) -> object:
+        return curator.share(cells(plan), SHARE, masks_of(identities(*KEYS))["a"], 1)
+
+    def a_step_twice(curator: Curator) -> object:
+        masks = masks_of(KEYS)["a"]
+        masks.masked(1, np.zeros(2, np.int64))
+        return curator.share(cells(plan), SHARE, masks, 1)
+
+    for attack in (measured, pretended, of_strangers, a_step_twice):
+        curator = holding(plan, sharing(plan))
+        with pytest.raises(EngineFailed):
+            attack(curator)
+        assert curator.end()
+
+
+def test_a_curator_that_takes_any_step_measures_what_is_a_share(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The mutant of the test above."""
+    monkeypatch.setattr(Reserved, "take", lambda self, event, sampled=False: (event, None))
+    plan = plan_of(norm=Norm.L2)
+    curator = holding(plan, sharing(plan))
+    assert curator.measure(cells(plan), gaussian(plan.parts[0].distance, Fraction(1, 2)))

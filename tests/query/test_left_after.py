@@ -2,12 +2,17 @@
 """What a preview says of what is left, against hand arithmetic."""
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pytest
 
 import sfumato as sf
 from sfumato.accounting.budget_gates import Charge, Gates
 from sfumato.ledger.balance import Balance
+from sfumato.ledger.store.base import AccountRow
+from sfumato.ledger.store.sqlite import SQLite
+from sfumato.query import choose
 from sfumato.query.cost import Cost
 from sfumato.query.left_after import CLOSES, left_lines, left_now
 
@@ -76,6 +81,32 @@ def test_previews_of_a_session_say_it_until_it_is_closed(tmp_path: Path) -> None
         assert "left now    epsilon 1.5 (pure gate)" in shown._repr_html_()
     assert "left" not in repr(shown)
     assert left_now(None, shown.cost.charge) == []
+
+
+def test_a_preview_reads_each_account_once_and_computes_its_cost_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = sf.Table(pa.table({"a": [1, 2, 3]}), columns={"a": sf.Integer(0, 9)})
+    with sf.connect(
+        {"t": table}, dataset="d", budget=sf.Budget(2), ledger=tmp_path / "l.db"
+    ) as session:
+        shown = session.preview("SELECT COUNT(*) AS n FROM t", epsilon="0.5")
+        read: list[str] = []
+        peek, cost_of, costs = SQLite.peek, choose.cost_of, []
+
+        def peeked(store: SQLite, account_id: str) -> AccountRow | None:
+            read.append(account_id)
+            return peek(store, account_id)
+
+        def computed(*arguments: Any) -> Cost:
+            costs.append(arguments)
+            return cost_of(*arguments)
+
+        monkeypatch.setattr(SQLite, "peek", peeked)
+        monkeypatch.setattr(choose, "cost_of", computed)
+        assert "left after  epsilon 1.5" in repr(shown)
+    assert len(read) == len(set(read)) > 1 and read[0] == "d"
+    assert len(costs) == 1
 
 
 def test_previews_of_fits_say_it_too(tmp_path: Path) -> None:

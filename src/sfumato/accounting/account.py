@@ -11,7 +11,7 @@ from typing import Protocol, get_args, runtime_checkable
 
 from sfumato.accounting.profile import Profile
 from sfumato.errors import InvalidDeclaration, shown
-from sfumato.exact.rounding import exp_down, exp_up, log_up
+from sfumato.exact.rounding import exp_down, exp_up, log_up, sqrt_up
 from sfumato.noise import (
     Binomial,
     DiscreteGaussian,
@@ -40,6 +40,7 @@ from sfumato.privacy.event import (
     Rule,
     Sampled,
     Selection,
+    SharedNoise,
     Shuffled,
     SparseVector,
     Stream,
@@ -51,6 +52,8 @@ from sfumato.privacy.unit import Relation
 
 # Above this epsilon, e^epsilon would be a number of thousands of digits, and the protection is nil.
 _HUGE = 10_000
+# At most 2 pi^2.
+_TWO_PI_SQUARED = Fraction("19.739")
 
 
 @runtime_checkable
@@ -71,6 +74,7 @@ def account(event: Event) -> Profile:
         laplace costs its sensitivity over its scale
         gaussian costs its squared sensitivity over twice its variance
         composition adds
+        shares cost what the loss of their sum is
         a bounded range costs an eighth
         a threshold costs the chance that a lone unit passes
         a sample costs less than the whole
@@ -127,6 +131,18 @@ def _additive(event: AdditiveNoise) -> Profile:
     raise _no_rule(
         event, f"{type(noise).__name__} noise has no proved cost under this {norm} bound", _NORMS
     )
+
+
+def _shared(event: SharedNoise) -> Profile:
+    """A sum of discrete Gaussians (Kairouz, Liu, Steinke 2021, Proposition 14)."""
+    variance = event.noise.sigma_squared
+    loss = sqrt_up(event.distance.value * event.overlap**2 / (event.shares * variance))
+    # larger exponents, down to 1e-87, are stated as that
+    apart = sum(
+        exp_up(-min(_TWO_PI_SQUARED * variance * Fraction(k, k + 1), Fraction(200)))
+        for k in range(1, event.shares)
+    )
+    return Profile(None, (loss + 10 * apart * sqrt_up(Fraction(event.cells))) ** 2 / 2)
 
 
 def _continuous(event: ContinuousNoise) -> Profile:
@@ -394,7 +410,14 @@ def relations_of(event: object) -> set[Relation]:
             return relations_of(additive)
         case Group(inner) | Stream(inner) | Shuffled(inner) | Nonadaptive(inner) | Block(inner):
             return relations_of(inner)
-        case AdditiveNoise() | ContinuousNoise() | Selection() | NoisyMax() | SparseVector():
+        case (
+            AdditiveNoise()
+            | SharedNoise()
+            | ContinuousNoise()
+            | Selection()
+            | NoisyMax()
+            | SparseVector()
+        ):
             return {event.distance.relation}
         case _Stated():
             return {event.relation}
@@ -406,6 +429,7 @@ _STATED = {kind: _stated for kind in get_args(Event) if hasattr(kind, "guarantee
 _EVENTS: dict[type, Callable[..., Profile]] = {
     **_STATED,
     AdditiveNoise: _additive,
+    SharedNoise: _shared,
     ContinuousNoise: _continuous,
     Selection: _selection,
     NoisyMax: _noisy_max,

@@ -17,6 +17,9 @@ Number: TypeAlias = int | float | str | Decimal | Fraction
 
 # The largest number of digits: "1e-400000000" would fill the memory as a Fraction.
 MAX_EXPONENT = 400
+# The most decimal places of a number that is shown as a decimal.
+_PLACES = 30
+_SCALE = 10**_PLACES
 
 
 def to_fraction(name: str, value: Number) -> Fraction:
@@ -126,24 +129,12 @@ def decimal_text(number: Fraction) -> str:
     >>> decimal_text(Fraction(1, 40)), decimal_text(Fraction(1, 3)), decimal_text(Fraction(7))
     ('0.025', '1/3', '7')
     """
-    cofactor = number.denominator
-    twos = 0
-    fives = 0
-    while cofactor % 2 == 0:
-        cofactor //= 2
-        twos += 1
-    while cofactor % 5 == 0:
-        cofactor //= 5
-        fives += 1
-    places = max(twos, fives)
-    if cofactor != 1 or places > 30:
+    scaled, remainder = divmod(abs(number.numerator) * _SCALE, number.denominator)
+    if remainder:
         return f"{number.numerator}/{number.denominator}"
-    scaled = abs(number.numerator) * 10**places // number.denominator
-    digits = str(scaled).rjust(places + 1, "0")
+    whole, part = divmod(scaled, _SCALE)
     sign = "-" if number < 0 else ""
-    if not places:
-        return f"{sign}{digits}"
-    return f"{sign}{digits[:-places]}.{digits[-places:]}"
+    return f"{sign}{whole}.{part:0{_PLACES}d}".rstrip("0").rstrip(".")
 
 
 def power_of_two_at_most(number: Fraction) -> Fraction:

@@ -214,10 +214,8 @@ class Ledger(Instalments):
 
         Each of them must admit a charge.
         """
-        self._row(dataset)
-        rows = (
-            self._store.peek(account_id) for account_id in Scope(dataset, purpose, analyst).lineage
-        )
+        below = Scope(dataset, purpose, analyst).lineage[1:]
+        rows = [self._row(dataset), *map(self._store.peek, below)]
         return readable(lambda: [balance_of(row) for row in rows if row is not None and row.gates])
 
     def orders(self, scope: Scope) -> frozenset[Fraction]:

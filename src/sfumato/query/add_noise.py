@@ -97,7 +97,8 @@ def _counts_as_part(counts: Mapping[Codes, int], mechanism: ThresholdMechanism) 
     reading = Reading(Kind.NUMBER, Fraction(1))
     once = (1,) * len(counts)
     title = CountUnits().title
-    return Released(title, reading, mechanism.noise, values, once)
+    shown_from = mechanism.threshold
+    return Released(title, reading, mechanism.noise, values, once, threshold=shown_from)
 
 
 def _released(

@@ -32,6 +32,7 @@ from sfumato.privacy.event import (
     Repeated,
     Sampled,
     Selection,
+    SharedNoise,
     Stream,
     Thresholded,
 )
@@ -216,6 +217,10 @@ def _mechanism_texts(event: Event) -> tuple[str, str, Distance]:
             law, parameter = _law_texts(noise)
             name = law if isinstance(noise, RoundedGaussian) else f"discrete {law}"
             return name, parameter, distance
+        case SharedNoise(noise, _, _, distance):
+            law, parameter = _law_texts(noise)
+            shared = f"{parameter} a site, {event.shares} sites counted"
+            return f"shares of discrete {law}", shared, distance
         case Stream(AdditiveNoise() as noise, ticks):
             name, parameter, distance = _mechanism_texts(noise)
             return name, f"{parameter}, in {ticks:,} ticks", distance

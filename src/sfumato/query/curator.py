@@ -20,7 +20,9 @@ from sfumato.exact.values import copied
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.mechanisms.grid import GridQuantiles
 from sfumato.mechanisms.ladder import LadderMechanism
+from sfumato.mechanisms.masks import Masks
 from sfumato.mechanisms.selection import SelectionMechanism
+from sfumato.mechanisms.shares import ShareMechanism
 from sfumato.mechanisms.threshold import ThresholdMechanism
 from sfumato.noise import SYSTEM, Integers
 from sfumato.noise.entropy import below
@@ -76,6 +78,7 @@ class Curator:
         only the mechanisms of sfumato release anything
         scores count as monotone only where the statistic says so
         the best of several runs is all that leaves them
+        a share leaves masked and noisy
 
     Raises:
         EngineFailed: any call that fails raises this and nothing else.
@@ -152,6 +155,26 @@ class Curator:
             return _mechanism_of(reserved).release(exact, None if noise is None else noise.tolist())
 
         return self._carried_out(step)
+
+    def share(
+        self,
+        statistic: BoundedStatistic[Integers] | BoundedStatistic[list[int]],
+        mechanism: ShareMechanism,
+        masks: Masks,
+        step: int,
+    ) -> bytes:
+        """The integers of a statistic plus a share of noise and the masks of a step."""
+
+        def made() -> bytes:
+            _require(mechanism, ShareMechanism)
+            _require(masks, Masks)
+            own, sharing = self._opened.own(statistic), copied(mechanism)
+            reserved, noise = self._reserved.take(sharing.event(copied(own.distance(Norm.L2))))
+            if noise is None:
+                noise = reserved.noise.sample(reserved.cells)
+            return sharing.release(own.exact(self._opened), noise, masks, step)
+
+        return self._carried_out(made)
 
     def select(
         self,

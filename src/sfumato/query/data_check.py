@@ -234,6 +234,7 @@ def _column_to_json(facts: ColumnFacts) -> dict[str, Json]:
         "below_clip": facts.below_clip,
         "above_clip": facts.above_clip,
         "never": [*facts.never],
+        "rounded": facts.rounded,
     }
 
 

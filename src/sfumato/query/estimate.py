@@ -51,7 +51,8 @@ class Released:
     for each level. If there are ``shifts``, the leaves of the levels are followed by the lower ends
     of their intervals, then by the upper ones; each was selected at a rank shifted by that many
     weights. ``copies`` is the number of releases that were added in each row: 1, except for totals
-    of several groups.
+    of several groups. A group was shown only if its value reached the ``threshold``, if there is
+    one.
     """
 
     title: str
@@ -62,6 +63,7 @@ class Released:
     rates: tuple[Fraction, ...] = ()
     leaves: int = 0
     shifts: tuple[int, ...] = ()
+    threshold: int = 0
 
     @property
     def count(self) -> int:
@@ -134,6 +136,8 @@ class Released:
         read = self.reading
         if self.noise is None:
             return self._between_ends(row, place, miss)
+        if self.threshold:
+            return self._shown_interval(row, self.noise, miss)
         if read.kind is Kind.NUMBER or statistic is Statistic.COUNT:
             return self._around(row, linear_weights(read, statistic, len(values)), miss)
         if statistic is Statistic.SUM:
@@ -199,6 +203,22 @@ class Released:
         middle = _weighed(self.values[row], coefficients)
         far = reach(self.noise, miss, coefficients, self.copies[row])
         return middle - far, middle + far
+
+    def _shown_interval(self, row: int, noise: Noise, miss: Fraction) -> Range:
+        """The interval of a count that was shown since it reached the threshold by its own noise.
+
+        Its noise is large on average, so near the threshold nothing is told of the lower end.
+        """
+        value = self.values[row][0]
+        copies = self.copies[row]
+        far = noise.half_width(1 - miss / (2 * copies))
+        low = value - copies * far
+        if copies > 1:
+            # a total of shown counts, each of which may be that near
+            low = value - copies * (self.threshold + far)
+        elif value <= self.threshold + far:
+            low = 0
+        return max(low, 0) * self.reading.unit, (value + copies * far) * self.reading.unit
 
     @property
     def _sum_coefficients(self) -> tuple[Fraction, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TypeAlias
 
-from sfumato.accounting.budget_gates import Charge
+from sfumato.accounting.budget_gates import Charge, Gates
 from sfumato.errors import LedgerError
 from sfumato.ledger.balance import Balance, delta_text, increments_text
 
@@ -42,27 +42,29 @@ def left_lines(balances: Sequence[Balance], charge: Charge) -> list[str]:
     left now    epsilon 1 (pure gate), rho 0.022931297129 (zCDP gate)
     left after  epsilon 0.75 (pure gate), too little rho (zCDP gate)
     """
-    after = [Balance(each.gates, each.spent, each.reserved + charge) for each in balances]
-    lines = [f"left now    {_left(balances, charge)}", f"left after  {_left(after, charge)}"]
-    was_open = all(each.taken.epsilon is not None for each in balances)
+    now = [(each.gates, each.taken) for each in balances]
+    after = [(gates, taken + charge) for gates, taken in now]
+    lines = [f"left now    {_left(now, charge)}", f"left after  {_left(after, charge)}"]
+    was_open = all(taken.epsilon is not None for _, taken in now)
     if was_open and charge.epsilon is None:
         lines.append(CLOSES)
     return lines
 
 
-def _left(balances: Sequence[Balance], charge: Charge) -> str:
-    """What is left at each gate of accounts that all have to pay; delta too, if it is charged."""
+def _left(accounts: Sequence[tuple[Gates, Charge]], charge: Charge) -> str:
+    """What is left at each gate of accounts that all have to pay, given what each has taken; delta
+    too, if it is charged.
+    """
     pure: list[int | None] = []
-    for balance in balances:
-        taken = balance.taken.epsilon
-        pure.append(None if taken is None else balance.gates.epsilon - taken)
+    for gates, taken in accounts:
+        pure.append(None if taken.epsilon is None else gates.epsilon - taken.epsilon)
     gate_texts = [_gate("epsilon", "pure gate", pure)]
-    if all(balance.gates.rho is not None for balance in balances):
-        rho = [(balance.gates.rho or 0) - balance.taken.rho for balance in balances]
+    if all(gates.rho is not None for gates, _ in accounts):
+        rho = [(gates.rho or 0) - taken.rho for gates, taken in accounts]
         gate_texts.append(_gate("rho", "zCDP gate", rho))
     if charge.delta:
         # both gates need it
-        delta = min(balance.gates.delta_events - balance.taken.delta for balance in balances)
+        delta = min(gates.delta_events - taken.delta for gates, taken in accounts)
         gate_texts.append("too little delta" if delta < 0 else f"delta {delta_text(delta)}")
     return ", ".join(gate_texts)
 

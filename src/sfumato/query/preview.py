@@ -30,6 +30,7 @@ from sfumato.query.grouping_levels import level_name
 from sfumato.query.left_after import Balances, left_now
 from sfumato.query.linear_form import linear_form
 from sfumato.query.output_intervals import simplified
+from sfumato.query.selected import candidates, declared_rows
 from sfumato.query.tail_bounds import reach
 from sfumato.show.render import UNTOLD, html_table, number, text_table
 
@@ -97,7 +98,9 @@ class Preview:
 
     def _expected(self, level: Fraction, sizes: Sequence[int], place: int = 0) -> "_Expected":
         """The expected errors of the grouping set at a position, or of a question without sets."""
-        return _Expected(self.planned.measured(place), level, sizes)
+        question = self.planned.question
+        among = candidates(question.output, declared_rows(question.raw, question.output))
+        return _Expected(self.planned.measured(place), 1 - (1 - level) / among, sizes)
 
     def _sizes(self) -> list[int]:
         """The group sizes to show: round numbers, and the declared size of the table."""
@@ -132,7 +135,9 @@ class Preview:
     @property
     def _last(self) -> list[str]:
         """The last lines: the cost, and what is left."""
-        return [*self.left, f"would cost {self.cost}; nothing was charged"]
+        cost = self.cost
+        left = left_now(self.balances, cost.charge)
+        return [*left, f"would cost {cost}; nothing was charged"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +203,8 @@ class _Expected:
         mechanism = self.measured.mechanisms[estimate.index]
         assert not isinstance(mechanism, GridQuantiles), "a quantile has an error of its rank"
         if isinstance(mechanism, ThresholdMechanism):
-            return [(None, Fraction(mechanism.error(self.level)))]
+            # as in an answer, the ends of a count that was shown miss half as often
+            return [(None, Fraction(mechanism.error(1 - (1 - self.level) / 2)))]
         reading = self._reading(estimate)
         statistic = estimate.statistic
         copies = self.measured.copies

@@ -22,11 +22,14 @@ from sfumato.privacy.event import (
     Event,
     Repeated,
     Sampled,
+    SharedNoise,
     Stream,
     Thresholded,
 )
 
 E = TypeVar("E", bound=Event)
+# The steps whose noise can be drawn before the data is read.
+_DRAWN = AdditiveNoise | SharedNoise
 # The noise of each additive step, in order; for None, and beyond the end, it is drawn later.
 Drawn: TypeAlias = Iterable[Integers | None]
 # The draw of the noise of one step.
@@ -76,7 +79,7 @@ def drawn(event: Event, cells: Sequence[int | None]) -> Drawn:
     return _drawn_ahead(draws)
 
 
-def _draw(step: AdditiveNoise, size: int | None) -> Integers | None:
+def _draw(step: AdditiveNoise | SharedNoise, size: int | None) -> Integers | None:
     """The noise of one step; none for the size None."""
     return None if size is None else step.noise.sample(size)
 
@@ -143,7 +146,7 @@ class Reserved:
             InvalidDeclaration: the next step is another one, or none is left.
         """
         step = self._next(lambda part: is_same(event, part), sampled=sampled)
-        noise = next(self._drawn, None) if isinstance(step, AdditiveNoise | Stream) else None
+        noise = next(self._drawn, None) if isinstance(step, _DRAWN | Stream) else None
         # what is the same has the same type
         return cast(E, step), noise
 
@@ -198,11 +201,11 @@ def _parts(step: Composed | Repeated) -> list[Event]:
     return [step.event, Repeated(step.event, step.times - 1)]
 
 
-def _additive(event: Event) -> Iterator[AdditiveNoise]:
+def _additive(event: Event) -> Iterator[AdditiveNoise | SharedNoise]:
     """The additive steps of an event, in order; of a stream, the noise of one of its rows."""
     for step in _leaves(event):
         added = step.noise if isinstance(step, Stream) else step
-        if isinstance(added, AdditiveNoise):
+        if isinstance(added, _DRAWN):
             yield added
 
 

@@ -24,6 +24,7 @@ from sfumato.errors import (
     LedgerUnavailable,
     Refused,
     WrongUse,
+    shown,
 )
 from sfumato.exact.values import copied, is_same
 from sfumato.ledger.heartbeat import Heartbeat
@@ -36,7 +37,7 @@ from sfumato.query.asker import Asker
 from sfumato.query.charge import opened_plan, run_task
 from sfumato.query.curator import CANCELLED, Curator
 from sfumato.query.door import Door
-from sfumato.query.payer import abandon
+from sfumato.query.payer import Payer, abandon
 from sfumato.query.reserved import Reserved, drawn, plan_of, stated
 from sfumato.query.statistic import Opened
 from sfumato.query.stream_state import Past
@@ -223,17 +224,39 @@ class OpenSeries:
         ledger.append(charge, place, body, fence=fence, size=size)
         self.earlier[place] = body
         if place == self.places:
-            ledger.commit(charge, _summary(self._series.kind, place), fence=fence)
-            self._leave()
-            past = self._past(place)
-            if past is not None:
-                past.remove()
+            self._complete()
         return body, ""
+
+    def _complete(self) -> None:
+        """Commits the charge after its last place."""
+        summary = _summary(self._series.kind, self.places)
+        self._worker.ledger.commit(self.charge, summary, fence=self._begun.fence)
+        self._leave()
+        past = self._past(self.places)
+        if past is not None:
+            past.remove()
 
     def _past(self, place: int) -> Past | None:
         """The secret state of a stream after the stored pieces; None for any other series."""
         stored = next(reversed(self.earlier), 0)
         return self._worker.past(self._event, self.charge, stored, place)
+
+    def skip(self, places: int) -> None:
+        """Gives up the next places, up to this one: they are lost, as if their worker had died.
+
+        Raises:
+            WrongUse: no such place is left.
+            LeaseExpired: as ``next``.
+        """
+        with self._worker.door.inside(), self._lock:
+            last = self.places - self.left
+            if type(places) is not int or not last < places <= self.places:
+                raise WrongUse(f"skip({shown(places)}).", allowed=f"{last + 1} to {self.places}")
+            fence = self._begun.fence
+            self._worker.ledger.begin(self.charge, places, fence=fence)
+            self._begun.begun = places
+            if places == self.places:
+                self._complete()
 
     def close(self) -> None:
         """Suspends the charge; opening the series again resumes it."""
@@ -267,8 +290,15 @@ class OpenSeries:
         return f"OpenSeries(charge {self.charge}, {self.left} of {self.places} places left)"
 
 
-def opened_series(series: Series, worker: Worker, patience: Patience) -> OpenSeries:
+def opened_series(
+    series: Series,
+    worker: Worker,
+    patience: Patience,
+    payer: Payer | None = None,
+) -> OpenSeries:
     """Opens a series: with a new charge, a suspended one, or one that is complete.
+
+    ``payer`` pays for a new charge instead of the ledger.
 
     Guarantees:
         the whole cost is debited before the first piece
@@ -282,7 +312,7 @@ def opened_series(series: Series, worker: Worker, patience: Patience) -> OpenSer
     asker = worker.asker
     ledger = worker.ledger
     places = places_of(event)
-    request = _request(series, event, asker)
+    request = request_of(series, event, asker)
     if ledger.recall(request) is not None:
         return OpenSeries(series, event, worker, _Begun(ledger.charge_of(request)))
     begun = _resumed(ledger, request)
@@ -290,7 +320,7 @@ def opened_series(series: Series, worker: Worker, patience: Patience) -> OpenSer
         # whatever can fail without the data fails here, while it is free
         opened_plan(series.piece(1, {}), asker, worker.engine, patience)
         worker.past(event, "", 0, 1)
-        begun = _started(ledger, request, places)
+        begun = _started(ledger, request, places, payer or ledger)
     if begun.begun == 0:
         # nothing was drawn: from now on a state that is missing is lost
         past = worker.past(event, begun.charge, 0, 1)
@@ -307,13 +337,13 @@ def opened_series(series: Series, worker: Worker, patience: Patience) -> OpenSer
 
 def is_paid(series: Series, worker: Worker) -> bool:
     """Whether opening a series is free, since its charge is complete or suspended."""
-    request = _request(series, series.event, worker.asker)
+    request = request_of(series, series.event, worker.asker)
     if worker.ledger.recall(request) is not None:
         return True
     return bool(worker.ledger.suspended(request.question))
 
 
-def _request(series: Series, event: SeriesEvent, asker: Asker) -> Request:
+def request_of(series: Series, event: SeriesEvent, asker: Asker) -> Request:
     """The request to the ledger for a series."""
     # a series is never shared: its pieces are read by the id of the charge that paid for them
     names = replace(asker.names(*named(series), event), shared="")
@@ -350,11 +380,11 @@ def part_of(event: Event, place: int) -> Event:
     return plan.event
 
 
-def _started(ledger: Ledger, request: Request, places: int) -> _Begun:
+def _started(ledger: Ledger, request: Request, places: int, payer: Payer) -> _Begun:
     """Reserves and starts a new charge, or resumes the suspended one that the ledger reports."""
     charge = token()
     try:
-        ledger.reserve(request, charge)
+        charge = payer.reserve(request, charge)
         return _Begun(charge, ledger.start(charge, places))
     except LedgerUnavailable:
         # the lease of another worker may have ended: close its charge, and resume it

@@ -43,6 +43,7 @@ from sfumato.query.dataframe import Frame, frame
 from sfumato.query.diagnose import checks
 from sfumato.query.diagnosis import Diagnosis, diagnosis
 from sfumato.query.door import Door
+from sfumato.query.hold import Hold, held
 from sfumato.query.known import Known, name_of
 from sfumato.query.marginal_table import Marginals
 from sfumato.query.marginal_target import least_of_left, tasks_for_error
@@ -389,6 +390,27 @@ class Session:
             names = self._asker.names(task.kind, task.form, task.event)
             request = self._asker.request(task.event, names)
             return replace(stored, charge=self._ledger.charge_of(request))
+
+    def hold(
+        self,
+        asked: Task | Series,
+        *,
+        stop: Stop | None = None,
+        time_limit: float | None = None,
+    ) -> Hold:
+        """Reserves the whole cost of a task or a series, and draws and reads nothing yet.
+
+        ``ask`` of the hold goes on with a task, ``open`` with a series; leaving its ``with`` block
+        before voids the charge.
+
+        Raises:
+            Refused, WrongUse: as in ``ask`` and ``open_series``; free.
+            InProgress: another caller is asking it.
+        """
+        self._door.require_open()
+        patience = patience_of(stop, time_limit)
+        with self._door.inside():
+            return held(asked, self._worker, patience)
 
     def stored(self, charge_id: str) -> Stored:
         """The answer that this account paid for with a charge; free.

@@ -33,7 +33,6 @@ from sfumato.plan.scalar import (
     Or,
     Scalar,
     Value,
-    leaves,
 )
 from sfumato.plan.show import canonical
 from sfumato.privacy.distance import Distance, Norm
@@ -43,8 +42,14 @@ from sfumato.query.asker import FORMAT
 from sfumato.query.estimate import TOTAL, AnyReleased, Group, Released
 from sfumato.query.output_intervals import ranges_of, value_of
 from sfumato.query.rounding import Move, is_beyond
+from sfumato.query.selected import candidates, is_released
 
 _DEFAULT_MISS = Fraction(5, 100)
+# The note on intervals of rows that noise chose.
+AMONG = (
+    "Released numbers chose these rows: the intervals hold for all {rows:,} rows at once, "
+    "so also for those that were chosen."
+)
 # Integers from here on are shown as floats, since a float may not hold them.
 _LARGEST = 10**300
 
@@ -80,7 +85,9 @@ def answer_body(
     }
     if output.sets:
         body["totals"] = [_totals(output, groups[row]) for row in order]
-    body["notes"] = [*cast(list[Json], facts["notes"]), *_warnings(output, errors)]
+    chosen = candidates(output, len(groups))
+    among = [] if chosen == 1 else [AMONG.format(rows=chosen)]
+    body["notes"] = [*cast(list[Json], facts["notes"]), *among, *_warnings(output, errors)]
     body["bias"] = [
         *cast(list[Json], facts["bias"]),
         *_beyond_noise(output, moves, rows, order, errors),
@@ -112,7 +119,7 @@ def _column(item: Item, parts: Sequence[AnyReleased], key_types: Sequence[str]) 
     return {
         "name": item.name,
         "type": kind,
-        "released": _is_released(item.expression),
+        "released": is_released(item.expression),
     }
 
 
@@ -123,13 +130,10 @@ def error_rows(
     miss: Fraction,
 ) -> list[Json]:
     """The interval of each cell, row by row, at confidence 1 - miss; null in a key column."""
-    columns = [_errors(item.expression, parts, order, miss) for item in output.items]
+    rows = parts[0].count if parts else 1
+    share = miss / candidates(output, rows)
+    columns = [_errors(item.expression, parts, order, share) for item in output.items]
     return [list(row) for row in zip(*columns, strict=True)]
-
-
-def _is_released(expression: Scalar) -> bool:
-    """Whether an expression depends on a noisy estimate."""
-    return any(isinstance(leaf, Estimate) for leaf in leaves(expression))
 
 
 def parts_from_json(forms: Json) -> list[Released]:
@@ -269,7 +273,7 @@ def _errors(
     miss: Fraction,
 ) -> list[Json]:
     """The interval of each cell of a column as JSON; null for a key column."""
-    if not _is_released(expression):
+    if not is_released(expression):
         return [None] * len(rows)
     is_date = _is_date(expression, parts)
     errors: list[Json] = []
@@ -409,6 +413,8 @@ def _part_to_json(part: Released) -> Json:
     }
     if part.shifts:
         form["shifts"] = list[Json](part.shifts)
+    if part.threshold:
+        form["threshold"] = part.threshold
     return form
 
 
@@ -438,6 +444,7 @@ def _part_from_json(form: Mapping[str, Json]) -> Released:
         tuple(Fraction(rate) for rate in cast(list[str], form["rates"])),
         cast(int, form["leaves"]),
         tuple(cast(list[int], form.get("shifts", []))),
+        cast(int, form.get("threshold", 0)),
     )
 
 

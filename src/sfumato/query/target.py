@@ -33,6 +33,7 @@ from sfumato.query.estimate import AnyReleased, linear_weights
 from sfumato.query.linear_form import LinearForm, linear_form
 from sfumato.query.output_intervals import simplified
 from sfumato.query.price import Target
+from sfumato.query.selected import candidates, declared_rows
 from sfumato.query.table import released_parts
 from sfumato.query.tail_bounds import is_within
 
@@ -179,6 +180,8 @@ def wanted(
         NoReference: a relative error, or the error of a mean, has no public reference.
     """
     forms = _required_forms(question)
+    # rows that noise chooses have intervals that hold for all rows at once
+    miss = _MISS / candidates(question.output, declared_rows(question.raw, question.output))
     aggregates = question.raw.aggregates
     size = _declared_size(question, dataset)
     demands: list[list[Demand]] = [[] for _ in aggregates]
@@ -189,7 +192,7 @@ def wanted(
         for estimate, weight in form.weights.items():
             # the estimates of a column share its error, and the probability to exceed it
             count = len(form.weights)
-            demand = Demand(estimate.statistic, amount / weight / count, _MISS / count)
+            demand = Demand(estimate.statistic, amount / weight / count, miss / count)
             demands[estimate.index].append(demand)
     sizes = [Fraction(0)] * len(aggregates)
     for index, aggregate in enumerate(aggregates):

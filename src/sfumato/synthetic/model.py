@@ -77,10 +77,10 @@ class Model(ABC):
 
     def copied(self) -> Sampler:
         """Returns a copy of the sampler, measured and fitted again with fresh noise."""
-        return self.new_copies(1)[0]
+        return self._new_copies(1)[0]
 
     @abstractmethod
-    def new_copies(self, count: int) -> Sequence[Sampler]:
+    def _new_copies(self, count: int) -> Sequence[Sampler]:
         """Returns ``count`` copies with independent noise; fitting them together takes less time."""
 
     @abstractmethod
@@ -292,7 +292,7 @@ class Model(ABC):
     ) -> list[Sampler]:
         """Returns this many copies; earlier copies are used again."""
         if len(self._copies) < copies:
-            self._copies += self.new_copies(copies - len(self._copies))
+            self._copies += self._new_copies(copies - len(self._copies))
         return self._copies[:copies]
 
     def _drawn(
@@ -358,7 +358,7 @@ class TableModel(Model):
         """The sampler of the table."""
         return TableSampler(self.released.base, self.fitted)
 
-    def new_copies(self, count: int) -> list[TableSampler]:
+    def _new_copies(self, count: int) -> list[TableSampler]:
         """Returns ``count`` samplers, each measured and fitted again with fresh noise."""
         base, pairs = self.released.base, self.released.pairs
         copies = copied(base, pairs, self.fitted, count=count, estimator=self._estimator)

@@ -193,7 +193,7 @@ class RelationalModel(Model):
         family = self.opened.family
         return FamilySampler(family, first.base, fitted, tuple(children))
 
-    def new_copies(self, count: int) -> list[FamilySampler]:
+    def _new_copies(self, count: int) -> list[FamilySampler]:
         """Returns ``count`` samplers, each measured and fitted again with fresh noise."""
         fitted, first = self.sampler.fitted, self.released[0]
         estimator = self._estimator

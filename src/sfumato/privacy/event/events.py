@@ -10,13 +10,14 @@ An event whose cost is a single guarantee states its ``relation`` and its ``guar
 events are priced by a rule of ``accounting.account``.
 """
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from typing import ClassVar, TypeAlias
 
-from sfumato.errors import InvalidDeclaration, InvalidNumber
-from sfumato.noise import Noise
+from sfumato.errors import InvalidDeclaration, InvalidNumber, shown
+from sfumato.noise import DiscreteGaussian, Noise
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event.check import (
     check_count,
@@ -39,8 +40,11 @@ __all__ = [
     "RandomizedResponse",
     "Rule",
     "Selection",
+    "SharedNoise",
     "SparseVector",
 ]
+
+_ROSTER = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,61 @@ class AdditiveNoise:
         check_noise(self.noise)
         if self.cells is not None:
             check_count("cells", self.cells)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedNoise:
+    """One site's share of a sum over sites, which alone can be read: integers plus noise, masked.
+
+    ``noise`` is the law of the draw that one site adds to each of at most ``cells`` integers. At
+    least ``least`` sites of the ``roster`` (the hash of their names and keys) take part, of which
+    ``colluders`` may know their own noise: ``shares`` draws are counted. ``distance`` is that of
+    the integers of one site, and a unit may be in ``overlap`` sites.
+
+    >>> from sfumato.noise import DiscreteGaussian
+    >>> one = Distance(Norm.L2, Fraction(1))
+    >>> SharedNoise(DiscreteGaussian(3), 3, 1, one, 10, 1, "5a" * 32).shares
+    2
+    """
+
+    kind: ClassVar[str] = "shared_noise"
+    noise: DiscreteGaussian
+    least: int
+    colluders: int
+    distance: Distance
+    cells: int
+    overlap: int
+    roster: str
+
+    def __post_init__(self) -> None:
+        for name in ("least", "colluders", "cells", "overlap"):
+            check_count(name, getattr(self, name))
+        noise = self.noise
+        # wider noise is no int64
+        if not isinstance(noise, DiscreteGaussian) or not 1 <= noise.sigma_squared <= 2**100:
+            raise InvalidDeclaration(
+                f"Shares of the noise {noise}.", allowed="DiscreteGaussian, sigma^2 from 1 to 2^100"
+            )
+        if self.shares < 2:
+            raise InvalidDeclaration(
+                f"{self.least} sites, {self.colluders} of which may collude.",
+                allowed="2 or more sites beside those that may collude",
+            )
+        where = self.distance
+        if where.norm is not Norm.L2 or where.relation is not Relation.ADD_REMOVE:
+            raise InvalidDeclaration(
+                f"Shares of a statistic bounded in {where.norm.value}, {where.relation.value}.",
+                allowed="an L2 bound for a unit that is added or removed",
+            )
+        if type(self.roster) is not str or not _ROSTER.fullmatch(self.roster):
+            raise InvalidDeclaration(
+                f"Shares of the roster {shown(self.roster)}.", allowed="a SHA-256 in hexadecimal"
+            )
+
+    @property
+    def shares(self) -> int:
+        """The number of draws that are unknown to whoever sees the sum."""
+        return self.least - self.colluders
 
 
 class ContinuousLaw(Enum):
@@ -293,6 +352,7 @@ class ApproxEvent:
 
 SingleEvent: TypeAlias = (
     AdditiveNoise
+    | SharedNoise
     | ContinuousNoise
     | Selection
     | NoisyMax

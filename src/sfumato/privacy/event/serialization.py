@@ -167,6 +167,12 @@ def _whole(form: Json) -> int:
     return form
 
 
+def _text(form: Json) -> str:
+    if type(form) is not str:
+        raise TypeError(form)
+    return form
+
+
 def _truth(form: Json) -> bool:
     if type(form) is not bool:
         raise TypeError(form)
@@ -240,7 +246,9 @@ _FORMS: dict[Any, tuple[Callable[[Any], Json], Callable[[Any], object]]] = {
     int: (int, _whole),
     int | None: (int, _whole),
     bool: (bool, _truth),
+    str: (str, _text),
     Noise: (_noise_to_json, _noise_from_json),
+    DiscreteGaussian: (_noise_to_json, _noise_from_json),
     Design: (_design_to_json, _design_from_json),
     tuple[int, ...]: (list, lambda form: tuple(map(_whole, form))),
     tuple[Event, ...]: (lambda events: [event_to_json(event) for event in events], _events),
