@@ -128,13 +128,14 @@ def test_distances_are_claimed_where_they_are_proved():
 PROVED = {
     "BoundedStatistic": ("distance", "exact"),
     "GroupedScores": ("distance", "exact"),
+    "UnitsByKey": ("groups", "distance", "exact"),
     "UnitVectors": ("length", "squared", "added"),
     "OfGraph": ("moves", "exact"),
     "LadderStatistic": ("rung_distance", "exact"),
 }
 
 
-BASES = ("GroupedScores", "LadderStatistic", "OfGraph")
+BASES = ("GroupedScores", "LadderStatistic", "OfGraph", "UnitsByKey")
 # Rooms whose page is named by the word that readers look for.
 PAGES = {"graph": "graphs"}
 

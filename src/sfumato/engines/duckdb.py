@@ -284,9 +284,9 @@ class DuckDB:
         patience: Patience,
     ) -> Iterator[UnitRows]:
         with tempfile.TemporaryFile(dir=self._spill) as file:
-            widths = plan.rows.widths
-            starts, names = self._one(partial(write, file, widths), sql, columns, patience)
-            yield mapped(file, sum(widths), starts, names if plan.naming else None)
+            fetch = partial(write, file, plan.rows)
+            starts, names, tokens = self._one(fetch, sql, columns, patience)
+            yield mapped(file, plan, starts, names, tokens)
 
     @contextmanager
     def _coded(

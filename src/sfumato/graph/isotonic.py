@@ -38,7 +38,7 @@ def histogram_of_columns(noisy: Integers, columns: int) -> dict[int, int]:
     """How many nodes have each degree >= 1, from noisy columns, then noisy rows.
 
     >>> histogram_of_columns(np.array([4, 2, 3, 1, 0, 0]), 2)
-    {2: 1, 5: 1, 1: 2}
+    {5: 1, 3: 1, 1: 2}
     """
     at_least = counts_of(noisy[:columns][::-1].tolist())[::-1]
     excess = counts_of(noisy[columns:][::-1].tolist())[::-1][: at_least[-1]]

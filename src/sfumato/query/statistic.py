@@ -15,8 +15,9 @@ from typing import Any, ClassVar, Generic, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 
-from sfumato.engines.base import Exact, Marginals
+from sfumato.engines.base import Codes, Exact, Marginals
 from sfumato.engines.base import Graph as Graph
+from sfumato.engines.base import RowTokens as RowTokens
 from sfumato.engines.base import UnitRows as UnitRows
 from sfumato.errors import InvalidDeclaration
 from sfumato.exact.values import copied, is_ours, is_same
@@ -36,6 +37,9 @@ from sfumato.privacy.event import Design
 D = TypeVar("D")
 S = TypeVar("S")
 E = TypeVar("E", covariant=True)
+# The exact number of units of each key; or an array of them, and what returns the keys at places
+# of it.
+Counts: TypeAlias = Mapping[Codes, int] | tuple[Integers, Callable[[Integers], Sequence[Codes]]]
 # The rows of units, as the statistics of rooms above know them.
 Rows: TypeAlias = UnitRows
 # The plans for which the data can be opened.
@@ -360,6 +364,20 @@ class BoundedStatistic(ABC, Generic[E]):
     @abstractmethod
     def exact(self, opened: Opened) -> E:
         """The exact integers. Only a curator calls this."""
+
+
+class UnitsByKey(BoundedStatistic[Counts]):
+    """The number of distinct units of each key, for a threshold; keys need not be public.
+
+    ``exact`` counts a unit at most once in a key, and in ``groups`` keys at most: so each count
+    moves by at most one between neighbours. Keys are told apart by what they are, and are released
+    as they are.
+    """
+
+    @property
+    @abstractmethod
+    def groups(self) -> int:
+        """The most keys in which one unit is counted."""
 
 
 class GroupedScores(BoundedStatistic[list[Integers]]):
