@@ -19,6 +19,7 @@ from sfumato.errors import Cancelled, EngineFailed, InvalidDeclaration
 from sfumato.exact.values import copied
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.mechanisms.grid import GridQuantiles
+from sfumato.mechanisms.ladder import LadderMechanism
 from sfumato.mechanisms.masks import Masks
 from sfumato.mechanisms.selection import SelectionMechanism
 from sfumato.mechanisms.shares import ShareMechanism
@@ -30,7 +31,13 @@ from sfumato.privacy.event import AdditiveNoise, BestOf, Design, Event
 from sfumato.query.cells import WeightedLeaves
 from sfumato.query.cycle import Cycle, Turning
 from sfumato.query.reserved import Reserved
-from sfumato.query.statistic import BoundedStatistic, GroupedScores, Opened, UnitsByKey
+from sfumato.query.statistic import (
+    BoundedStatistic,
+    GroupedScores,
+    LadderStatistic,
+    Opened,
+    UnitsByKey,
+)
 from sfumato.query.stream_state import Past, Row
 from sfumato.query.ticks import Ticks
 
@@ -200,6 +207,20 @@ class Curator:
                 raise InvalidDeclaration("Scores of one group.", allowed="GroupedScores")
             own = self._opened.own(scored)
             return self._take_selection(own, mechanism).release_each(own.exact(self._opened))
+
+        return self._carried_out(step)
+
+    def ladder(self, statistic: LadderStatistic, mechanism: LadderMechanism) -> int:
+        """An integer near that of a statistic, drawn by rungs."""
+
+        def step() -> int:
+            _require(mechanism, LadderMechanism)
+            if not isinstance(statistic, LadderStatistic):
+                raise InvalidDeclaration("No ladder.", allowed="a LadderStatistic")
+            own = self._opened.own(statistic)
+            event = mechanism.event(copied(own.rung_distance()))
+            reserved, _ = self._reserved.take(event)
+            return LadderMechanism(reserved.rate).release(*own.exact(self._opened))
 
         return self._carried_out(step)
 
