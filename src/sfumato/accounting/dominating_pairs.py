@@ -85,8 +85,7 @@ class FixedPlan:
 
     @property
     def reached(self) -> bool:
-        """Whether some neighbouring data sets attain the composition of all pairs: the curve is
-        exact.
+        """Whether some neighbouring data sets attain the composition: the curve is exact.
 
         The pair of a bounded range is the worst of several mechanisms, so nothing attains it in a
         composition; nor if a unit is replaced. ``one_way`` is attained.
@@ -144,7 +143,7 @@ class FixedPlan:
         )
 
     def apart(self) -> tuple[Fraction, Fraction, Fraction]:
-        """A summary: the sum of bounded losses, the mu^2 of Gaussians, and all other deltas."""
+        """A summary in numbers: the sum of bounded losses, the mu^2 of Gaussians, other deltas."""
         bounded = outside = Fraction(0)
         squared = self.squared
         for pair, times in self.pairs:

@@ -58,10 +58,9 @@ class Part:
 class Aim:
     """How finely a plan's losses are computed: the lattices' tilt, rounding and allowed errors.
 
-    Half of ``blur``, the variance that rounding may add, is for the first rounding. ``epsilon`` and
-    ``delta`` are estimates. ``width`` is the allowed relative distance of the bounds, for an
-    epsilon of ``least`` or more; ``lost`` the tilted weight to lose; ``score`` ln of Chernoff's
-    bound over delta.
+    Half of ``blur``, the variance of rounding, is for the first rounding. ``epsilon`` and ``delta``
+    are estimates. ``width`` is the allowed relative distance of the bounds, from an epsilon of
+    ``least`` on; ``lost`` the tilted weight to lose; ``score`` ln of Chernoff's bound over delta.
     """
 
     tilt: float
