@@ -30,7 +30,7 @@ from sfumato.metadata.column import (
 from sfumato.metadata.physical_words import can_hold
 from sfumato.metadata.table import Table
 from sfumato.metadata.timestamp import Timestamp
-from sfumato.privacy.unit import Unit
+from sfumato.privacy.unit import Node, Unit
 
 _MILLISECONDS = "TIMESTAMP of milliseconds"
 # Arrow's names of the types that DuckDB converts to microseconds.
@@ -120,12 +120,18 @@ def owner_columns(tables: Mapping[str, Table], name: str) -> list[str]:
 def named_owners(tables: Mapping[str, Table], name: str) -> Iterator[tuple[Unit, str]]:
     """Yields pairs (unit, column) for each column in ``owner_columns``."""
     unit = tables[name].unit
-    if unit is not None:
+    if isinstance(unit, Unit):
         for column in unit.columns:
             yield unit, column
+    if isinstance(unit, Node):
+        # both ends are compared with the ids of the table of nodes
+        above = tables[unit.of].unit
+        assert isinstance(above, Unit), "checked when the dataset was made"
+        for column in unit.ends:
+            yield above, column
     for other in tables.values():
         link = other.unit
-        if link is None or link.target is None or not link.key:
+        if not isinstance(link, Unit) or link.target is None or not link.key:
             continue
         if link.target[0] == name:
             yield link, link.key

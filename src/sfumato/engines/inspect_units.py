@@ -210,7 +210,7 @@ def group_columns(dataset: Dataset, table: str) -> Iterator[Column]:
     """Yields the possible GROUP BY columns of a table; none if limits do not depend on groups."""
     declared = dataset.tables[table]
     unit = declared.unit
-    if unit is None:
+    if not isinstance(unit, Unit):
         return
     limits = unit.max_rows, unit.max_groups
     if not any(isinstance(limit, int) for limit in limits):

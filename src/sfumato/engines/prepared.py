@@ -29,6 +29,7 @@ from sfumato.plan.scope import nodes
 from sfumato.plan.show import canonical
 from sfumato.plan.stages import Bounded
 from sfumato.privacy.event import Json
+from sfumato.privacy.unit import Unit
 
 FORMAT = 3
 MANIFEST = "layout.json"
@@ -192,7 +193,7 @@ def origins(dataset: Dataset, table: str) -> list[Path] | None:
     Returns None if the table cannot be prepared.
     """
     way = _way(dataset, table)
-    if way[0].unit is None:
+    if not isinstance(way[0].unit, Unit):
         return None
     paths = []
     for step in way:
@@ -221,7 +222,7 @@ def _way(dataset: Dataset, name: str) -> list[Table]:
     """Returns a table, then the tables in which its units are looked up, in order."""
     table = dataset.tables[name]
     way = [table]
-    while table.unit is not None and table.unit.target is not None:
+    while isinstance(table.unit, Unit) and table.unit.target is not None:
         table = dataset.tables[table.unit.target[0]]
         way.append(table)
     return way

@@ -301,7 +301,7 @@ def _select_with_unit(
     """
     rows_of = sql.Item(sql.Table(source.sql))
     if owner.via is None or owner.owner is None:
-        unit = named(owner.columns, source)
+        unit = named(owner.columns, source, unordered=owner.unordered)
         if tables.numbered:
             unit = sql.Cast(stored(owner.columns[0]), sql.SqlType.BIGINT)
         return sql.Select((*items, unit.named(UNIT)), rows_of, where=test)

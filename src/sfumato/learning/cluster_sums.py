@@ -13,11 +13,11 @@ import numpy as np
 
 from sfumato.errors import InvalidDeclaration
 from sfumato.learning.points import STEPS, Boxed, Points, read_points
-from sfumato.learning.unit_vectors import Added, UnitVectors
 from sfumato.noise import Integers
 from sfumato.plan.rows import BoundedRows
 from sfumato.privacy.distance import Norm
 from sfumato.query.statistic import Opened
+from sfumato.query.unit_vectors import Added, UnitVectors
 
 # The number of distances that are computed at once.
 _AT_ONCE = 1 << 20

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidDeclaration
-from sfumato.learning.clip import LONGEST
 from sfumato.learning.features import Features, Floats, Group, Places, Weights
-from sfumato.learning.unit_vectors import Added, Coordinates, UnitVectors, counted
 from sfumato.noise import Integers
 from sfumato.plan.rows import MISSING, BoundedRows
 from sfumato.privacy.distance import Norm
+from sfumato.query.clip import LONGEST
 from sfumato.query.statistic import Opened, Rows
+from sfumato.query.unit_vectors import Added, Coordinates, UnitVectors, counted
 
 # Scores are in 1 / _SCORES, and are cut at _FARTHEST of these.
 SCORES = 1 << 10

@@ -54,9 +54,11 @@ class Examples:
         Raises:
             UnknownName: the rows have no such label.
             WrongUse: a label that is no declared class and no number.
+            MissingDeclaration: a column is a text.
             Others as ``row_list``.
         """
         rows = row_list(statement, dataset)
+        rows.require_codes()
         if label is None:
             return cls(compile_rows(rows, dataset), None)
         place = place_of(rows, label)

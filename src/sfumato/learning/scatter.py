@@ -12,15 +12,15 @@ from math import isqrt
 import numpy as np
 
 from sfumato.errors import InvalidDeclaration
-from sfumato.learning.clip import clipped
 from sfumato.learning.features import Floats
 from sfumato.learning.points import STEPS, Boxed, Points, read_points
-from sfumato.learning.unit_vectors import Added, UnitVectors
 from sfumato.noise import Integers
 from sfumato.plan.rows import BoundedRows
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.unit import Relation
+from sfumato.query.clip import clipped
 from sfumato.query.statistic import BoundedStatistic, Opened
+from sfumato.query.unit_vectors import Added, UnitVectors
 
 # The lengths, of steps, to which an offset may be cut.
 FINEST, COARSEST = 1 << 10, 1 << 5

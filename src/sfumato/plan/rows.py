@@ -22,7 +22,6 @@ class RowList:
 
     Raises:
         WrongUse: there are no values.
-        MissingDeclaration: a value is a text, which has no codes.
 
     >>> from sfumato.metadata.column import Column, Integer
     >>> from sfumato.plan.relation import Scan
@@ -37,18 +36,24 @@ class RowList:
     def __post_init__(self) -> None:
         if not self.values:
             raise WrongUse("Rows without values.", allowed="at least one value")
+
+    def require_codes(self) -> None:
+        """Raises MissingDeclaration, with the name of the value, if one is a text."""
         for value in self.values:
             if isinstance(value.type, Text):
-                name = shown(value.name)
                 raise MissingDeclaration(
-                    f"{name} is a text: its values are not declared, so they have no codes.",
+                    f"{shown(value.name)} is a text: its values are not declared, so they have no "
+                    "codes.",
                     allowed="values with codes: a Category, an Integer, a Boolean, a Date, a Real",
                     remedy="Declare it as sf.Category with its values, or leave it out.",
                 )
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """How many codes each value has: one, or for an array one for each of its numbers."""
+        """How many codes each value has: one, or for an array one for each of its numbers.
+
+        The code of a text is 0, or ``MISSING``: it says no more than that. Its tokens are apart.
+        """
         kinds = [value.type for value in self.values]
         return tuple(kind.length if isinstance(kind, Array) else 1 for kind in kinds)
 

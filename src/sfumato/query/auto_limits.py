@@ -34,7 +34,7 @@ _LIMITS = ("max_rows", "max_groups", "max_rows_total")
 
 def automatic(question: Question, dataset: Dataset) -> Iterator[tuple[str, Question]]:
     """Yields each ``sf.AUTO`` limit that a question needs, with the question that learns it."""
-    unit = dataset.tables[question.table].unit
+    unit = dataset.row_unit(question.table)
     if unit is None:
         return
     for limit in _LIMITS:
@@ -70,7 +70,7 @@ def _learning(limit: str, question: Question, dataset: Dataset) -> Question:
 
 def with_limits(dataset: Dataset, table: str, learnt: dict[str, int]) -> Dataset:
     """The dataset with the learnt limits of a table; other ``sf.AUTO`` limits are removed."""
-    unit = dataset.tables[table].unit
+    unit = dataset.row_unit(table)
     if unit is None or all(getattr(unit, name) is not AUTO for name in _LIMITS):
         return dataset
     limits = {}

@@ -4,10 +4,8 @@
 ``add_noise`` hands them to the curator. Proof: cells.proof.md.
 """
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TypeAlias
 
 import numpy as np
 
@@ -15,15 +13,10 @@ from sfumato.engines.base import Codes
 from sfumato.engines.result_rows import Columns, Leaves
 from sfumato.errors import InvalidDeclaration
 from sfumato.exact.values import copied
-from sfumato.noise import Integers
 from sfumato.plan.aggregate import CountUnits, Quantiles
 from sfumato.plan.stages import Bounded, Part
 from sfumato.privacy.distance import Distance, Norm
-from sfumato.query.statistic import BoundedStatistic, Opened
-
-# The number of units of each group; or one array of these, with a function that returns the groups
-# at some of its indices.
-Counts: TypeAlias = Mapping[Codes, int] | tuple[Integers, Callable[[Integers], Sequence[Codes]]]
+from sfumato.query.statistic import BoundedStatistic, Counts, Opened, UnitsByKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +108,7 @@ class WeightedLeaves(BoundedStatistic[list[Leaves]]):
 
 
 @dataclass(frozen=True, slots=True)
-class Units(BoundedStatistic[Counts]):
+class Units(UnitsByKey):
     """The exact number of units in each group that occurs in the data (for the threshold).
 
     Guarantees:

@@ -26,6 +26,7 @@ from sfumato.plan.relation import (
     is_single,
 )
 from sfumato.plan.scalar import Field
+from sfumato.privacy.unit import Unit
 from sfumato.sql.names import Context, Link, Scope, Source
 from sfumato.sql.reject import reject, require_only
 from sfumato.sql.typed import Person, Typed, Words, read
@@ -236,6 +237,9 @@ def _unit_parts(owner: Owner | None, unit: str | None) -> tuple[dict[str, int], 
     root = owner
     while root.owner is not None:
         root = root.owner
+    if root.unordered:
+        # no equality of columns says that two unordered pairs are the same
+        return {}, len(root.columns)
     if len(root.columns) > 1:
         places = {name: place for place, name in enumerate(root.columns)}
         return places, len(places)
@@ -268,7 +272,7 @@ def _unit_value(prefix: str, owner: Owner, named: dict[str, Typed]) -> Person:
 def _row_limit(table: Table) -> tuple[int | None, bool]:
     """Returns the declared largest number of rows of a unit, if any, and whether it is one."""
     unit = table.unit
-    if unit is None:
+    if not isinstance(unit, Unit):
         return None, False
     if isinstance(unit.max_rows_total, int):
         return unit.max_rows_total, unit.once

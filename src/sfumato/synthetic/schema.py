@@ -422,7 +422,7 @@ def _chosen_columns(
 ) -> list[str]:
     """Returns the names of the columns to synthesise, in the order of their declarations."""
     types_by_name = dataset.tables[table].columns
-    unit = dataset.tables[table].unit
+    unit = dataset.row_unit(table)
     ids = keys | set(() if unit is None else unit.columns)
     if columns is None:
         names = []

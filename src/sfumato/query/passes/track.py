@@ -145,7 +145,7 @@ def _limits(relation: Relation, dataset: Dataset) -> Limits:
         )
     if not isinstance(relation, Scan):
         return _limits(relation.source, dataset)
-    unit = dataset.tables[relation.table].unit
+    unit = dataset.row_unit(relation.table)
     assert unit is not None, "a private table of a named unit declares it"
     return Limits(
         _known(relation.table, "max_rows", unit.max_rows),

@@ -15,18 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidDeclaration
-from sfumato.learning.clip import LONGEST, clipped
-from sfumato.learning.features import Floats
 from sfumato.noise import Integers
 from sfumato.plan.rows import BoundedRows
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.unit import Relation
+from sfumato.query.clip import LONGEST, clipped
 from sfumato.query.statistic import BoundedStatistic, Opened
 
 # The number of rows, or of cells of vectors of units, that are added up at once.
 _AT_ONCE = 1 << 18
 # Coordinates, and what is added to each: floats that are integers, as bincount takes them.
 Coordinates: TypeAlias = NDArray[np.integer[Any]]
+Floats: TypeAlias = NDArray[np.float64]
 Added: TypeAlias = tuple[Coordinates, Floats]
 
 
