@@ -203,7 +203,7 @@ class Scope:
 
     def _owners(self, node: exp.Column) -> list[Source]:
         """Returns the sources that have a column; the one that it identifies the unit of first."""
-        require_only(node, "this", "table")
+        require_only(node, "this", "table", "db", "catalog")
         if isinstance(node.this, exp.Star):
             raise reject(node.this)
         owners = [source for source in self._sources_named(node) if source.has(node.name)]
