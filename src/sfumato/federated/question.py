@@ -3,9 +3,10 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
+from math import exp, pi
 from typing import Any, TypeAlias
 
 from sfumato.accounting import order_price
@@ -33,7 +34,7 @@ from sfumato.learning.ridge import Ridge
 from sfumato.metadata.clip import Values
 from sfumato.metadata.contract import Contract
 from sfumato.privacy.budget import Budget
-from sfumato.privacy.event import Event, Json, event_to_json
+from sfumato.privacy.event import Composed, Event, Json, SharedNoise, event_to_json
 from sfumato.query.answer import Answer
 from sfumato.query.asker import Asker
 from sfumato.query.choose import Planned, plan_for_price
@@ -48,6 +49,8 @@ RECIPES = (Additive, LogisticRegression, Ridge, NaiveBayes, KMeans, PCA)
 # Of a rho this part is left unused at first: shares of rounded noise cost a little more.
 _UNUSED = Fraction(1, 2**30)
 _HALVINGS = 20
+# What an interval may miss in addition without saying so.
+_SMALL = 1e-6
 
 Decoded: TypeAlias = Callable[[bytes, str], Any]
 
@@ -136,34 +139,52 @@ def compiled(question: Question, study: Declared, exchange: Exchange | None = No
     """
     ours = exchange or Exchange()
     rho = to_fraction("rho", question.rho)
-    whole = _attempt(question, study, ours, rho, 1 - _UNUSED)
-    if whole is not None:
-        return whole
-    low, high, best = Fraction(0), Fraction(1), None
+    try:
+        made = _attempt(question, study, ours, rho * (1 - _UNUSED))
+    except _TooNarrow:
+        raise _no_noise(question, study, rho) from None
+    if _costs(made) <= rho:
+        return made
+    low, high = Fraction(0), rho
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        attempt = _attempt(question, study, ours, rho, middle)
-        if attempt is None:
+        attempt = _attempt(question, study, ours, middle)
+        if _costs(attempt) <= rho:
+            low, made = middle, attempt
+        else:
+            high = middle
+    if not low:
+        raise _no_noise(question, study, rho)
+    return made
+
+
+def _no_noise(question: Question, study: Declared, rho: Fraction) -> InvalidNumber:
+    return InvalidNumber(
+        f"rho = {question.rho}: the noise of a share would be below one step of the lattice.",
+        allowed=f"at most about {_largest_rho(question, study, rho)}",
+        remedy="State a smaller rho, or bounds that allow for finer steps.",
+    )
+
+
+def _costs(made: Compiled) -> Fraction:
+    """The rho of the event of a question."""
+    cost = account(made.asked.event).rho
+    assert cost is not None, "shares have a rho"
+    return cost
+
+
+def _largest_rho(question: Question, study: Declared, above: Fraction) -> str:
+    """The largest rho that fits, rounded down to two digits; ``above`` is too large."""
+    low, high = Fraction(0), above
+    while high - low > high / 100:
+        middle = (low + high) / 2
+        try:
+            _attempt(question, study, Exchange(), middle)
+        except _TooNarrow:
             high = middle
         else:
-            low, best = middle, attempt
-    if best is None:
-        raise InvalidNumber(
-            f"rho = {question.rho}: the noise of a share would be too narrow to hide in a sum.",
-            allowed=f"at most about {decimal_text(_largest_rho(question, study, rho))}",
-            remedy="State a smaller rho: its noise is below one step of the lattice.",
-        )
-    return best
-
-
-def _largest_rho(question: Question, study: Declared, above: Fraction) -> Fraction:
-    """A rho that fits: the first of those halved from one that is too large."""
-    rho = above
-    for _ in range(60):
-        rho /= 2
-        if _attempt(question, study, Exchange(), rho, 1 - _UNUSED) is not None:
-            break
-    return Fraction(f"{float(rho):.2g}")
+            low = middle
+    return f"{float(low) * 0.95:.2g}"
 
 
 def _attempt(
@@ -171,17 +192,14 @@ def _attempt(
     study: Declared,
     exchange: Exchange,
     rho: Fraction,
-    factor: Fraction,
-) -> Compiled | None:
-    """The question with this factor of its noise's rho; None if it costs more than the rho."""
-    planning = rho * study.terms.portion * factor
-    try:
-        compile_at = _model if question.model else _statement
-        made = compile_at(question, study, exchange, planning)
-        cost = account(made.asked.event).rho
-    except _TooNarrow:
-        return None
-    return made if cost is not None and cost <= rho else None
+) -> Compiled:
+    """The question with the noise of a curator that pays a portion of this rho.
+
+    Raises:
+        _TooNarrow: a share has too little of it.
+    """
+    compile_at = _model if question.model else _statement
+    return compile_at(question, study, exchange, rho * study.terms.portion)
 
 
 class _TooNarrow(Exception):
@@ -220,7 +238,7 @@ def _statement(
     facts = {
         **task.preface.facts,
         "cost": _cost_of(joint.event).to_json(),
-        "notes": [*planned.notes, _note(study)],
+        "notes": [*planned.notes, *_notes(study, joint.event)],
         "parts": [],
     }
     told = replace(task, preface=replace(task.preface, facts=facts))
@@ -257,13 +275,31 @@ def _cost_of(event: Event) -> Cost:
     return cost_of_steps(order_price.price(event, ()), "study", event)
 
 
-def _note(study: Declared) -> str:
+def _notes(study: Declared, event: Event) -> list[str]:
     """What an answer says about its noise."""
     terms = study.terms
-    return (
-        f"The sum over {terms.sites} sites, each with a share of the noise: the cost holds as long "
-        f"as at most {terms.colluders} of them pool what they know."
+    shared = (
+        f"The sum over {terms.sites} sites, each with a share of the noise: the cost holds while "
+        f"at most {terms.colluders} of them pool what they know."
     )
+    notes = [shared]
+    narrowest = min(_variances(event))
+    # how far a sum of shares is from the law that intervals are computed with
+    apart = sum(
+        10 * exp(-2 * pi**2 * float(narrowest) * k / (k + 1)) for k in range(1, terms.sites)
+    )
+    if apart > _SMALL:
+        notes.append(f"An interval may miss more often than it states, by a share of {apart:.1g}.")
+    return notes
+
+
+def _variances(event: Event) -> Iterator[Fraction]:
+    """The variance parameters of the shares of an event."""
+    if isinstance(event, SharedNoise):
+        yield event.noise.sigma_squared
+    elif isinstance(event, Composed):
+        for part in event.events:
+            yield from _variances(part)
 
 
 def _settings(recipe: Recipe[Any]) -> dict[str, Any]:

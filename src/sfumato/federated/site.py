@@ -127,7 +127,8 @@ class Site:
             _let_go(work)
 
     def close(self) -> None:
-        """Closes the session."""
+        """Closes the session and the connections."""
+        self._wire.close()
         self._owner.close()
 
     def __enter__(self) -> "Site":
@@ -271,6 +272,8 @@ class Site:
             told(f"{run[:12]}: answered")
             with suppress(SfumatoError):
                 self._answer(run, body)
+        finally:
+            self._wire.leave()
 
     def _carried_out(self, run: str, work: _Work, ready: Mapping[str, Body]) -> bytes:
         """The joint answer."""
@@ -333,7 +336,9 @@ def approve(file: SiteFile, study: Declared, run: str) -> str:
     """
     wire = Wire(study.coordinator, file.site, private_key(file.key))
     runs = set()
-    for line in wire.messages(0, 0):
+    lines = wire.messages(0, 0)
+    wire.close()
+    for line in lines:
         with suppress(InvalidDeclaration):
             message = verified(line, study.keys)
             if message.kind == "proposed" and message.run.startswith(run):

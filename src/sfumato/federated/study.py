@@ -107,7 +107,8 @@ class Study:
         return found
 
     def close(self) -> None:
-        """Nothing is open; a study is a context manager like a session."""
+        """Closes the connections."""
+        self._wire.close()
 
     def __enter__(self) -> "Study":
         return self

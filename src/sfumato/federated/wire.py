@@ -29,6 +29,7 @@ class Wire:
     def __init__(self, address: str, name: str, key: ec.EllipticCurvePrivateKey) -> None:
         self._address, self._name, self._key = urlsplit(address), name, key
         self._local = threading.local()
+        self._open: set[http.client.HTTPConnection] = set()
         self.sent = self.received = 0
 
     def post(self, message: Message, within: float = 60.0) -> None:
@@ -73,13 +74,26 @@ class Wire:
         status, body = self._request("GET", "/sites", b"", time.monotonic() + _SLACK)
         return dict(json.loads(body)) if status == 200 else {}
 
+    def leave(self) -> None:
+        """Closes the connection of this thread."""
+        known = getattr(self._local, "connection", None)
+        if known is not None:
+            self._local.connection = None
+            self._open.discard(known)
+            known.close()
+
+    def close(self) -> None:
+        """Closes all connections."""
+        while self._open:
+            self._open.pop().close()
+
     def _request(self, method: str, path: str, body: bytes, until: float) -> tuple[int, bytes]:
         """The status and the body of an answer."""
         while True:
             try:
                 return self._once(method, path, body)
             except (OSError, http.client.HTTPException):
-                self._local.connection = None
+                self.leave()
                 if time.monotonic() >= until:
                     raise StudyFailed(
                         f"The coordinator at {self._address.netloc} cannot be reached.",
@@ -112,4 +126,5 @@ class Wire:
             else:
                 known = http.client.HTTPConnection(host, port, timeout=seconds)
             self._local.connection = known
+            self._open.add(known)
         return known
