@@ -37,6 +37,7 @@ SHARES = {
     "exact": 5,
     "examples": 30,
     "federated": 30,
+    "graph": 30,
     "journeys": 30,
     "learning": 49,
     "ledger": 110,

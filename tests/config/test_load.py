@@ -446,3 +446,44 @@ def test_a_ledger_that_is_open_has_its_key_already(folder: Path) -> None:
     with pytest.raises(WrongUse, match="ledger_key, and a ledger that is open"):
         sf.connect({}, dataset="d", ledger=ledger, ledger_key=folder / "key")
     ledger.close()
+
+
+def test_datasets_of_one_file_share_an_open_ledger(folder: Path) -> None:
+    second = folder / "second.toml"
+    written(folder)
+    second.write_text('other_people = "another year"\n' + EXAMPLE.replace("acs-2019", "other"))
+    ledger = Ledger.open(folder / "ledger.db")
+    with load(folder / "sfumato.toml", ledger=ledger) as one, load(second, ledger=ledger) as two:
+        one.query("SELECT COUNT(*) AS n FROM people", epsilon="0.5")
+        two.query("SELECT COUNT(*) AS n FROM people", epsilon="0.25")
+        # an open ledger serves others too: exact counts are refused
+        with pytest.raises(WrongUse, match="own"):
+            one.check_data()
+    # it stays open, and the states of streams lie where they lie without it
+    assert {each.scope.id: each.spent.epsilon for each in ledger.accounts()}[
+        "acs-2019"
+    ] == 5 * 10**11
+    ledger.close()
+
+
+def test_an_open_ledger_in_another_place_is_refused(folder: Path) -> None:
+    ledger = Ledger.open(folder / "another.db")
+    with pytest.raises(WrongUse, match="another is open"):
+        load(written(folder), ledger=ledger)
+    with pytest.raises(WrongUse, match="ledger="):
+        load(written(folder), ledger="ledger.db")  # type: ignore[arg-type]
+    ledger.close()
+
+
+def test_an_open_ledger_leaves_the_states_of_streams_in_their_folder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(folder)
+    places: list[object] = []
+    monkeypatch.setattr(
+        "sfumato.config.load.connect", lambda *_, **named: places.append(named["states"])
+    )
+    ledger = Ledger.open(folder / "ledger.db")
+    load(path, ledger=ledger)
+    ledger.close()
+    assert places == [Path(f"{folder / 'ledger.db'}.streams")]

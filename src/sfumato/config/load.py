@@ -14,9 +14,11 @@ from sfumato.config.open_places import require_filled
 from sfumato.config.section import Key, flag, number, only, placed, read, table, text, texts
 from sfumato.config.table import file_or_server, read_table
 from sfumato.config.toml_file import read_toml
+from sfumato.engines.files import is_same
 from sfumato.engines.local import Local
-from sfumato.errors import InvalidConfig
+from sfumato.errors import InvalidConfig, WrongUse, shown
 from sfumato.ledger.account_path import UNSTATED
+from sfumato.ledger.spend import Ledger
 from sfumato.ledger.waiting import WAIT
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.server import is_address
@@ -94,14 +96,18 @@ def load(
     purpose: str | None = None,
     engine: Local | None = None,
     wait: float = WAIT,
+    ledger: Ledger | None = None,
 ) -> Session:
     """Opens the session that a file declares; paths in it are relative to the file.
 
     ``analyst``, ``purpose``, ``engine`` and ``wait`` are those of ``connect``. If ``analyst`` or
-    ``purpose`` is None, that of the file is used, or else the default of ``connect``.
+    ``purpose`` is None, that of the file is used, or else the default of ``connect``. ``ledger`` is
+    the ledger of the file, if it is open already: it stays open when the session is closed, so
+    the sessions of several datasets share it.
 
     Raises:
         InvalidConfig: there is no such file, it is not TOML, or a key is missing, unknown or wrong.
+        WrongUse: ``ledger`` is another ledger than the file's.
         SfumatoError: as ``connect``.
 
     >>> load("nowhere.toml")
@@ -111,25 +117,46 @@ def load(
     What to do: Write a sfumato.toml, or name another with -c.
     """
     declared = read_declarations(path)
+    states, ledger_key = declared.states, declared.ledger_key
+    if ledger is not None:
+        _require_declared(ledger, declared.ledger)
+        # an open ledger has its key, and implies no folder
+        ledger_key = None
+        if states is None and not is_address(declared.ledger):
+            states = Path(f"{declared.ledger}.streams")
     return connect(
         declared.dataset.tables,
         dataset=declared.dataset.name,
-        ledger=declared.ledger,
+        ledger=declared.ledger if ledger is None else ledger,
         budget=declared.budget,
         relation=declared.dataset.relation,
         version=declared.dataset.version,
         analyst=declared.analyst if analyst is None else analyst,
         purpose=declared.purpose if purpose is None else purpose,
         prepared=declared.prepared,
-        states=declared.states,
+        states=states,
         engine=engine,
         closed=declared.closed,
         other_people=declared.other_people,
-        ledger_key=declared.ledger_key,
+        ledger_key=ledger_key,
         ledger_heads=declared.ledger_heads,
         without_heads=declared.without_heads,
         wait=wait,
     )
+
+
+def _require_declared(ledger: Ledger, place: str | Path) -> None:
+    """Refuses an open ledger in another file than the declared one: its budget would be fresh.
+
+    An address has several spellings, so ledgers on servers are not compared.
+    """
+    if not isinstance(ledger, Ledger):
+        raise WrongUse(f"ledger={shown(ledger)}.", allowed="sfumato.ledger.Ledger.open(place)")
+    if not is_address(place) and not is_same(Path(ledger.store.place), Path(place)):
+        raise WrongUse(
+            f"The file declares the ledger {shown(place)}, and another is open.",
+            remedy="Open the declared one.",
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from sfumato.errors import UnknownName, WrongUse, shown
 from sfumato.exact.rational import Number
 from sfumato.metadata.dataset import Dataset
 from sfumato.privacy.distance import Norm
-from sfumato.query.allowance import Allowance
+from sfumato.query.allowance import Allowance, price_of
 from sfumato.query.cost import Cost
 from sfumato.query.explain import protection
 from sfumato.query.session import Session
@@ -23,7 +23,7 @@ from sfumato.query.task import Stored
 from sfumato.synthetic.constraints import Constraint, rules_of
 from sfumato.synthetic.estimate import Estimator
 from sfumato.synthetic.model import Model, TableModel
-from sfumato.synthetic.opening import Opening, price_of, quantiles_of
+from sfumato.synthetic.opening import Opening, quantiles_of
 from sfumato.synthetic.preview import Preview, preview_of
 from sfumato.synthetic.public import Public, public_cells
 from sfumato.synthetic.relational import family_of
@@ -125,7 +125,7 @@ def fit(
     >>> folder.cleanup()
     """
     chosen = _options_or_defaults(options)
-    allowed = price_of(chosen.texts, epsilon=epsilon, rho=rho, delta=delta)
+    allowed = price_of(keys=bool(chosen.texts), epsilon=epsilon, rho=rho, delta=delta)
     task = _task(session.dataset, tables, allowed, constraints, workload, chosen)
     cost = session.price(task)
     stored = session.ask(task)
@@ -170,7 +170,7 @@ def preview(
     >>> folder.cleanup()
     """
     chosen = _options_or_defaults(options)
-    allowed = price_of(chosen.texts, epsilon=epsilon, rho=rho, delta=delta)
+    allowed = price_of(keys=bool(chosen.texts), epsilon=epsilon, rho=rho, delta=delta)
     task = _task(session.dataset, tables, allowed, constraints, workload, chosen)
     found = preview_of(task, session.price(task), session.dataset)
     return replace(found, balances=session.balances)
