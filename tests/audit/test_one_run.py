@@ -134,12 +134,12 @@ def accused(seed, runs, doubt="0.05"):
     return count
 
 
-def test_sound_runs_are_rarely_accused():
+def test_a_true_claim_is_refuted_as_rarely_as_stated():
     # a bound of 5% of 1,000 runs; the mutant below is far above it
     assert_at_most(accused(7, 1000), 1000, 0.05, notices=0.26)
 
 
-def test_mutant_of_the_number_of_tries():
+def test_trying_several_numbers_of_guesses_is_paid_for():
     # scores without any secret: at the limit of the claim, the best of six is lucky six times as often
     generator = np.random.default_rng(3)
     lucky = honest = 0

@@ -97,7 +97,7 @@ def test_right_normal_noise_is_rarely_accused():
         assert_at_most(count, 200, 0.05, notices=0.51)
 
 
-def test_right_noise_on_the_integers_is_rarely_accused():
+def test_right_noise_is_accused_as_rarely_as_stated():
     law = DiscreteLaplace(2)
     draws = law.sample((60, 200), Replay(11))
     totals = accusations(lambda seed: residuals(draws[seed], law=law), runs=60)

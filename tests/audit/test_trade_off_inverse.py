@@ -28,7 +28,7 @@ def test_a_delta_is_lost_at_small_hits():
 
 
 @pytest.mark.parametrize("mu", [0.25, 0.5, 2])
-def test_gaussian_claims_have_their_curve(mu):
+def test_no_test_has_fewer_false_alarms_than_the_inverse(mu):
     inverse = inverse_of(family(GaussianDP(mu**2)))
     for hits in HITS[:-1]:
         exact = float(ndtr(ndtri(hits) - mu))
