@@ -77,9 +77,9 @@ def shown(value: object) -> str:
 
 
 def unknown(node: Never) -> TypeError:
-    """Returns the error to raise in a ``match`` for a node of a type that has no case.
+    """Returns the error for a ``match`` over node types that has no case for a node.
 
-    A type checker reports a ``match`` that lacks a case, since ``node`` is then not ``Never``.
+    A type checker reports such a ``match``, because the node's type is then not ``Never``.
 
     >>> unknown(3)
     TypeError('int is not known here')
@@ -198,7 +198,7 @@ class NoReference(Refused):
 
 
 class TargetUnreachable(Refused):
-    """The wanted error costs more than ``max_epsilon``."""
+    """The requested accuracy costs more than ``max_epsilon``."""
 
 
 class TaskRefused(Refused):
@@ -224,7 +224,7 @@ class InvalidDeclaration(WrongUse):
 
 
 class InvalidSource(WrongUse):
-    """The data cannot be opened at the declared place."""
+    """The data cannot be opened at the path or address that the declaration states."""
 
 
 class InvalidConfig(WrongUse):
@@ -236,7 +236,7 @@ class ContractMismatch(WrongUse):
 
 
 class KeyUsed(WrongUse):
-    """An idempotency key of another request, or of one that ended without an answer."""
+    """An idempotency key that was used before, for another request or one without an answer."""
 
 
 class Failed(SfumatoError):

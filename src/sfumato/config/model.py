@@ -56,20 +56,24 @@ class ModelConfig:
 
     @property
     def data(self) -> str:
-        """The SELECT statement that reads its rows."""
+        """The SELECT statement that reads the model's rows."""
         return str(self.form["data"])
 
     @property
     def label(self) -> str | None:
-        """The column that is predicted, if any."""
+        """The name of the column to predict; None for models without a label."""
         return self.form.get("label")
 
     def cost(self, given: Mapping[str, str | None]) -> dict[str, Any]:
-        """The cost of a fit; a cost in ``given`` replaces that of the file."""
+        """Returns the cost of a fit: ``given`` (the options of a command), or else that of the
+        file.
+        """
         return cost_of(self.form, given)
 
     def asked(self, given: Mapping[str, str | None]) -> dict[str, Any]:
-        """The keyword arguments of ``learning.fit``."""
+        """Returns the keyword arguments for ``learning.fit``; options in ``given`` replace those of
+        the file.
+        """
         return {"label": self.label, **self.cost(given)}
 
 

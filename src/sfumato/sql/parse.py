@@ -72,7 +72,7 @@ def _check_statement(statement: exp.Expr) -> exp.Select:
 
 
 def built(statement: exp.Expr) -> exp.Select:
-    """Checks a syntax tree that a caller built himself; returns a copy of it as a SELECT.
+    """Checks a syntax tree that a caller built; returns a copy of it as a SELECT.
 
     Raises:
         UnsupportedSql: a tree with a part missing, or anything that ``parse`` refuses.

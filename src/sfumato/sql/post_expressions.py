@@ -59,7 +59,7 @@ _ZERO = Constant(Fraction(0))
 
 
 class Finished:
-    """Lowers expressions of post-processing.
+    """Translates SQL expressions over released numbers and group keys (post-processing).
 
     ``leaf`` returns the value of a node that is a released number or a key; None for other nodes.
     """

@@ -43,7 +43,9 @@ class Relations:
     context: Context
 
     def rows(self, select: exp.Select, known: Definitions) -> From:
-        """Returns the rows of FROM that pass WHERE."""
+        """Returns the rows of a SELECT's FROM that pass its WHERE; ``known`` has the WITH
+        definitions.
+        """
         known = self.definitions(select, known)
         source = self.source(select, known)
         where = select.args.get("where")
@@ -64,7 +66,10 @@ class Relations:
         return source
 
     def definitions(self, select: exp.Expr, known: Definitions) -> Definitions:
-        """Returns ``known`` extended by the definitions of WITH; each can use those before it."""
+        """Returns ``known`` together with the WITH definitions of a SELECT.
+
+        Each definition can use those before it.
+        """
         clause = select.args.get("with_")
         if clause is None:
             return known

@@ -77,11 +77,11 @@ class From:
         return Scope(context, self.sources, self.width)
 
     def over(self, relation: Relation) -> "From":
-        """Returns the same names over another relation."""
+        """Returns the sources with the same names, over another relation."""
         return replace(self, relation=relation)
 
     def single(self, context: Context) -> Relation | None:
-        """Returns the relation if it has at most one row a unit, else None.
+        """Returns the relation if it has at most one row per unit, else None.
 
         This must follow from the plan or from a declaration.
         """
