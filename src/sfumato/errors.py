@@ -14,6 +14,7 @@
     |   +-- TargetUnreachable      the wanted error costs more than max_epsilon
     |   +-- TaskRefused            a device does not answer such a telemetry task
     |   +-- TooFewReports          fewer reports than the smallest batch
+    |   +-- StudyRefused           a site of a study refuses, or is silent; free at every site
     +-- WrongUse               exit 2: an invalid argument, declaration or file
     |   +-- InvalidNumber
     |   +-- InvalidDeclaration
@@ -24,6 +25,7 @@
     +-- Failed                 exit 3: a failure that the request did not cause
         +-- EngineFailed           one constant message; the charge is forfeited
         +-- Cancelled              cancelled by the caller, or by its time_limit
+        +-- StudyFailed            a run of a study broke off; paid where it was executed
         +-- LedgerError
             +-- LedgerBusy, LedgerReadOnly, LedgerTooNew
             +-- LedgerCorrupt
@@ -77,9 +79,9 @@ def shown(value: object) -> str:
 
 
 def unknown(node: Never) -> TypeError:
-    """Returns the error to raise in a ``match`` for a node of a type that has no case.
+    """Returns the error for a ``match`` over node types that has no case for a node.
 
-    A type checker reports a ``match`` that lacks a case, since ``node`` is then not ``Never``.
+    A type checker reports such a ``match``, because the node's type is then not ``Never``.
 
     >>> unknown(3)
     TypeError('int is not known here')
@@ -198,7 +200,7 @@ class NoReference(Refused):
 
 
 class TargetUnreachable(Refused):
-    """The wanted error costs more than ``max_epsilon``."""
+    """The requested accuracy costs more than ``max_epsilon``."""
 
 
 class TaskRefused(Refused):
@@ -207,6 +209,10 @@ class TaskRefused(Refused):
 
 class TooFewReports(Refused):
     """Fewer reports than the smallest batch that the telemetry task allows to look at."""
+
+
+class StudyRefused(Refused):
+    """A site of a study refuses a question, or is silent; nothing was charged at any site."""
 
 
 class WrongUse(SfumatoError):
@@ -224,7 +230,7 @@ class InvalidDeclaration(WrongUse):
 
 
 class InvalidSource(WrongUse):
-    """The data cannot be opened at the declared place."""
+    """The data cannot be opened at the path or address that the declaration states."""
 
 
 class InvalidConfig(WrongUse):
@@ -236,7 +242,7 @@ class ContractMismatch(WrongUse):
 
 
 class KeyUsed(WrongUse):
-    """An idempotency key of another request, or of one that ended without an answer."""
+    """An idempotency key that was used before, for another request or one without an answer."""
 
 
 class Failed(SfumatoError):
@@ -252,6 +258,10 @@ class EngineFailed(Failed):
             remedy="The cost stays spent, whatever the reason was. The owner finds the kind of "
             "failure in the log 'sfumato.owner'.",
         )
+
+
+class StudyFailed(Failed):
+    """A run of a study ended after it had begun: what a site has executed stays spent there."""
 
 
 class Cancelled(Failed):

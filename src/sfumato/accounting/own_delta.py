@@ -61,7 +61,10 @@ class OwnDelta:
         return (delta - self.upper) / (1 - self.upper), (delta - self.lower) / (1 - self.lower)
 
     def added(self, rest: Bounds) -> Bounds:
-        """Returns the total delta, given ``rest``, the delta in the case that no event failed."""
+        """Returns the total delta of a plan.
+
+        ``rest`` bounds the delta of the plan if no event fails to hide its data.
+        """
         upper = float_up(min(self.upper + (1 - self.upper) * Fraction(rest.upper), Fraction(1)))
         if rest.lower is None:
             return Bounds(None, upper)

@@ -90,9 +90,9 @@ def law_by_formula(mechanism: Any, event: Event, given: Any) -> Explored | None:
 
 
 def is_whole(event: Event, given: Any) -> bool:
-    """Whether ``law_of`` covers everything that is released.
+    """Whether ``law_of`` computes the distribution of all that a mechanism releases on this input.
 
-    For long streams it leaves out the gaps.
+    For long streams it leaves the gaps between releases out.
     """
     return not (isinstance(event, SparseVector) and event.gap and len(given) > _LONGEST_RUN)
 

@@ -24,7 +24,7 @@ class Verdict(Enum):
 
 
 def overall(verdicts: Sequence[Verdict]) -> Verdict:
-    """The verdict over several checks: VIOLATED if one is, HOLDS if all do.
+    """Returns the verdict over several checks: VIOLATED if any is, HOLDS if all do, else UNDECIDED.
 
     >>> overall([Verdict.HOLDS, Verdict.UNDECIDED])
     <Verdict.UNDECIDED: 'UNDECIDED'>

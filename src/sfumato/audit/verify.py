@@ -41,7 +41,7 @@ _FINEST = 44
 
 
 class Measure(Enum):
-    """The privacy measure of a claim.
+    """The privacy measure in which a claim is checked.
 
     >>> [measure.value for measure in Measure]
     ['delta at the claimed epsilon', 'rho of zCDP']
@@ -53,12 +53,13 @@ class Measure(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The check of one measure of the claim, on one pair of neighbours in one direction.
+    """The result of checking a claimed privacy measure on a pair of neighbouring inputs, in one
+    direction.
 
-    ``claimed`` and ``truth`` (its proved bounds) are in the unit of ``measure``: a probability for
-    DELTA, a rho for RHO. The claim still holds if the truth exceeds it by at most ``tolerance``.
-    ``whole`` is False if only the likeliest outputs were explored, which can refute a claim but not
-    prove it.
+    ``claimed`` is the claim and ``truth`` the proved bounds of the real value, both in the unit of
+    ``measure``: a probability for DELTA, a rho for RHO. The claim holds if the truth exceeds it by
+    at most ``tolerance``. ``whole`` is False if only the likeliest outputs were explored, which can
+    refute a claim but not prove it.
 
     >>> truth = Bracket(0.0, 1e-12)
     >>> pair = Neighbours((0,), (1,))

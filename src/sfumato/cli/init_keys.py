@@ -55,7 +55,7 @@ class Keys:
 
     @property
     def names(self) -> frozenset[str]:
-        """Every column that looks like a key."""
+        """The names of all columns, of any table, that look like keys."""
         return frozenset(name for names in self.by_table.values() for name in names)
 
     @property

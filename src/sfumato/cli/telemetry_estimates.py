@@ -34,17 +34,17 @@ _QUANTILES = ("0.25", "0.5", "0.75")
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """The estimated mean of a numeric task."""
+    """The printed form of a telemetry task that estimates a mean."""
 
     title: str
     found: NumberEstimate
 
     def lines(self, top: int) -> Iterator[str]:
-        """The mean with its interval."""
+        """Yields a line with the mean and its confidence interval."""
         yield f"mean {_interval(self.found)}"
 
     def picture(self, top: int) -> Figure:
-        """A chart with one bar."""
+        """Returns a chart with the mean as a single bar."""
         found = self.found
         bar = Bar("mean", "", found.estimate, found.low, found.high)
         return bar_chart(self.title, "mean of a device", [bar])
@@ -52,13 +52,13 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The estimated distribution of a numeric task."""
+    """The printed form of a telemetry task that estimates a distribution of numbers."""
 
     title: str
     found: Distribution
 
     def lines(self, top: int) -> Iterator[str]:
-        """The quartiles."""
+        """Yields a line for each quartile."""
         for level in _QUANTILES:
             yield f"quantile {level}: {_interval(self.found.quantile(level))}"
 

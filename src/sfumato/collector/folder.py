@@ -121,7 +121,12 @@ class Folder:
             found.close()
 
     def complete(self, task: ReportTask, period: int) -> list[Path]:
-        """Returns the parts, the oldest first; the growing file becomes one if it is a full batch.
+        """Returns the finished Parquet parts of a task and period, the oldest first.
+
+        If the growing file has a full batch of reports, it is first turned into a part.
+
+        Raises:
+            OSError: a part could not be written; no report is lost.
 
         Raises:
             OSError: a part could not be written; nothing is lost.
@@ -282,7 +287,7 @@ def _read(folder: Path, size: int) -> Iterator[pa.Array]:
 
 
 def rows_of_part(path: Path) -> pa.Array:
-    """The reports of a part."""
+    """Returns the reports in a Parquet part."""
     return parquet.read_table(path)[COLUMN].combine_chunks()
 
 

@@ -108,7 +108,9 @@ class UnitRows:
         return len(self.starts) - 1
 
     def of(self, chosen: Integers) -> "UnitRows":
-        """Returns the rows of the chosen units, given by their indices, each at most once."""
+        """Returns the rows of some units only; ``chosen`` are the units' indices, without
+        repetition.
+        """
         rows, starts = _chosen(self.starts, chosen)
         names = None if self.names is None else self.names[chosen]
         tokens = {place: each.of(rows) for place, each in self.tokens.items()}

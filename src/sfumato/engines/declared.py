@@ -87,7 +87,9 @@ def held(
 def held_again(
     connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table], name: str, item: Opened
 ) -> tuple[Opened, Source]:
-    """Reopens a source that is remote or whose files have changed; returns as ``held`` does.
+    """Opens the source of table ``name`` again, and checks that it still fits its declaration.
+
+    Needed before a read if the source is remote or its files have changed.
 
     Raises:
         InvalidSource, InvalidDeclaration: it no longer fits its declaration; this is decided by
@@ -113,7 +115,9 @@ def held_again(
 
 
 def owner_columns(tables: Mapping[str, Table], name: str) -> list[str]:
-    """Returns the columns of a table that identify units, here or for tables that join to it."""
+    """Returns the columns of a table that identify units: its own key, and keys that other tables
+    join to.
+    """
     return [column for _, column in named_owners(tables, name)]
 
 
@@ -253,9 +257,10 @@ def require_word(
 
 
 def fitting_sources(tables: Mapping[str, Table]) -> dict[str, Source]:
-    """Returns a ``Source`` for each table with the physical types that fit its declaration best.
+    """Returns a ``Source`` for each table as if its columns were stored in exactly the declared
+    types.
 
-    The statement shown to analysts is made from these, without the data.
+    The SQL that analysts see is made from these, so that it does not depend on the data.
     """
     sources = {}
     for name, table in tables.items():

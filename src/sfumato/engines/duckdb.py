@@ -67,11 +67,11 @@ _OWNER.addHandler(logging.NullHandler())
 
 
 class DuckDB:
-    """The DuckDB engine over declared tables.
+    """The engine that runs plans as SQL in DuckDB, inside this process.
 
     ``limits``: its memory, threads, time, and how many questions run at once; a question that needs
     more fails. ``prepared``: the layouts that plans may read in place of their tables. ``spill``:
-    the folder in which the engine makes its own folder for data that does not fit into memory.
+    the folder in which it makes its own folder for data that does not fit into memory.
 
     Guarantees:
         an engine failure is one constant message
@@ -157,7 +157,7 @@ class DuckDB:
             lane.connection.interrupt()
 
     def served(self, table: str) -> Served | None:
-        """Returns how a remote table is read; None for a local one. For the owner's check only."""
+        """Returns how a remote table is read, for the owner's check; None for a local one."""
         return self._opened[table].served
 
     def unprotected(
@@ -202,7 +202,7 @@ class DuckDB:
         return ";\n\n".join(statement.sql for statement in emitted)
 
     def wait(self, patience: Patience = ENDLESS) -> None:
-        """Blocks until a lane is free.
+        """Blocks until the engine can run one more question.
 
         Raises:
             Cancelled: the caller stopped waiting.
@@ -225,7 +225,7 @@ class DuckDB:
         return partial(self._run, plan, emitted, patience)
 
     def run(self, plan: Bounded, sampling_key: str) -> Exact:
-        """Computes the exact integers of a plan."""
+        """Runs a plan and returns its exact integers, without noise."""
         return self.ready(plan, sampling_key)()
 
     def _run(

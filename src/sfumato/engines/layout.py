@@ -115,7 +115,11 @@ def _is_marked(column: Column) -> bool:
 
 
 def key_alone(raw: Raw) -> Column | None:
-    """Returns the marked column that is the only key; None if other columns affect the count."""
+    """Returns the column by whose values a question counts, if it is marked and nothing else
+    matters.
+
+    None if the count also depends on other columns.
+    """
     key = raw.keys[0].value.expression if len(raw.keys) == 1 else None
     if not isinstance(key, Field) or not _is_marked(key.column):
         return None

@@ -38,9 +38,10 @@ _MAGIC = b"PAR1"
 
 
 def fingerprint(path: Path) -> str | None:
-    """Returns a hash that identifies the present files of a source; None if there are none.
+    """Returns a hash of the current files of a source; None if there are no files.
 
-    It is computed from the name, size and time of change of each file, and the footer of Parquet.
+    Computed from each file's name, size and modification time, and from the footer of Parquet
+    files. A changed hash makes a prepared layout stale.
 
     Guarantees:
         a changed file has another fingerprint
@@ -102,7 +103,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The layouts of a folder, by table."""
+    """The prepared layouts in a folder: the layout of each table, by the table's name."""
 
     folder: Path
     layouts: Mapping[str, Layout]
@@ -234,7 +235,7 @@ def engine_version() -> str:
 
 
 def read_manifest(folder: Path) -> dict[str, Json] | None:
-    """Returns the manifest of a folder; None if it has none."""
+    """Returns the manifest of a folder of prepared layouts; None if the folder has no manifest."""
     try:
         form = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -275,7 +276,7 @@ def _mapping(form: object) -> dict[str, Json]:
 
 
 def kept_tables(plan: Bounded) -> list[str]:
-    """Returns the tables that a plan reads from prepared layouts: all of its tables or none."""
+    """Returns the tables that a plan reads from prepared layouts: either all of its tables or none."""
     if plan.tracked.kept is None:
         return []
     return list(dict.fromkeys(scan.table for scan in scans(plan.tracked.raw.relation)))

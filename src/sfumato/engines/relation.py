@@ -70,7 +70,7 @@ class Tables:
 
     @property
     def joined(self) -> "Tables":
-        """The same tables as the right side of a join by unit or of a semi-join: one row a unit."""
+        """The same tables, to be read as the right side of a join by unit: with one row per unit."""
         if not self.kept:
             return self
         return replace(self, kept=1, first=None)
@@ -124,7 +124,7 @@ def _add_owner_columns(stored: dict[str, set[str]], scan: Scan) -> None:
 
 
 def rows(relation: Relation, tables: Tables) -> sql.Query:
-    """Returns the SELECT of a relation.
+    """Returns the SELECT that computes the rows of a relation: their codes and their unit.
 
     Guarantees:
         every relation has the rows of the reference

@@ -46,10 +46,10 @@ _ZERO_DAY = sql.Day("1970-01-01")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A FROM item that the engine wrote, and the physical type of each of its columns.
+    """A table as SQL reads it: its FROM item, and the physical type of each column.
 
-    ``coded``: a prepared layout, whose columns already are codes, with the columns ``unit`` and
-    ``place``. ``numerals``: the separators of numbers that are stored as strings.
+    ``coded``: it is a prepared layout, whose columns already contain codes, with the columns
+    ``unit`` and ``place``. ``numerals``: the separators of numbers that are stored as strings.
     """
 
     sql: str
@@ -254,7 +254,7 @@ def narrowest(kind: ColumnType) -> sql.SqlType:
 
 
 def stored(column: str) -> sql.Column:
-    """Returns the SQL name of a stored column."""
+    """Returns the SQL reference to a stored column."""
     return sql.Column(column, quoted=True)
 
 

@@ -27,7 +27,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """The results of a run of the demo."""
+    """The results of a run of ``sfumato demo``, as the HTML report shows them."""
 
     budget: Budget
     told: tuple[Told, ...]

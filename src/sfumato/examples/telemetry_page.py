@@ -21,7 +21,7 @@ _MADE_UP = (
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """The results of a run of the demo."""
+    """The results of a run of ``sfumato demo telemetry``, as the HTML page shows them."""
 
     asked: Sequence[Question]
     sent: Sequence[Sent]

@@ -55,7 +55,7 @@ class ClusterSums(UnitVectors[Points]):
 
     @property
     def length(self) -> int:
-        """The most that a row adds, in L1."""
+        """The largest L1 norm of the vector that a row adds to the sums."""
         return STEPS * (1 + self.box.width)
 
     @property

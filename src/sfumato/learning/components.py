@@ -20,10 +20,10 @@ from sfumato.query.cost import Cost
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Components:
-    """Principal components: unit vectors ``axes`` (one per row) around the noisy ``mean``.
+    """The fitted model of ``PCA``: unit vectors ``axes``, one per row, around the noisy ``mean``.
 
-    ``fit`` of ``PCA`` returns it. Both are in columns scaled to -1 to 1 between the declared
-    bounds. ``shares`` are the noisy shares of the variance that each axis explains.
+    Both are in columns scaled to -1 to 1 between the declared bounds. ``shares`` are the noisy
+    shares of the variance that each axis explains.
     """
 
     columns: tuple[FrameColumn, ...]

@@ -42,7 +42,7 @@ class State:
 
     @classmethod
     def start(cls, width: int) -> "State":
-        """The state before the first release."""
+        """Returns the state of a descent over ``width`` weights before the first release."""
         zeros = np.zeros(width)
         return cls(
             0,
@@ -55,7 +55,7 @@ class State:
 
     @staticmethod
     def size(width: int) -> int:
-        """The number of bytes of a state."""
+        """Returns the number of bytes that a stored state of ``width`` weights takes."""
         return 8 * (2 + 5 * width)
 
     def to_bytes(self) -> bytes:

@@ -57,7 +57,7 @@ class DescentNoise:
         return found
 
     def of_weights(self, state: State, features: Features) -> Floats:
-        """Returns the variance of each averaged weight."""
+        """Returns the noise variance of each averaged weight."""
         descent = self.descent
         without, having = np.maximum(state.counts, 0).reshape(2, -1)
         sizes = np.maximum(without + having, 1.0)

@@ -189,7 +189,9 @@ class Residuals(Reading):
     logistic: bool
 
     def width(self, features: Features) -> int:
-        """Returns the size of one block of coordinates."""
+        """Returns the number of coordinates of the features, for which each class has a block of
+        weights.
+        """
         return features.width
 
     def added(
@@ -199,7 +201,9 @@ class Residuals(Reading):
         label: Label,
         steps: int,
     ) -> Iterator[Added]:
-        """The weights times the residual."""
+        """Yields what each row adds to the gradient: its coordinate weights times (prediction -
+        target).
+        """
         weights = np.clip(self.weights, -_LARGEST_WEIGHT, _LARGEST_WEIGHT)
         score, read = (np.zeros(rows.count, np.int64) for _ in range(2))
         for places, weight in rows.shares(features.scale):
@@ -294,7 +298,7 @@ class ExampleSums(UnitVectors[Encoded]):
 
     @property
     def length(self) -> int:
-        """The most that a row adds, in L1."""
+        """The largest L1 norm of the vector that a row adds to the sums."""
         return self.steps * self.features.scale * len(self.columns)
 
     @property
@@ -324,8 +328,9 @@ class ExampleSums(UnitVectors[Encoded]):
 
     @property
     def groups(self) -> tuple[Group, ...]:
-        """The groups of features that are encoded together; only if each row is a unit and weights
-        are whole.
+        """Groups of features that are encoded together.
+
+        Grouping applies only if each row is a unit and all weights are whole numbers.
         """
         if self.plan.most == 1 and self.features.scale == 1:
             return self.features.groups

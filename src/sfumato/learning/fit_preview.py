@@ -60,7 +60,7 @@ class Preview:
 
 
 def part(release: str, sensitivity: str) -> dict[str, str]:
-    """Returns an item of a cost that describes a part of a release without a price of its own.
+    """Returns an item of a cost report for a part of a release that has no price of its own.
 
     >>> part("a count", "4")["rho"]
     'in the total'

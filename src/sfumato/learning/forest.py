@@ -61,7 +61,7 @@ class Forest(Recipe[Trees]):
         examples: Examples,
         allowed: Allowance,
     ) -> "ForestGrowth":
-        """Returns the task that grows the trees, one after the other.
+        """Returns the task that grows all trees of the forest, one after the other.
 
         Raises:
             WrongUse: as ``DecisionTree``.

@@ -87,7 +87,7 @@ class KMeans(Recipe[Clusters]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> Planned[Clusters]:
-        """Plans one task with three releases."""
+        """Plans a fit as one task with three releases."""
         task = self.task(examples, asked, orders)
 
         def made(body: bytes, cost: Cost, charge: str) -> Clusters:

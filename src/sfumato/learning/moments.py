@@ -67,7 +67,7 @@ class SecondMoments(BoundedStatistic[Integers]):
         return Distance(norm, Fraction((times * self.bound) ** 2), self.plan.neighbours)
 
     def exact(self, opened: Opened) -> Integers:
-        """The exact sums."""
+        """Returns the sums without noise."""
         rows = opened.unit_rows(self.plan)
         if self.plan.most == 1:
             return self._single(rows)

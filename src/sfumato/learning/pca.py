@@ -93,7 +93,7 @@ class PCA(Recipe[Components]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> Planned[Components]:
-        """Plans one task with three releases."""
+        """Plans a fit as one task with three releases: mean, radius and products of offsets."""
         task = self.task(examples, asked, orders)
 
         def made(body: bytes, cost: Cost, charge: str) -> Components:
@@ -177,7 +177,7 @@ class Spread(Generic[B]):
         return math.sqrt(products) / (PRODUCT * self._weight * self.length**2)
 
     def ready(self, declarations: Dataset) -> BoundedRows:
-        """The bounded rows."""
+        """Returns the plan of the rows that the task reads."""
         return self.plan
 
     @property

@@ -56,7 +56,7 @@ class Releases:
 
     @property
     def event(self) -> Event:
-        """The event of all releases."""
+        """The privacy event of all releases together."""
         plan = Repeated(self.mechanism.event(self.distance), self.times)
         if self.budget is None:
             return plan

@@ -66,13 +66,13 @@ class Training:
 
     @property
     def step(self) -> Event:
-        """The event of one release."""
+        """The privacy event of a single training step."""
         distance = self.counted.distance(Norm.L2)
         return event_of(self.order, self.mechanism.event(distance))
 
     @property
     def event(self) -> Composed | Repeated | Block:
-        """The event of all releases: one part per piece."""
+        """The privacy event of all steps: one part per piece."""
         plan = Composed(tuple(Repeated(self.step, size) for size in self.sizes))
         block = self.budget.block
         if block is None:
@@ -81,7 +81,7 @@ class Training:
 
     @property
     def descent(self) -> Descent:
-        """The gradient descent that computes with the releases."""
+        """The gradient descent that turns the released sums into weights."""
         noise = float(self.sigma) / self.example
         features = len(self.counted.columns)
         return Descent(features, sum(self.sizes), noise, self.logistic)

@@ -27,10 +27,10 @@ from sfumato.query.session import Session
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The share of right predictions, with an interval.
+    """The accuracy of a model on private rows, with a confidence interval.
 
-    ``right`` and ``wrong`` are noisy counts. The interval covers the noise for the rows that were
-    read; it says nothing about other rows.
+    ``right`` and ``wrong`` are noisy counts of rows. The interval covers the noise for the rows
+    that were read; it says nothing about other rows.
 
     >>> Score(80, 20, 0.8, 0.75, 0.85, Fraction(95, 100), Cost("1", "0.5", "0", ()), "c0ffee")
     accuracy 0.800 [0.750, 0.850] in about 100 rows (95% interval, cost: epsilon = 1)
@@ -139,7 +139,7 @@ class OutcomeCounts:
 
     @property
     def event(self) -> AdditiveNoise:
-        """The event of the one release."""
+        """The privacy event of the release."""
         return self.mechanism.event(self.counted.distance(self.allowance.norm))
 
     @property
@@ -153,7 +153,7 @@ class OutcomeCounts:
         return 16
 
     def ready(self, declarations: Dataset) -> BoundedRows:
-        """The bounded rows."""
+        """Returns the plan of the rows that the task reads."""
         return self.counted.plan
 
     def run(self, curator: Curator) -> bytes:

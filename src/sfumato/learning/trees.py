@@ -30,7 +30,7 @@ _VOTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Grown:
-    """One tree of a forest: the tests of each level, and the class shares of each leaf."""
+    """A tree of a forest: the tests of each level, and the class shares of each leaf."""
 
     levels: tuple[Integers, ...]
     shares: Floats

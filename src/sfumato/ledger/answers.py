@@ -37,7 +37,7 @@ class Answers(Owner):
         self._tally = Tally()
 
     def answer(self, question: str) -> bytes | None:
-        """Returns the stored answer with this key; None if there is none. Free."""
+        """Returns the stored answer with a key; None if there is none. Costs no budget."""
         return self._given(lambda rows: rows.answer(question))
 
     def first_answer(self, statements: Sequence[str], account: str) -> bytes | None:
@@ -57,9 +57,9 @@ class Answers(Owner):
         return self._given(find)
 
     def released(self, parts: Sequence[str], account: str) -> dict[str, list[bytes]]:
-        """Returns, by part, an account's stored answers that contain the part, oldest first; free.
+        """Returns an account's stored answers that contain each of the ``parts``, oldest first.
 
-        A part is an aggregate of an answer that can be reused by its own key.
+        A part is an aggregate that later questions can reuse by its own key. Costs no budget.
         """
 
         def find(rows: Rows) -> dict[str, list[bytes]]:
@@ -89,7 +89,7 @@ class Answers(Owner):
         return self.own_answer(request) is not None
 
     def own_answer(self, request: Request) -> bytes | None:
-        """Returns the stored answer that the asking account has paid for, or None; free."""
+        """Returns the stored answer to a request if the asking account has paid for it, else None."""
         return _body(readable(lambda: self._store.read(lambda rows: own_answer(rows, request))))
 
     def charge_of(self, request: Request) -> str:
@@ -98,7 +98,7 @@ class Answers(Owner):
         return "" if row is None else row.charge
 
     def answer_of(self, charge_id: str, scope: Scope) -> bytes | None:
-        """Returns the answer that a charge of this account paid for; None if there is none. Free.
+        """Returns the answer that a charge of this account paid for; None if there is none.
 
         Raises:
             AccountFrozen: an account of the path is frozen.
@@ -117,9 +117,10 @@ class Answers(Owner):
         return self._given(find)
 
     def to_share(self, request: Request) -> bytes | None:
-        """Returns the answer of another account that ``recall`` would give to this one for a cost.
+        """Returns another account's answer that ``recall`` would share with this account for a
+        cost.
 
-        The caller may measure it, but must not show it before it is paid for.
+        The caller may use its size to compute the cost, but must not show it before it is paid for.
         """
         ready = Ready.of(request)
         return self._given(lambda rows: shared_answer(rows, ready))

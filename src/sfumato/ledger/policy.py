@@ -122,7 +122,7 @@ def _dataset(act: Entry) -> str:
 
 
 def shared_sources(rows: Rows, dataset: str, sources: Collection[str]) -> list[str]:
-    """Returns the other datasets of a ledger that have one of the given sources of data."""
+    """Returns the names of other datasets in the ledger that read one of the given data sources."""
     roots = [chain for chain in rows.chains() if chain not in (LEGACY, dataset)]
     datasets = ((root, rows.account(root)) for root in roots)
     return [

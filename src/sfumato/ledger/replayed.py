@@ -63,7 +63,7 @@ class Sum:
 
     @property
     def charge(self) -> Charge:
-        """The sum as one charge."""
+        """The sum as an immutable ``Charge``."""
         pure = None if self.unbounded else self.epsilon
         return Charge(pure, self.rho, self.delta, self.orders)
 
@@ -186,7 +186,7 @@ class Open:
         )
 
     def to_json(self) -> list[Json]:
-        """The charge as it was opened and its progress, for ``from_json``."""
+        """Returns the open charge and its progress as JSON, which ``from_json`` reads."""
         return [
             list[Json](self.row),
             self.state,

@@ -180,10 +180,10 @@ def sharers(account: str, source: str) -> tuple[str, ...]:
 
 
 def give(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
-    """Returns the stored answer to a request; None if there is none that the account may read.
+    """Returns the stored answer to a request; None if the ledger has none that the account may get.
 
-    The request's idempotency key is bound to it. An answer of another account is paid for by a new
-    charge, ``charge_id`` (``share``).
+    Binds the request's idempotency key to the answer. For an answer of another account, adds a new
+    charge with the id ``charge_id`` that pays for it.
     """
     locked = LockedAccounts(rows, ready.account)
     bound = bound_answer(rows, ready)

@@ -45,7 +45,7 @@ class Verified:
 
     @classmethod
     def of(cls, ledger: str, replay: Replay) -> "Verified":
-        """The state after all entries of a ledger, none of which had a problem."""
+        """Returns the state at the end of a replay without problems."""
         # a charge that was resumed after a failure is in both
         charges = (*replay.open.values(), *replay.failed.values())
         unfinished = {charge.place: charge for charge in charges}

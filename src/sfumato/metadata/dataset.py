@@ -65,7 +65,7 @@ class Dataset:
 
     @property
     def places(self) -> tuple[str, ...]:
-        """The places where the rows of private tables are stored, each listed once."""
+        """The files and addresses where the rows of private tables are stored, without repeats."""
         places = {table.place for table in self.tables.values() if not table.public}
         return tuple(sorted(places - {""}))
 
@@ -91,7 +91,9 @@ class Dataset:
         return tuple(lines)
 
     def unit_name(self, table: str) -> str | None:
-        """The name of a table's unit; None if each row is its own unit or the table is public."""
+        """Returns the name of a table's privacy unit; None for a public table, or if each row is a
+        unit.
+        """
         unit = self.tables[table].unit
         if isinstance(unit, Node):
             unit = self.row_unit(unit.of)

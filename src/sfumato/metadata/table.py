@@ -205,7 +205,7 @@ class Table:
 
     @property
     def described(self) -> "Table":
-        """The same declarations without the source; only its type is kept."""
+        """A copy of the declarations in which the source is replaced by its type."""
         if isinstance(self.source, _Undisclosed):
             return self
         kind = type(self.source).__name__

@@ -101,10 +101,10 @@ def _start_of(entry: tuple[int, int | None]) -> int:
 
 @lru_cache(maxsize=256)
 def local_periods(table: Changes) -> Periods:
-    """Returns the offset of each local time, as a table of periods; None where no such time exists.
+    """Returns the UTC offset of each local time, as a list of periods; None for times that clocks
+    skip.
 
-    Where clocks are set back, a local time happens twice, and has the offset of the first; where
-    they are put forward, the skipped local times do not exist.
+    Where clocks are set back, a local time happens twice, and has the offset of the first.
 
     Guarantees:
         a local time is the first moment at which clocks show it

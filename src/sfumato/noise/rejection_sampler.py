@@ -93,7 +93,9 @@ class Curve(Protocol):
         ...
 
     def ends(self, shift: int, blocks: int) -> tuple[Integers, Integers]:
-        """Returns 2^31 f at the near and at the far end of each block, within ``ERROR``."""
+        """Returns 2^31 f at the near and far end of each block of 2^``shift`` integers, within
+        ``ERROR``.
+        """
         ...
 
     def rise(self, shift: int, farthest: int) -> Rise:
@@ -306,7 +308,7 @@ class Cells:
         return self.one(entropy) if x is None else x
 
     def one(self, entropy: Entropy) -> int:
-        """One exact draw."""
+        """Returns an exact sample."""
         while True:
             word = entropy.bits(96)
             cell = word & (1 << self.bits) - 1

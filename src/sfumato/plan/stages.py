@@ -30,7 +30,9 @@ class Raw:
 
     @property
     def is_open(self) -> bool:
-        """Whether the groups are not declared, so that a noisy threshold decides which are shown."""
+        """Whether the set of groups is not declared, so that a noisy threshold decides which are
+        released.
+        """
         return any(key.codes is None for key in self.keys)
 
 
@@ -49,7 +51,7 @@ class Limits:
 
     @property
     def in_group(self) -> int | None:
-        """The most rows that a unit can have in one group; None if there is no limit."""
+        """The largest number of rows that a unit can have in one group; None if there is no limit."""
         return _least(self.rows, self.total)
 
     @property
@@ -59,7 +61,9 @@ class Limits:
 
     @property
     def in_all(self) -> int | None:
-        """The most rows that a unit can have in all groups together; None if there is no limit."""
+        """The largest number of rows that a unit can have in all groups together; None for no
+        limit.
+        """
         rows = self.in_group
         if rows is None or self.groups is None:
             return self.total

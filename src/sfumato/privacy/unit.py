@@ -29,7 +29,9 @@ ReplaceOne = Relation.REPLACE_ONE
 
 
 class Auto(Enum):
-    """The choice that a limit is learnt privately, by a separate charged step (``sf.AUTO``)."""
+    """The type of ``sf.AUTO``: a limit to be learnt privately, by a separate question that is
+    charged.
+    """
 
     AUTO = "auto"
 
@@ -124,12 +126,12 @@ class Unit:
 
     @property
     def column(self) -> str:
-        """The id columns, joined by commas."""
+        """The names of the id columns, joined by commas."""
         return ", ".join(self.columns)
 
     @property
     def target(self) -> tuple[str, str] | None:
-        """The table and the column that ``via`` names; None without it."""
+        """The table and column that ``via`` refers to; None if ``via`` is not set."""
         if self.via is None:
             return None
         table, _, column = self.via.partition(".")
@@ -137,7 +139,7 @@ class Unit:
 
     @property
     def once(self) -> bool:
-        """Whether the limits leave each unit at most one row."""
+        """Whether the declared limits allow each unit only one row."""
         one_group = self.max_groups in (None, 1)
         return self.max_rows_total == 1 or (self.max_rows == 1 and one_group)
 

@@ -92,7 +92,10 @@ class Answer:
 
     @property
     def told(self) -> list[list[Json]]:
-        """The rows, with None in each cell whose interval is the whole range (``untold``)."""
+        """The rows, with None in each cell that the noise hides completely (``untold``).
+
+        The interval of such a cell is the whole possible range.
+        """
         errors = cast(list[list[Json]], self.form["errors"])
         rows = []
         for row, line in zip(self.rows, errors, strict=True):
@@ -158,10 +161,11 @@ class Answer:
         return table
 
     def consistent(self) -> "Answer":
-        """The answer with counts as integers of at least 0, and with totals that equal their sums.
+        """Returns the answer with counts rounded to integers from 0 on, and totals that equal their
+        sums.
 
-        This is post-processing: it is free and keeps the guarantee. Intervals of counts are cut at
-        0.
+        This is post-processing: it costs no budget and keeps the guarantee. Intervals of counts are
+        cut at 0.
         """
         output, parts = self._released()
         rows = consistent_rows(self.form, output, parts)

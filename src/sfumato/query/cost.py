@@ -74,7 +74,7 @@ class Cost:
 
     @property
     def charge(self) -> Charge:
-        """The cost in the ledger's integers."""
+        """The cost as a charge in the ledger's integers."""
         pure = None if self.epsilon == "unbounded" else int(Fraction(self.epsilon) * INCREMENTS)
         rho, delta = Fraction(self.rho) * INCREMENTS, Fraction(self.delta) * DELTA_INCREMENTS
         return Charge(pure, int(rho), int(delta))
@@ -86,7 +86,7 @@ class Cost:
 
     @property
     def is_earlier(self) -> bool:
-        """Whether earlier charges paid for every part."""
+        """Whether earlier charges paid for all parts, so that the answer costs nothing now."""
         return bool(self.items) and all(map(is_earlier, self.items))
 
     def _repr_html_(self) -> str:
@@ -140,7 +140,9 @@ def cost_of(
 
 
 def cost_of_steps(charge: Charge, title: str, event: Event) -> Cost:
-    """The cost of an event, with one item for each distinct step; ``title`` names the release."""
+    """Returns the cost of an event with an item for each distinct step; ``title`` names the
+    release.
+    """
     times_of: dict[Event, int] = {}
     for step, times in _steps(plan_of(event), 1):
         times_of[step] = times_of.get(step, 0) + times

@@ -144,9 +144,10 @@ class Curator:
         *,
         of: Sample | None = None,
     ) -> Integers | tuple[int, ...]:
-        """Releases the integers of a statistic plus noise.
+        """Adds noise to the integers of a statistic and returns the noisy integers.
 
-        ``of`` is the sample that is measured instead of all units; it must be the last one drawn.
+        ``of`` is a sample of units to measure instead of all units; it must be the last sample
+        drawn.
         """
 
         def step() -> Integers | tuple[int, ...]:
@@ -200,7 +201,9 @@ class Curator:
         scored: GroupedScores,
         mechanism: SelectionMechanism,
     ) -> tuple[int, ...]:
-        """Selects a candidate in each group privately, in one step; returns their indices."""
+        """Selects a candidate in each group privately, as one step; returns the indices of the
+        candidates.
+        """
 
         def step() -> tuple[int, ...]:
             if not isinstance(scored, GroupedScores):
@@ -227,7 +230,11 @@ class Curator:
     def quantiles(
         self, leaves: WeightedLeaves, mechanism: GridQuantiles
     ) -> tuple[tuple[int, ...], ...]:
-        """Selects a leaf for each quantile level, and for interval ends if any, in each group."""
+        """Selects a leaf (candidate value) for each quantile level in each group; returns their
+        numbers.
+
+        If the mechanism has interval ends, leaves for them follow.
+        """
 
         def step() -> tuple[tuple[int, ...], ...]:
             _require(mechanism, GridQuantiles)
@@ -294,7 +301,8 @@ class Curator:
         cycle: Cycle,
         mechanism: AdditiveMechanism,
     ) -> Turn:
-        """Begins a cycle: puts each unit into a random batch. ``row`` then releases the rows.
+        """Begins a cycle: puts each unit into a random batch. ``row`` of the result releases the
+        sums in turn.
 
         The next step of the reserved event must be the ``Stream`` of this cycle. The exact sums are
         kept for this run only: no other run continues with them.

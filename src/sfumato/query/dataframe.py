@@ -241,7 +241,7 @@ class Expression:
 
 
 def col(name: str) -> Expression:
-    """A declared column, ``"age"`` or ``"people.age"``."""
+    """Returns an expression for a declared column, ``"age"`` or ``"people.age"``."""
     if not isinstance(name, str) or not name:
         raise WrongUse(f"col({shown(name)}).", allowed="the name of a declared column")
     table, _, column = name.rpartition(".")
@@ -250,7 +250,7 @@ def col(name: str) -> Expression:
 
 
 def count() -> Expression:
-    """The number of rows."""
+    """Returns an expression for the number of rows."""
     return Expression("COUNT(*)", Binding.ATOM)
 
 
@@ -305,7 +305,7 @@ class Frame:
         return list(found)
 
     def where(self, *tests: Expression) -> "Frame":
-        """Keeps the rows that pass every test."""
+        """Returns a frame with only the rows for which all ``tests`` are true."""
         passed = tuple(_operand(_expression(test), Binding.AND) for test in tests)
         return replace(self, tests=self.tests + passed)
 
@@ -360,7 +360,7 @@ class Frame:
         return self.ask(self.sql, **price)
 
     def preview(self, **price: Wish) -> "Preview":
-        """The cost and the expected error, for free."""
+        """Returns the cost and the expected error of the question; this costs no budget."""
         return self.foresee(self.sql, **price)
 
     def __repr__(self) -> str:

@@ -28,7 +28,7 @@ class Closing(Protocol):
 
 
 class Door:
-    """Counts the questions in progress; after ``close`` no new question can begin.
+    """Counts the questions in progress of a session; after ``close`` no new question can begin.
 
     >>> door = Door()
     >>> with door.inside():
@@ -80,7 +80,7 @@ class Door:
                 self._changed.notify_all()
 
     def close(self) -> bool:
-        """Closes the door; returns whether it was open."""
+        """Lets no further question begin; returns False if it was closed before."""
         with self._here():
             was_open = not self._closed
             self._closed = True

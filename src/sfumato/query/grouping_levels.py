@@ -181,7 +181,9 @@ class Grouping:
 
 @dataclass(frozen=True, slots=True)
 class LevelCost:
-    """A level, with the grouping sets that are read from it, and the cost of each of its parts."""
+    """A candidate for measuring some grouping sets together, and the cost of each of its
+    aggregates.
+    """
 
     level: Level
     costs: tuple[Fraction, ...]

@@ -40,7 +40,8 @@ _LINE = LONGEST_LINE // 4
 
 @dataclass(frozen=True, slots=True)
 class MarginalsTask:
-    """Releases some marginals of one bounded table, each for the same share of the cost.
+    """A task that releases some marginals of one bounded table, each for the same share of the
+    cost.
 
     Guarantees:
         marginals that differ in anything have different forms
@@ -69,7 +70,7 @@ class MarginalsTask:
 
     @property
     def mechanism(self) -> AdditiveMechanism:
-        """The additive noise of each marginal."""
+        """The mechanism that adds noise to each marginal."""
         allowed = self.allowance
         distance = Marginal(self.plan, ()).distance(allowed.norm)
         share, *_ = allowed.shares(len(self.cliques))
@@ -117,7 +118,7 @@ class MarginalsTask:
         return b"".join([self._header(curator.charge), *cells])
 
     def costing(self, allowed: Allowance) -> "MarginalsTask":
-        """The same marginals for another cost."""
+        """Returns a task for the same marginals at another cost."""
         return replace(self, allowance=allowed)
 
     def _header(self, charge: str) -> bytes:

@@ -90,7 +90,8 @@ class Preview:
         level: Fraction,
         sizes: Sequence[int],
     ) -> list[dict[str, Json]]:
-        """The expected error of one estimate, with a line for each group size if that matters.
+        """Returns the expected error of one estimate, with a line for each group size if it depends
+        on that.
 
         With grouping sets it is the error in the first set.
         """

@@ -82,7 +82,9 @@ class Drafted:
         return self.asked.planned.charge
 
     def most(self, price: Price) -> Charge:
-        """The most that the statement can cost, including the charges that it needs."""
+        """Returns the highest cost of the statement, with the charges for what it needs
+        (sub-queries, limits).
+        """
         if self.is_whole:
             return self.charge
         bounded = self.asked.planned.bounded
@@ -122,7 +124,7 @@ class Line:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """The price as keyword arguments of ``Session.query``."""
+        """The price of the question as keyword arguments for ``Session.query``."""
         target = self.price.target
         if target is None:
             found = {"epsilon": self.price.epsilon, "rho": self.price.rho}

@@ -32,7 +32,8 @@ class Move:
 
 
 def move_of(aggregate: Aggregate) -> Move | None:
-    """Returns how far rounding can move the values that an aggregate reads; None if not at all.
+    """Returns how far rounding to the lattice can move the values that an aggregate reads; None if
+    not.
 
     A declared step moves nothing, since the values are declared to be multiples of it.
 

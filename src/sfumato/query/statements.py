@@ -132,11 +132,11 @@ class Statements:
         return Drafted(preview, chosen, is_whole, stored)
 
     def planned(self, step: Step) -> Planned:
-        """The cheapest plan of a step."""
+        """Returns the cheapest plan of a step."""
         return self.cheapest(self.candidates(step)).planned
 
     def candidates(self, step: Step) -> list[Asked]:
-        """All plans of a step, with their keys."""
+        """Returns all plans of a step, with their cache keys."""
         asker = self.asker.about(step.dataset)
         return [Asked.of(plan, asker) for plan in self._plans(step)]
 
@@ -156,7 +156,7 @@ class Statements:
         return self.ledger.holds(asked.request())
 
     def own_answer(self, step: Step) -> Answer | None:
-        """The answer of a step, if the asker has paid for it; else None."""
+        """Returns the stored answer of a step if the asker has paid for it, else None."""
         return self.answer_at_any_price(step) or self._first(step, self.ledger.own_answer)
 
     def answer_at_any_price(self, step: Step) -> Answer | None:
@@ -171,7 +171,10 @@ class Statements:
         return None if body is None else Answer(body)
 
     def answer_to_share(self, step: Step) -> Answer | None:
-        """An answer of another account that the asker may share; None for a wanted error."""
+        """Returns the answer of another account to a step if the asker may share it, else None.
+
+        Always None for a step whose price is a requested error.
+        """
         if step.price.target is not None:
             return None
         return self._first(step, self.ledger.to_share)

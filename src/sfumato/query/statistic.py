@@ -148,7 +148,7 @@ class Opened:
         return copied(value, {id(self._given): self._plan})
 
     def integers(self, plan: Bounded) -> Exact:
-        """The exact integers of each part of a question; the data is read once.
+        """Returns the exact integers of each aggregate of a plan; the data is read once.
 
         Raises:
             InvalidDeclaration: the question is neither the plan that was opened nor one of its
@@ -189,7 +189,7 @@ class Opened:
         return marginal_cells
 
     def unit_rows(self, plan: BoundedRows) -> UnitRows:
-        """The rows of all units, or of the units of a sample.
+        """Returns the rows of all units, or of a sample's units if one is being measured.
 
         Raises:
             InvalidDeclaration: the plan is neither the one that was opened nor admitted by it.
@@ -258,9 +258,10 @@ class Opened:
         return drawn
 
     def batches(self, count: int) -> "Callable[[int], Opened]":
-        """Puts each unit into one of ``count`` batches by an independent uniform draw.
+        """Puts each unit into one of ``count`` batches, by an independent uniform draw.
 
-        Returns a function that opens a batch by its number. A unit stays in its batch.
+        Returns a function that opens the data of the batch with a given number. A unit stays in its
+        batch.
 
         Raises:
             InvalidDeclaration: no rows are open.
@@ -363,7 +364,7 @@ class BoundedStatistic(ABC, Generic[E]):
 
     @abstractmethod
     def exact(self, opened: Opened) -> E:
-        """The exact integers. Only a curator calls this."""
+        """Computes the integers without noise. Only a curator calls this."""
 
 
 class UnitsByKey(BoundedStatistic[Counts]):
@@ -381,7 +382,8 @@ class UnitsByKey(BoundedStatistic[Counts]):
 
 
 class GroupedScores(BoundedStatistic[list[Integers]]):
-    """Scores of candidates in groups; one candidate of each group is selected.
+    """Exact scores of candidates in several groups; one candidate of each group is selected
+    privately.
 
     ``distance`` bounds a sum over groups: choose any one candidate in each group and add up their
     scores; between neighbours this sum changes by at most the distance.

@@ -92,9 +92,11 @@ class Resolver:
         self.doubtful = False
 
     def resolve(self, answer: Policy, *, nulls: bool = False) -> Step:
-        """Returns the question with its share of the price, ready to be planned.
+        """Returns the question with its sub-queries and ``sf.AUTO`` limits replaced by answers of a
+        policy.
 
-        With ``nulls``, a placeholder is NULL if the answer may be NULL.
+        ``answer`` is asked for each of these steps; if it returns None, a placeholder is put in.
+        With ``nulls``, the placeholder of an answer that may be NULL is NULL.
         """
         self._answer = answer
         self._nulls = nulls

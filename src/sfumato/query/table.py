@@ -137,13 +137,13 @@ def error_rows(
 
 
 def parts_from_json(forms: Json) -> list[Released]:
-    """Restores the released parts of a stored answer."""
+    """Reads the released parts (aggregates) of an answer from their JSON."""
     assert isinstance(forms, list), "written by answer_body"
     return [_part_from_json(cast(dict[str, Json], form)) for form in forms]
 
 
 def released_parts(released: Mapping[str, Json]) -> list[AnyReleased]:
-    """Restores the parts of a stored answer, one for each aggregate."""
+    """Reads the released parts of a stored answer, one for each aggregate."""
     parts = parts_from_json(released["parts"])
     levels = cast(int, released.get("levels", 0))
     if not levels:
@@ -388,7 +388,7 @@ def _beyond_noise(
 
 
 def is_untold(error: Json) -> bool:
-    """Whether the interval of a cell is the whole possible range, so that its value is unknown."""
+    """Whether the noise hides a cell completely: its interval is the whole possible range."""
     return isinstance(error, dict) and error.get("untold") is True
 
 
@@ -456,6 +456,6 @@ def _noise_form(noise: Noise) -> Json:
 
 
 def load_body(body: bytes) -> dict[str, Json]:
-    """The stored JSON of an answer."""
+    """Returns the bytes of a stored answer as JSON."""
     loaded: dict[str, Json] = json.loads(body)
     return loaded

@@ -159,7 +159,7 @@ class Wanted:
         return lambda noise: not _is_wider(noise, most) and noise.tail(most).upper <= miss
 
     def times(self, factor: Fraction) -> "Wanted":
-        """The wanted errors, each multiplied by a factor."""
+        """Returns the requested errors, each multiplied by a factor."""
         demands = []
         for part in self.demands:
             demands.append(tuple(replace(one, amount=one.amount * factor) for one in part))
@@ -268,7 +268,10 @@ def _required_forms(question: Question) -> list[LinearForm]:
 
 
 def references(question: Question, answer: Answer | None) -> dict[int, Reference]:
-    """The references of all shown parts, from a stored answer to the same statement."""
+    """Returns the public numbers to which relative errors refer, by part, from an earlier answer.
+
+    The answer is stored for the same statement; parts that it does not show have none.
+    """
     if answer is None:
         return {}
     shown = set()

@@ -44,7 +44,11 @@ _NOTHING = (
 
 @dataclass(frozen=True, slots=True)
 class Occasion:
-    """The question for which clips are considered: its rows, keys and number of aggregates."""
+    """The question in which a column's clip is looked up: its rows, group keys and number of
+    aggregates.
+
+    A clip declared as ``sf.AUTO`` may have been learnt for such a question.
+    """
 
     relation: Relation
     keys: tuple[GroupKey, ...]
@@ -64,7 +68,7 @@ class Clipping:
     occasion: Occasion | None = None
 
     def ends(self, column: Column) -> tuple[int, int] | None:
-        """Returns the ends of a column's clip as codes; None if it has none."""
+        """Returns the ends of a column's clip as codes; None if the column has no clip."""
         kind = column.type
         if not isinstance(kind, Integer | Real) or kind.clip is None:
             return None

@@ -33,6 +33,8 @@ from sfumato.sql.typed import Person, Typed, Words, read
 
 # Functions of a relation recurse a few calls a step; this leaves stack for the caller.
 _DEEPEST = 100
+# Schemas in which databases describe themselves.
+_CATALOGS = ("information_schema", "pg_catalog")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +77,11 @@ class From:
         return Scope(context, self.sources, self.width)
 
     def over(self, relation: Relation) -> "From":
-        """Returns the same names over another relation."""
+        """Returns the sources with the same names, over another relation."""
         return replace(self, relation=relation)
 
     def single(self, context: Context) -> Relation | None:
-        """Returns the relation if it has at most one row a unit, else None.
+        """Returns the relation if it has at most one row per unit, else None.
 
         This must follow from the plan or from a declaration.
         """
@@ -135,7 +137,10 @@ def _table_name(dataset: Dataset, node: exp.Table) -> str:
         )
     if not isinstance(node.this, exp.Identifier):
         raise reject(node)
-    require_only(node, "this", "alias")
+    if node.db.lower() in _CATALOGS:
+        require_only(node, "this", "alias")
+    # any other schema is left out: a table is declared by its name alone
+    require_only(node, "this", "alias", "db", "catalog")
     require_plain(node.args.get("alias"))
     for name in dataset.tables:
         if name.lower() == node.name.lower():

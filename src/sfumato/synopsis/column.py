@@ -68,7 +68,7 @@ class Plan:
         return self.of(self.candidates[0])
 
     def of(self, strategy: Strategy) -> LayersTask:
-        """Returns the task that measures a strategy."""
+        """Returns the task that measures with a given strategy."""
         return LayersTask(self.table, self.axis, self.cube, strategy, self.allowance)
 
     def error(
@@ -172,7 +172,7 @@ def plan_column(dataset: Dataset, table: str, axis: str, kind: Kind, allowed: Al
 
 
 class Synopsis:
-    """The noisy layers of one column, and the answers computed from them; all of it is free.
+    """The noisy measurements of one column; answers computed from them cost no budget.
 
     >>> import sfumato as sf, pyarrow as pa, tempfile
     >>> people = sf.Table(pa.table({"age": [30, 40, 40]}), columns={"age": sf.Integer(0, 63)})
@@ -224,7 +224,8 @@ class Synopsis:
         return self._estimates([test], where, miss_of(confidence))[0]
 
     def answers(self, wheres: Sequence[str], confidence: Number = "0.95") -> list[Estimate]:
-        """Returns an estimate for each of several tests; each interval holds by itself.
+        """Returns an estimate of the number of rows that pass each test; each interval holds by
+        itself.
 
         Raises:
             As ``answer``.
@@ -246,9 +247,10 @@ class Synopsis:
         return pyarrow.table(read.columns(lambda asked: self._estimates(asked, sql, miss)))
 
     def error(self, confidence: Number = "0.95", *, over: Number = 1) -> float:
-        """Returns an error bound for the queries of the workload, with the given confidence.
+        """Returns an error bound for the queries of the workload, in rows, with the given
+        confidence.
 
-        ``over`` is the share of the queries that stay within it, for example "0.99" (``accuracy``).
+        ``over`` is the share of the queries that stay within the bound, for example "0.99".
         """
         return self.plan.error(self.task.strategy, confidence, over=over)
 

@@ -92,7 +92,7 @@ class GridTask:
 
     @property
     def event(self) -> Event:
-        """The events of all layers; equal ones that follow one another are repeated."""
+        """The privacy event of all layers; equal events that follow one another are repeated."""
         distance = BlockSums(self.plan, ()).distance(self.allowance.norm)
         events: list[Event] = []
         for mechanism, equal in groupby(self.mechanisms):

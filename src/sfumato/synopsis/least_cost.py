@@ -21,9 +21,10 @@ _GRIDS = {Norm.L1: Fraction(1, 10**6), Norm.L2: Fraction(1, 10**9)}
 
 @dataclass(frozen=True, slots=True)
 class Worst:
-    """A requested standard error of every query: ``error=Worst(20)``.
+    """A requested standard error that every query must meet: ``error=Worst(20)``.
 
-    A plain number instead is the root of the mean squared error, as plans print it.
+    A plain number instead is the root of the mean squared error over all queries, as plans print
+    it.
 
     >>> Worst(20).error
     20

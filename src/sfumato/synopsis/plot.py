@@ -28,9 +28,9 @@ Box: TypeAlias = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """One layer as a picture: its blocks, each of a width over so many cells, and its cost.
+    """A layer as a picture: its blocks, the cells that each covers, and its share of the cost.
 
-    The last block may end behind the cells.
+    The last block may extend beyond the cells.
     """
 
     name: str

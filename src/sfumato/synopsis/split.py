@@ -39,7 +39,7 @@ class Dense:
         return len(self.table)
 
     def information(self, precisions: Floats) -> Floats:
-        """Returns the information on each space, given the precision of each layer."""
+        """Returns how precisely each space is measured in all, given the precision of each layer."""
         known: Floats = precisions @ self.table
         return known
 
@@ -55,7 +55,9 @@ class Dense:
 
 @dataclass(frozen=True, slots=True)
 class Sparse:
-    """The same table as ``Dense`` for many layers, stored as its non-zero entries.
+    """``Dense`` for many layers, stored as its non-zero entries.
+
+    Entry i says that layer ``layer[i]`` multiplies space ``space[i]`` by ``number[i]``.
 
     >>> one, two = np.array([0, 0, 1]), np.array([0, 1, 1])
     >>> table = Sparse(one, two, np.array([1.0, 2.0, 3.0]), layers=2, spaces=2)
@@ -70,7 +72,7 @@ class Sparse:
     spaces: int
 
     def information(self, precisions: Floats) -> Floats:
-        """Returns the information on each space, given the precision of each layer."""
+        """Returns how precisely each space is measured in all, given the precision of each layer."""
         weights = self.number * precisions[self.layer]
         known: Floats = np.bincount(self.space, weights, self.spaces).astype(np.float64)
         return known

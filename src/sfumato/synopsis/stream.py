@@ -105,7 +105,7 @@ def stream(
 
 
 class Stream:
-    """An open stream that was charged: its ticks so far, and the counts computed from them; free.
+    """An open stream of counts: its ticks so far, and counts computed from them at no cost.
 
     ``advance`` reads the data of a new tick. While the stream is open, no other process can advance
     it; ``close``, or the end of a ``with`` block, releases it.

@@ -53,7 +53,7 @@ _IN_EPOCH = 256
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The running totals as a workload: the count of all ticks so far, at each tick.
+    """The workload of running totals: at each tick, the count of all ticks so far.
 
     >>> str(Totals())
     'running totals'
@@ -207,7 +207,7 @@ class StreamPlan:
         )
 
     def with_limits(self, dataset: Dataset, participations: int, rows: int) -> "StreamPlan":
-        """Returns the plan of the same stream with other limits of a unit; free.
+        """Returns the plan of the same stream with other declared limits of a unit.
 
         Raises:
             As ``plan_stream``.

@@ -247,9 +247,7 @@ class ChildModel:
 
     @property
     def candidates(self) -> list[Clique]:
-        """The pairs that may still be measured: of two own columns, or of an own column and
-        another.
-        """
+        """The pairs of columns that may still be measured: at least one of them is the child's own."""
         measured = {each.columns for each in self.pairs}
         found: list[Clique] = []
         for pair in combinations(range(len(self.base.sizes)), 2):

@@ -47,7 +47,8 @@ class Copies:
     fixed: Sequence[Part] = ()
 
     def descend(self, start: Floats, steps: int) -> Floats:
-        """The potentials that ``descended`` finds for each copy.
+        """Fits the potentials of all copies together by gradient descent, as ``descended`` does for
+        one.
 
         A copy whose fit has ended leaves the batch. ``start`` has the columns of the first
         measurements; the others start at 0.
@@ -76,7 +77,7 @@ class Copies:
         return ended
 
     def fits(self, potentials: Floats) -> list[Fitted]:
-        """The fit of each copy."""
+        """Returns the fitted distribution of each copy."""
         fits = []
         for place, total in enumerate(self.totals):
             tables = [table[0] for table in self._split(potentials[place : place + 1])]

@@ -42,8 +42,8 @@ class Merging:
         least: float,
         classes: Integers | None = None,
     ) -> "Merging":
-        """Keeps cells with a noisy count of at least ``least``, and merges all others into one
-        block.
+        """Merges the cells whose noisy count is below ``least`` into one block; keeps the others
+        single.
 
         Cells of different ``classes`` are never merged, because a constraint treats them
         differently.

@@ -76,7 +76,11 @@ class Model(ABC):
         """The distribution from which rows are drawn."""
 
     def copied(self) -> Sampler:
-        """Returns a copy of the sampler, measured and fitted again with fresh noise."""
+        """Returns a sampler like the model's own, from data that the model itself generated.
+
+        Synthetic rows are measured and fitted again with fresh noise, as a parametric bootstrap; no
+        private data is read.
+        """
         return self._new_copies(1)[0]
 
     @abstractmethod
@@ -141,8 +145,8 @@ class Model(ABC):
         self,
         copies: int = COPIES,
     ) -> list[dict[str, pa.Table]]:
-        """Draws one sample from each of several refitted copies, which differ as the noise makes
-        models differ.
+        """Draws a sample from each of several copies of the model, which differ by fresh simulated
+        noise.
 
         Compute your estimate from each sample, and ``combine`` the estimates.
 
@@ -260,7 +264,7 @@ class Model(ABC):
 
     @property
     def facts(self) -> dict[str, str]:
-        """The metadata of every file: synthetic, guarantee, charge."""
+        """The metadata in every file: that the rows are synthetic, the guarantee, and the charge."""
         return {
             "synthetic": "true",
             "charge_id": self.charge_id,
@@ -340,7 +344,7 @@ class TableModel(Model):
 
     @property
     def declarations(self) -> Dataset:
-        """The table with the columns that were synthesised."""
+        """The data set with the table and the columns that were synthesised."""
         return self.released.base.schema.declarations
 
     @cached_property

@@ -47,7 +47,7 @@ class Public:
         cls,
         told: Mapping[str, Any],
     ) -> "Public":
-        """Builds the marginal from the JSON of ``told``."""
+        """Builds the public marginal from the JSON of ``told``."""
         shares = tuple((tuple(values), Fraction(share)) for values, share in told["shares"])
         return cls(tuple(told["columns"]), shares)
 

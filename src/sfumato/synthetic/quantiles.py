@@ -27,7 +27,8 @@ _SEVERAL = 3
 
 @dataclass(frozen=True, slots=True)
 class QuantileTree:
-    """A plan to find about ``bins`` bins of a column, level by level.
+    """A plan to choose about ``bins`` bins of a column at its quantiles, by noisy counts level by
+    level.
 
     >>> from sfumato.metadata.column import Integer
     >>> tree = QuantileTree(Column("pay", Integer(0, 9_999_999)), 32)

@@ -93,7 +93,7 @@ class Family:
 
     @property
     def own(self) -> tuple[tuple[Axis, ...], ...]:
-        """The axes of each table as it is declared."""
+        """The axes (columns) that each table itself declares."""
         return (self.axes, *(child.axes for child in self.children))
 
     @property
@@ -126,7 +126,7 @@ class Family:
         table: int,
         axes: Sequence[Axis],
     ) -> "Family":
-        """Returns the family with other axes for the own columns of a table."""
+        """Returns the family with other axes for a table's own columns."""
         own = tuple(axes[: len(self.own[table])])
         if not table:
             return replace(self, axes=own)

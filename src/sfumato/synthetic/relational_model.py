@@ -158,7 +158,7 @@ class RelationalModel(Model):
 
     @cached_property
     def released(self) -> tuple[Released, ...]:
-        """The released measurements and choices of each table."""
+        """The released measurements and selected marginals of each table."""
         return released_of(self.task, self.stored.body)
 
     @cached_property

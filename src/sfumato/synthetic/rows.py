@@ -23,7 +23,7 @@ _MOST_KEYS = 2**40
 
 
 class Same:
-    """An ``Entropy`` that returns the same bits each time, for fits that must be reproducible.
+    """An ``Entropy`` that returns the same bits in each run, for fits that must be reproducible.
 
     It draws the rows that a model is fitted with, and nothing that is released.
     """
@@ -96,7 +96,7 @@ def systematic(
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """Columns of rows to be drawn whose cells are already known: one column of cells for each.
+    """Columns whose cells are already chosen for rows that are to be drawn.
 
     >>> Given((2,), np.array([[0], [1]])).columns
     (2,)

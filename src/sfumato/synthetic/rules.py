@@ -21,7 +21,7 @@ IMPOSSIBLE = -1e6
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """A table that says which combinations of cells of some columns are allowed.
+    """A compiled constraint: which combinations of cells of some columns a row may have.
 
     >>> rule = Rule((0, 1), np.array([[True, False], [True, True], [True, True]]))
     >>> rule.classes(0).tolist()
@@ -87,7 +87,7 @@ class Together:
 
     @cached_property
     def columns(self) -> Clique:
-        """All columns of the rules and of interest."""
+        """The columns of the rules, and the columns of interest."""
         listed = {*self.asked, *chain.from_iterable(rule.columns for rule in self.rules)}
         return tuple(sorted(listed))
 

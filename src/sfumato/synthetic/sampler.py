@@ -54,13 +54,13 @@ class Sampler(Protocol):
         count: int,
         dice: Dice,
     ) -> Iterator[Part]:
-        """Yields the same in parts, none of which needs much memory."""
+        """Yields the rows that ``tables`` draws in parts, none of which needs much memory."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class TableSampler:
-    """The ``Sampler`` of a single table."""
+    """Draws synthetic rows of a single table from its fitted distribution."""
 
     base: Base
     fitted: Fitted

@@ -13,7 +13,7 @@ from sfumato.errors import WrongUse
 
 
 class Store(Protocol):
-    """The memory of one client: a few bytes.
+    """The interface of a client's durable memory, which stores a few bytes.
 
     >>> store: Store = MemoryStore()
     >>> store.load() is None
@@ -21,7 +21,7 @@ class Store(Protocol):
     """
 
     def load(self) -> bytes | None:
-        """Returns the bytes that were saved last; None if there are none."""
+        """Returns the bytes that were saved last; None if nothing was saved."""
         ...
 
     def save(self, state: bytes) -> None:

@@ -184,7 +184,7 @@ class AdaptiveSums(GradientSums):
         self,
         norm: Norm,
     ) -> Distance:
-        """Returns the distance of the lattice, plus that of a count that one unit changes by
+        """Returns the distance of the clipped gradients and of the count, which a unit changes by
         one.
         """
         apart = GradientSums.distance(self, norm)

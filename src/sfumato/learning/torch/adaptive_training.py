@@ -103,7 +103,11 @@ class AdaptivePiece(NetworkPiece):
 
 
 def parts_of(sums: GradientSums) -> tuple[dict[str, str], ...]:
-    """Returns the items of a cost that describe the count in each release."""
+    """Returns the items of a cost report for the count of units below the clip; empty without such
+    a count.
+
+    Training with an adaptive clip releases this count in each step, beside the sum of gradients.
+    """
     if not isinstance(sums, AdaptiveSums):
         return ()
     share = sums.clipping.share

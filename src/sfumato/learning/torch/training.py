@@ -27,10 +27,10 @@ from sfumato.query.curator import Curator
 
 @dataclass(frozen=True, slots=True)
 class NetworkTraining:
-    """The series of one network fit.
+    """A network's training run, as a series of pieces that each end with a checkpoint.
 
-    ``made_of`` is the hash of the module, loss and optimizer; ``sizes`` are the numbers of releases
-    of each piece; ``sigma`` is the noise in steps of the lattice.
+    ``made_of`` is the hash of the module, loss and optimizer; ``sizes`` are the numbers of steps of
+    each piece; ``sigma`` is the noise of each coordinate, in steps of the lattice.
     """
 
     made_of: str
@@ -61,12 +61,12 @@ class NetworkTraining:
 
     @property
     def step(self) -> Event:
-        """The event of one release."""
+        """The privacy event of a single training step."""
         return event_of(self.order, self.mechanism.event(self.sums.distance(Norm.L2)))
 
     @property
     def event(self) -> Composed | Repeated | Block:
-        """The event of all releases: one part per piece."""
+        """The privacy event of all steps: one part per piece."""
         plan = Composed(tuple(Repeated(self.step, size) for size in self.sizes))
         block = self.budget.block
         if block is None:
@@ -104,7 +104,7 @@ class NetworkTraining:
 
 @dataclass(frozen=True, slots=True)
 class NetworkPiece:
-    """One piece of a run: the steps from one checkpoint to the next."""
+    """The training steps from a checkpoint to the next, as one task."""
 
     run_of: NetworkTraining
     state: Weights
@@ -116,7 +116,7 @@ class NetworkPiece:
 
     @property
     def event(self) -> Event:
-        """The event of the releases of this piece."""
+        """The privacy event of the steps of this piece."""
         return Repeated(self.run_of.step, self.steps)
 
     @property

@@ -40,7 +40,7 @@ _LEAST = 1e-12
 
 
 class UnitLength(nn.Module):  # type: ignore[misc] # torch is not read by mypy
-    """A layer that divides each row by its length; zeros stay zeros.
+    """A layer that divides each row by its Euclidean norm; a row of zeros stays as it is.
 
     >>> UnitLength()(torch.tensor([[3.0, 4.0]])).tolist()
     [[0.6000000238418579, 0.800000011920929]]
@@ -139,7 +139,7 @@ class Whitening(Recipe[Whitened]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> Planned[Whitened]:
-        """Plans one task with three releases."""
+        """Plans a fit as one task with three releases."""
         task = self.task(examples, asked, orders)
         device = task.box.network.device
 

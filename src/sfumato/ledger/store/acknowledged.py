@@ -40,7 +40,7 @@ class Acknowledged:
                 self._ends[chain] = max(end, self._ends.get(chain, end))
 
     def ends(self) -> dict[str, tuple[int, str]]:
-        """The last acknowledged entry of each chain."""
+        """Returns, by chain, the number and hash of the last acknowledged entry."""
         with self._change:
             return dict(self._ends)
 

@@ -40,7 +40,7 @@ _DIGITS = 20
 
 @dataclass(frozen=True, slots=True)
 class OpenMark:
-    """The content of the file ``ledger.db.open``, which lies beside a ledger file while it is open.
+    """The content of the file ``ledger.db.open``, which exists while a ledger file is open.
 
     ``opening`` is the id of this opening, ``entries`` the number of acknowledged entries. ``after``
     is the state of the ledger file before the opening; None once the file itself has the new state.
@@ -158,12 +158,15 @@ def closed(opening: str) -> str:
 
 
 def forgotten(why: str) -> list[str]:
-    """Returns a shortfall as a list of problems, as ``Store.damage`` does; empty for ""."""
+    """Returns a description of lost entries as a list of at most one problem, for ``Store.damage``.
+
+    ``why`` says what is missing; the list is empty if ``why`` is "".
+    """
     return [f"{_FORGOTTEN}{why}"] if why else []
 
 
 def shortfall_in(problem: str) -> str:
-    """Returns the shortfall that a problem of ``Store.damage`` states; "" if it states none."""
+    """Returns the description of lost entries in a problem that ``forgotten`` wrote; "" for others."""
     return problem.partition(_FORGOTTEN)[2]
 
 
@@ -185,7 +188,7 @@ def incomplete(ledger: str, why: str) -> LedgerIncomplete:
 
 
 class MarkFile:
-    """The file ``ledger.db.open`` beside an open ledger, which detects lost transactions."""
+    """Reads and writes ``ledger.db.open`` beside an open ledger file, to detect lost transactions."""
 
     def __init__(self, ledger: str) -> None:
         self._path = mark_path(ledger)

@@ -146,7 +146,7 @@ def has_tables(connection: psycopg.Connection[Any]) -> bool:
 
 
 def create_tables(connection: psycopg.Connection[Any]) -> None:
-    """Creates the tables in one transaction; of several processes only one does so."""
+    """Creates the tables of a ledger in one transaction. Safe to run in several processes at once."""
     with _alone(connection):
         if has_tables(connection):
             return
@@ -163,8 +163,8 @@ def create_tables(connection: psycopg.Connection[Any]) -> None:
 
 
 def upgrade_tables(connection: psycopg.Connection[Any]) -> None:
-    """Upgrades the tables of an older format in one transaction; of several processes only one does
-    so.
+    """Upgrades the tables of an older format in one transaction. Safe to run in several processes
+    at once.
     """
     with _alone(connection):
         version = connection.execute(

@@ -140,7 +140,7 @@ FAILED_INDEX = (
 
 
 class SqlRows(ABC):
-    """The methods of ``Rows`` in SQL that both SQLite and PostgreSQL understand.
+    """The transaction methods of ``Rows`` as SQL that both SQLite and PostgreSQL understand.
 
     Each backend adds how a statement is run, the time (``now``) and the locks (``lock``).
     """

@@ -29,7 +29,7 @@ class Layers(Generic[T]):
         self._transaction: dict[str, T] = {}
 
     def get(self, key: str) -> T | None:
-        """Returns the row as the current transaction sees it; None if there is none."""
+        """Returns the row with an id as the current transaction sees it; None if there is none."""
         return self._transaction.get(key) or self._batch.get(key) or self.known.get(key)
 
     def put(self, key: str, row: T) -> None:

@@ -31,7 +31,7 @@ def check_count(name: str, value: int) -> None:
 
 
 def check_noise(noise: object) -> None:
-    """Refuses a distribution that sfumato cannot sample."""
+    """Raises an error for a noise distribution that sfumato cannot sample."""
     if not isinstance(noise, Noise):
         raise InvalidDeclaration(
             f"Noise of {type(noise).__name__}.", allowed="the laws of sfumato.noise"

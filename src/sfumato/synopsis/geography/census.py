@@ -111,14 +111,7 @@ def measure_census(session: Session, planned: CensusPlan, *, split: str | None =
 
 
 class Census:
-    """The noisy tables of a census, and the estimates computed from them; free.
-
-    Attributes:
-        plan: what was planned.
-        split: how the cost was split.
-        stored: the stored integers, and the id of the charge.
-        account: what was spent and left after the charge, as text.
-    """
+    """The noisy tables of a census, and the estimates computed from them, which cost no budget."""
 
     def __init__(
         self,
@@ -162,7 +155,7 @@ class Census:
         return Estimates(self.plan, self.split, self.least_squares, self.counts)
 
     def estimate(self, progress: Progress | None = None) -> list[Integers]:
-        """Returns ``counts``; calls ``progress`` with the name of each finished level."""
+        """Computes and returns ``counts``; calls ``progress`` with the name of each finished level."""
         if progress is None:
             return self.counts
 
@@ -192,7 +185,10 @@ class Census:
         return LongForm(self.estimates).one(level, axes, confidence)
 
     def to_arrow(self) -> pa.Table:
-        """Returns all tables in one, in long form; the axes that a table does not have are null."""
+        """Returns all tables as one Arrow table in long form: a row per cell.
+
+        Columns of axes that a table does not have are null.
+        """
         return LongForm(self.estimates).every()
 
     def to_csv(self, path: str | Path | pa.NativeFile) -> None:

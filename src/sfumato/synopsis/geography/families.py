@@ -18,7 +18,9 @@ from sfumato.synopsis.geography.tree import Floats, Tree
 
 @dataclass(frozen=True, eq=False)
 class Families:
-    """A tree in which each area stands for ``times`` siblings of the same shape.
+    """A tree of areas in which siblings with subtrees of the same shape are merged into one area.
+
+    Each area stands for ``times`` siblings.
 
     >>> tree = Tree(1, (np.array([0, 0, 0]), np.array([0, 0, 1, 1, 2])))
     >>> found = Families.of(tree)

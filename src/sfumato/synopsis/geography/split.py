@@ -150,7 +150,7 @@ def _descended(objective: Objective, dropped: frozenset[int]) -> tuple[float, Fl
 
 
 def even(design: Design) -> tuple[Fraction, ...]:
-    """Returns even shares: the same for each level with tables, and within it for each table."""
+    """Returns equal shares of the cost: for each level with tables, and within it for each table."""
     found = []
     levels = {level for level, _ in design.tables}
     for level, _ in design.tables:

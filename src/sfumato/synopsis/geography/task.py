@@ -129,7 +129,7 @@ class CensusTask:
 
     @property
     def event(self) -> Event:
-        """The events of all measured tables."""
+        """The privacy event of all measured tables."""
         distance = self._whole.distance(self.allowance.norm)
         return Composed(tuple(mechanism.event(distance) for mechanism in self.mechanisms))
 
@@ -198,7 +198,9 @@ class CensusTask:
 
     @property
     def precisions(self) -> tuple[float, ...]:
-        """One over the variance of each table of the design, in rows; 0 if it is not measured."""
+        """The precision of each table of the design: 1 / variance, in rows; 0 if it is not
+        measured.
+        """
         found = [0.0] * len(self.shares)
         for place, variance in zip(self.measured, self.variances, strict=True):
             steps = self.population.cube.refinement

@@ -25,7 +25,9 @@ MOST_PARTS = 256
 
 
 class ChoiceOracle(ABC, Generic[P]):
-    """Draws a part at random, and reports the value's node in it by the oracle of that part.
+    """An oracle that draws one of several parts of a value at random, and reports only that part.
+
+    The part of a value (its node) is reported by the oracle that ``parts`` has for it.
 
     Guarantees:
         a part is drawn without the value and costs no more than the dearest
@@ -40,11 +42,13 @@ class ChoiceOracle(ABC, Generic[P]):
     def node(self, value: Integers, place: int) -> Integers: ...
     @abstractmethod
     def node(self, value: int | Integers, place: int) -> int | Integers:
-        """Returns the node of a value, or of each of many, in the part with index ``place``."""
+        """Returns a value's node (its number within a part) in the part ``place``; also for an
+        array of values.
+        """
 
     @property
     def event(self) -> ChosenReport:
-        """The law of one report."""
+        """The privacy event of a report."""
         events = tuple(part.event for part in self.parts)
         return ChosenReport(events, self._weights)
 
@@ -67,7 +71,9 @@ class ChoiceOracle(ABC, Generic[P]):
 
     @property
     def draws(self) -> int:
-        """One word for the part, plus the words of the part that needs most."""
+        """The number of 64-bit random words that a report needs: one to draw the part, and those of
+        the part.
+        """
         return 1 + max(part.draws for part in self.parts)
 
     @property
@@ -127,7 +133,9 @@ class ChoiceOracle(ABC, Generic[P]):
         return np.concatenate(sums)
 
     def split(self, tally: Integers) -> list[tuple[int, Integers]]:
-        """Returns, for each part, the number of its reports and the support of each node."""
+        """Returns, for each part, how many reports are about it, and how many of these support each
+        node.
+        """
         pieces = zip(self.parts, self.pieces(tally), strict=True)
         return [(reports, part.support(inner, reports)) for part, (reports, inner) in pieces]
 

@@ -85,7 +85,7 @@ class HashedOracle:
 
     @property
     def cells(self) -> int:
-        """The number of values: a count for each."""
+        """The number of counts that the aggregator keeps: one for each value."""
         return self.values
 
     @property
@@ -95,7 +95,7 @@ class HashedOracle:
 
     @property
     def other(self) -> Fraction:
-        """The probability that the reported bucket is that of a given other value."""
+        """The probability that a report supports one given value that is not the true one."""
         ends = [-(-_HALF * bucket // self.buckets) for bucket in range(self.buckets + 1)]
         sizes = [after - before for before, after in pairwise(ends)]
         together = Fraction(sum(size * size for size in sizes), _HALF * _HALF)

@@ -73,7 +73,7 @@ class Oracle(Protocol):
 
     @property
     def other(self) -> Fraction:
-        """The probability that a report supports a given other value."""
+        """The probability that a report supports one given value that is not the device's."""
         ...
 
     def encode(self, value: int, words: Sequence[int]) -> bytes:
