@@ -34,6 +34,8 @@ COMMANDS = (
     "telemetry",
     "collect",
     "shuffle",
+    "study",
+    "site",
     "budget",
     "ledger",
     "explain-epsilon",
