@@ -172,7 +172,9 @@ class FixedPlan:
 
     @property
     def widest_range(self) -> float | None:
-        """The largest eta, if all mechanisms of the plan have a bounded range; else None."""
+        """The largest width of a mechanism's loss range (eta); None if some mechanism has no
+        bounded range.
+        """
         if not self.pairs or self.squared or self.own.upper:
             return None
         pairs = [pair for pair, _ in self.pairs]

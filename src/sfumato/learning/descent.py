@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradient descent on noisy sums: a pure function of released numbers, so it is free.
+"""Gradient descent on noisy sums: a pure function of released numbers, so it costs no budget.
 
 ``Training`` (``run``) feeds it one release after the other. The first release counts the examples
 by feature coordinate and target; from it come the number of examples, the scale of each coordinate

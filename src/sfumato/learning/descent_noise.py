@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates how much of the fitted weights of a descent is noise, from released numbers (free).
+"""Estimates how much of the fitted weights of a descent is noise, from released numbers (at no
+cost).
 
 Near its end a descent is a linear recurrence per coordinate: the gradient grows by curvature times
 weight, and each step adds noise of known deviation. The noise in the average of the last weights

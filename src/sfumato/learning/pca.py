@@ -52,7 +52,7 @@ class PCA(Recipe[Components]):
 
     Each column is scaled to -1 to 1 between its declared bounds. The cost is a rho, or an epsilon
     with a delta. There is no label. Another number of components of the same rows at the same cost
-    is free.
+    costs no budget.
 
     >>> PCA(10).components
     10

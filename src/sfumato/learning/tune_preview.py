@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of ``preview_tune``: the cost and noise of a tuning, from declarations; free."""
+"""The result of ``preview_tune``: the cost and noise of a tuning, from declarations, at no cost."""
 
 from dataclasses import dataclass, field
 

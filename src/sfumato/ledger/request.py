@@ -87,7 +87,9 @@ class Request:
 
     @property
     def named(self) -> tuple[Keys, ...]:
-        """The keys of the question, those of the present format first."""
+        """The cache keys of the question: those of the present format first, then those of earlier
+        formats.
+        """
         return Keys(self.question, self.statement, self.shared), *self.earlier
 
 

@@ -3,7 +3,7 @@
 
 ``Session.plan`` returns a ``Publication``; its ``run`` asks the questions. The prices follow from
 declarations alone, never from what is stored. So the same plan, made again after a crash, has the
-same questions at the same prices, and the answered ones are free.
+same questions at the same prices, and the answered ones cost no budget.
 """
 
 import html
@@ -180,7 +180,7 @@ class Publication:
         """Asks all questions; returns their answers by name.
 
         Each answer is stored at once. If the process dies, plan and run again: stored answers are
-        returned for free, and the other questions are asked.
+        returned at no cost, and the other questions are asked.
 
         Raises:
             BudgetExceeded: the account cannot pay for all open questions; nothing was charged.

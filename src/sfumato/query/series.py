@@ -338,7 +338,7 @@ def opened_series(
 
 
 def is_paid(series: Series, worker: Worker) -> bool:
-    """Whether opening a series is free, since its charge is complete or suspended."""
+    """Whether opening the series costs nothing, since its charge is complete or suspended."""
     request = request_of(series, series.event, worker.asker)
     if worker.ledger.recall(request) is not None:
         return True

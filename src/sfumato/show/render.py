@@ -48,7 +48,7 @@ def key(value: Json) -> str:
 
 
 def interval(error: Json) -> str:
-    """The interval of a cell for people; empty for a key."""
+    """Returns the interval of an answer's cell as a string for people; empty for a key cell."""
     if not isinstance(error, dict):
         return ""
     bounds = f"[{number(error['low'])}, {number(error['high'])}]"

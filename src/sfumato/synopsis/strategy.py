@@ -3,7 +3,7 @@
 
 The candidates are the identity, trees, the Haar wavelet, and for Laplace noise p-identity. For
 each, the cost is split among the layers so that the exact expected error of the workload is least.
-All follows from declarations, so choosing is free.
+All follows from declarations, so choosing costs no budget.
 """
 
 from collections.abc import Iterator

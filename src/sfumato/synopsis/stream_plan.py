@@ -263,7 +263,7 @@ def plan_stream(
     where: str = "",
     wanted: Wanted = TOTALS,
 ) -> StreamPlan:
-    """Compares the encoders of a stream, from declarations alone; free.
+    """Compares the encoders of a stream, from declarations alone, at no cost.
 
     The arguments are those of ``stream``.
 
@@ -301,7 +301,7 @@ def plan_stream(
 
 
 def compare_limits(dataset: Dataset, plan: StreamPlan) -> str:
-    """Returns a text table of the error by a unit's limits of ticks and of rows; free.
+    """Returns a text table of the error by a unit's limits of ticks and of rows; costs no budget.
 
     It follows from the declarations alone. Empty if each row is its own unit.
     """

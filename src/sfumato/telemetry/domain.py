@@ -349,7 +349,7 @@ class Record:
         return ()
 
     def number(self, value: object) -> int:
-        """Returns the number of a device's value."""
+        """Returns the number of a device's value, a mapping with a value for each attribute."""
         held = value if isinstance(value, Mapping) else {}
         pairs = zip(self.names, self.domains, strict=True)
         return self._digits([domain.number(held.get(name)) for name, domain in pairs])

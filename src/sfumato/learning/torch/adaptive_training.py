@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The run of a network with an adaptive clip; computes with released numbers, so it is free."""
+"""The run of a network with an adaptive clip; computes with released numbers, so it costs no
+budget.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
