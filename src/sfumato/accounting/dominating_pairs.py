@@ -172,9 +172,7 @@ class FixedPlan:
 
     @property
     def widest_range(self) -> float | None:
-        """The largest width of a mechanism's loss range (eta); None if some mechanism has no
-        bounded range.
-        """
+        """The widest loss range (eta) of a mechanism; None if some range is not bounded."""
         if not self.pairs or self.squared or self.own.upper:
             return None
         pairs = [pair for pair, _ in self.pairs]

@@ -129,9 +129,6 @@ class Folder:
 
         Raises:
             OSError: a part could not be written; no report is lost.
-
-        Raises:
-            OSError: a part could not be written; nothing is lost.
         """
         with self._busy:
             growing = self._file(task, period)

@@ -32,8 +32,8 @@ class DescentNoise:
     share: float
 
     def of_curves(self, state: State, features: Features) -> Floats:
-        """Returns the standard deviation of each coordinate of each curve, after the curve's mean
-        is taken off.
+        """Returns the standard deviation of the noise of each coordinate, around the mean of its
+        curve.
         """
         variance = self.of_weights(state, features)
         sizes = np.maximum(state.counts, 0).reshape(2, -1).sum(axis=0)

@@ -141,7 +141,7 @@ class Spread(Generic[B]):
 
     @property
     def sigmas(self) -> tuple[Fraction, ...]:
-        """The noise of each release; ``_SHARES`` divides the cost among them."""
+        """The standard deviation of the noise of each of the three releases."""
         found = []
         for share, distance in zip(_SHARES, self.distances, strict=True):
             sigma = self.multiplier * sqrt_up(distance.value / share)

@@ -144,7 +144,7 @@ class OutcomeCounts:
 
     @property
     def cells(self) -> tuple[int]:
-        """Two counts."""
+        """The number of integers of the release: two counts."""
         return (2,)
 
     @property

@@ -94,7 +94,7 @@ class Answers(Owner):
         return _body(readable(lambda: self._store.read(lambda rows: own_answer(rows, request))))
 
     def charge_of(self, request: Request) -> str:
-        """Returns the id of the charge that paid for the account's answer; "" if there is none."""
+        """Returns the id of the charge by which the account paid for an answer; "" if it has none."""
         row = readable(lambda: self._store.read(lambda rows: own_answer(rows, request)))
         return "" if row is None else row.charge
 

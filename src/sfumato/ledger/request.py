@@ -27,7 +27,7 @@ LONGEST_LINE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The keys of one question in an earlier format of the ledger; the fields are as in
+    """The cache keys of a question as an earlier ledger format computed them; fields as in
     ``Request``.
     """
 

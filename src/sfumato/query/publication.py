@@ -78,7 +78,7 @@ class Drafted:
 
     @property
     def charge(self) -> Charge:
-        """The cost of the statement with all its parts."""
+        """The cost of the statement, if no part of it is stored yet."""
         return self.asked.planned.charge
 
     def most(self, price: Price) -> Charge:

@@ -166,9 +166,7 @@ class Session:
         interval: bool = False,
         values: Values = Values.TABLE,
     ) -> Preview:
-        """Returns the cost and the expected error of a question; nothing is charged and no data is
-        read.
-        """
+        """Returns the cost and expected error of a question; reads no data and costs no budget."""
         self._door.require_open()
         asked = price(
             epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon
@@ -336,8 +334,7 @@ class Session:
         weights: Mapping[str, Number] = UNWEIGHTED,
         sizes: Mapping[str, int] = UNSIZED,
     ) -> Publication:
-        """Plans questions that are published together; nothing is charged before ``run`` of the
-        result.
+        """Plans questions that are published together; only ``run`` of the result is charged.
 
         ``epsilon`` or ``rho``, and ``delta``, are the cost of all questions together. It is split
         by ``weights`` (1 by default). A part that several questions need is paid once, by the
@@ -416,7 +413,7 @@ class Session:
             return held(asked, self._worker, patience)
 
     def stored(self, charge_id: str) -> Stored:
-        """The answer that this account paid for with a charge; costs no budget.
+        """Returns the answer that this account paid for with a charge; costs no budget.
 
         Raises:
             UnknownName: this account has no such charge with an answer.

@@ -290,7 +290,7 @@ class Rehearsal:
 
 
 def previewed(step: Step) -> None:
-    """The policy of ``preview``: nothing has an answer yet, and ``sf.AUTO`` limits are refused."""
+    """The policy of ``preview``: no step has an answer yet, and ``sf.AUTO`` limits are refused."""
     if step.limit and not step.at_any_price:
         raise MissingDeclaration(
             f"{step.limit} of table {step.question.table!r} is sf.AUTO: query learns it, "
