@@ -14,6 +14,7 @@
     |   +-- TargetUnreachable      the wanted error costs more than max_epsilon
     |   +-- TaskRefused            a device does not answer such a telemetry task
     |   +-- TooFewReports          fewer reports than the smallest batch
+    |   +-- StudyRefused           a site of a study refuses, or is silent; free at every site
     +-- WrongUse               exit 2: an invalid argument, declaration or file
     |   +-- InvalidNumber
     |   +-- InvalidDeclaration
@@ -24,6 +25,7 @@
     +-- Failed                 exit 3: a failure that the request did not cause
         +-- EngineFailed           one constant message; the charge is forfeited
         +-- Cancelled              cancelled by the caller, or by its time_limit
+        +-- StudyFailed            a run of a study broke off; paid where it was executed
         +-- LedgerError
             +-- LedgerBusy, LedgerReadOnly, LedgerTooNew
             +-- LedgerCorrupt
@@ -209,6 +211,10 @@ class TooFewReports(Refused):
     """Fewer reports than the smallest batch that the telemetry task allows to look at."""
 
 
+class StudyRefused(Refused):
+    """A site of a study refuses a question, or is silent; nothing was charged at any site."""
+
+
 class WrongUse(SfumatoError):
     """An invalid argument, declaration or file."""
 
@@ -252,6 +258,10 @@ class EngineFailed(Failed):
             remedy="The cost stays spent, whatever the reason was. The owner finds the kind of "
             "failure in the log 'sfumato.owner'.",
         )
+
+
+class StudyFailed(Failed):
+    """A run of a study ended after it had begun: what a site has executed stays spent there."""
 
 
 class Cancelled(Failed):

@@ -25,6 +25,7 @@ COMMANDS = (
     "diagnose",
     "census",
     "synopsis",
+    "graph",
     "stream",
     "synthesize",
     "fit",

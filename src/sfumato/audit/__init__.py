@@ -3,13 +3,16 @@
 
 May import: ``query`` and every room below it. Begin with ``verify``, which proves or refutes a
 claim by exact output distributions. ``attack`` only runs a mechanism, so it accepts any.
-``catalogue`` lists every mechanism of sfumato for both; ``sfumato audit`` checks them.
+``catalogue`` lists every mechanism of sfumato for both; ``sfumato audit`` checks them. ``one_run``
+scores any attack by its right guesses; ``residuals`` tests the noise itself.
 """
 
 from sfumato.audit.attack import Audit, Trial, audit
 from sfumato.audit.catalogue import Checked, Promised, catalogue
 from sfumato.audit.neighbours import Neighbours, worst_neighbours
+from sfumato.audit.one_run import OneRun, guesses, one_run
 from sfumato.audit.outcome import Raised
+from sfumato.audit.residuals import Residuals, residuals
 from sfumato.audit.verdict import Verdict
 from sfumato.audit.verify import Finding, Measure, Verification, verify
 
@@ -19,13 +22,18 @@ __all__ = [
     "Finding",
     "Measure",
     "Neighbours",
+    "OneRun",
     "Promised",
     "Raised",
+    "Residuals",
     "Trial",
     "Verdict",
     "Verification",
     "audit",
     "catalogue",
+    "guesses",
+    "one_run",
+    "residuals",
     "verify",
     "worst_neighbours",
 ]

@@ -43,6 +43,10 @@ _SECTIONS = {
             "sfumato.cli.synopsis",
             "One measurement that answers a workload; charged once.",
         ),
+        "graph": (
+            "sfumato.cli.graph",
+            "Edges, degrees and triangles of a table of ties; it is charged.",
+        ),
         "stream": ("sfumato.cli.stream", "Counts that go on, tick by tick, under one charge."),
     },
     "Make rows, train models": {
