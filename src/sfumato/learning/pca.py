@@ -112,8 +112,10 @@ B = TypeVar("B", bound=Boxed)
 
 @dataclass(frozen=True, slots=True)
 class Spread(Generic[B]):
-    """The task that measures the mean of points, a radius that holds most, and products of
+    """The task of a ``PCA`` fit: it measures the mean of the rows, a radius, and products of
     offsets.
+
+    The radius is one within which most rows lie; products are of rows' offsets from the mean.
     """
 
     plan: BoundedRows

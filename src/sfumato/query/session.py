@@ -16,8 +16,9 @@ from sqlglot import exp
 
 from sfumato.accounting import order_price
 from sfumato.engines.base import Engine
+from sfumato.engines.scratch import Scratch
 from sfumato.engines.stop import ENDLESS, Stop, patience_of
-from sfumato.errors import BudgetExceeded, UnknownName, WrongUse, shown
+from sfumato.errors import BudgetExceeded, Refused, UnknownName, WrongUse, shown
 from sfumato.exact.rational import Number
 from sfumato.ledger.account_path import UNSTATED, Scope, scope_of
 from sfumato.ledger.balance import Balance
@@ -48,6 +49,8 @@ from sfumato.query.known import Known, name_of
 from sfumato.query.marginal_table import Marginals
 from sfumato.query.marginal_target import least_of_left, tasks_for_error
 from sfumato.query.marginals import MarginalsTask, marginals_task
+from sfumato.query.outer import Outer, planned_outer, require_no_key
+from sfumato.query.outer_preview import OuterPreview
 from sfumato.query.paid_series import PaidSeries, paid_series, require_paid
 from sfumato.query.pipeline import UNPREPARED, compile_plan
 from sfumato.query.preview import Preview
@@ -65,7 +68,15 @@ from sfumato.query.release import Asked
 from sfumato.query.reuse import Shelf
 from sfumato.query.series import SERIES, OpenSeries, Series, Worker, is_paid, opened_series
 from sfumato.query.statements import Statements
-from sfumato.query.subqueries import Resolver, Step, previewed, refused
+from sfumato.query.subqueries import (
+    NotOneQuestion,
+    Policy,
+    Resolver,
+    Step,
+    previewed,
+    refused,
+    unanswered,
+)
 from sfumato.query.task import Stored, Task, require_members, require_task
 from sfumato.show.render import html_table
 from sfumato.sql.bind import Parameters
@@ -118,6 +129,7 @@ class Session:
             dataset.described, contract, analyst, purpose, ledger.past_limits(dataset.name)
         )
         self._statements = Statements(asker, engine, ledger, kept, Shelf(ledger))
+        self._scratch = Scratch()
 
     @property
     def _asker(self) -> Asker:
@@ -165,14 +177,22 @@ class Session:
         max_epsilon: Number | None = None,
         interval: bool = False,
         values: Values = Values.TABLE,
-    ) -> Preview:
+    ) -> Preview | OuterPreview:
         """Returns the cost and expected error of a question; reads no data and costs no budget."""
         self._door.require_open()
         asked = price(
             epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon
         ).buying(interval=interval)
         question = Resolver(sql, parameters, asked, self.dataset, require_values(values))
-        step = question.resolve(previewed)
+        try:
+            step = question.rehearse(previewed)
+        except NotOneQuestion as several:
+            outer = self._outer(question, previewed, several.refusal)
+            previews = []
+            for plan, declared in zip(outer.plans, outer.datasets, strict=True):
+                bounded = plan.statement(self._engine.statement)
+                previews.append(Preview(plan, declared, bounded))
+            return OuterPreview(outer.columns, tuple(previews), outer.statement, self.balances)
         plan = self._statements.planned(step)
         return Preview(plan, step.dataset, plan.statement(self._engine.statement), self.balances)
 
@@ -241,13 +261,27 @@ class Session:
                 return Answer(body, recalled=True)
         with self._door.inside():
             question = Resolver(sql, parameters, stated_price, self.dataset, values)
-            answer, as_asked = persistently(
-                lambda: self._statements.answer(question, key or "", patience), patience
-            )
+            try:
+                answer, as_asked = persistently(
+                    lambda: self._statements.answer(question, key or "", patience), patience
+                )
+            except NotOneQuestion as several:
+                outer = self._outer(question, unanswered, several.refusal)
+                require_no_key(key)
+                return persistently(
+                    lambda: outer.answer(self._statements, self._scratch, patience), patience
+                )
         if name == naming():
             # still the same day
             self._known.keep(name, as_asked)
         return answer
+
+    def _outer(self, question: Resolver, policy: Policy, refusal: Refused) -> Outer:
+        """Plans SQL over private answers; raises the refusal of the whole if it is none."""
+        outer = planned_outer(question, self._statements, self._scratch, policy)
+        if outer is None:
+            raise refusal
+        return outer
 
     def diagnose(
         self,
@@ -628,6 +662,7 @@ class Session:
                 self._let_go(self._ledger)
             finally:
                 self._engine.close()
+                self._scratch.close()
 
     def __enter__(self) -> "Session":
         return self

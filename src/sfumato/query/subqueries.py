@@ -14,7 +14,7 @@ from typing import NoReturn, TypeAlias
 
 from sqlglot import exp
 
-from sfumato.errors import MissingDeclaration, UnsupportedSql
+from sfumato.errors import MissingDeclaration, Refused, UnknownName, UnsupportedSql
 from sfumato.exact.rational import decimal_text, to_fraction
 from sfumato.metadata.clip import Values
 from sfumato.metadata.column import Column, Integer, Real
@@ -68,6 +68,14 @@ Name: TypeAlias = tuple[str, Price]
 Policy: TypeAlias = Callable[[Step], Answer | None]
 
 
+class NotOneQuestion(Exception):
+    """A statement that is no single question, with the refusal that says why."""
+
+    def __init__(self, refusal: Refused) -> None:
+        self.refusal = refusal
+        super().__init__(str(refusal))
+
+
 class Resolver:
     """Replaces the sub-queries and ``sf.AUTO`` limits of a question by their answers.
 
@@ -91,6 +99,15 @@ class Resolver:
         self.guesses = 0
         self.doubtful = False
 
+    @property
+    def statement(self) -> tuple[str | exp.Select, Parameters | None, Price]:
+        """The statement as it was asked, with its parameters and its price."""
+        return self._statement
+
+    def part(self, text: str, price: Price) -> "Resolver":
+        """A question of the same asking, at another price."""
+        return Resolver(text, None, price, self._dataset, self._values)
+
     def resolve(self, answer: Policy, *, nulls: bool = False) -> Step:
         """Returns the question with its sub-queries and ``sf.AUTO`` limits replaced by answers of a
         policy.
@@ -103,6 +120,17 @@ class Resolver:
         self.guesses = 0
         self.doubtful = False
         return self._step(*self._statement, values=self._values)
+
+    def rehearse(self, answer: Policy) -> Step:
+        """As ``resolve``, for the first time.
+
+        Raises:
+            NotOneQuestion: it is no question, whatever its price; it may be several.
+        """
+        try:
+            return self.resolve(answer)
+        except (MissingDeclaration, UnknownName, UnsupportedSql) as refusal:
+            raise NotOneQuestion(refusal) from None
 
     def _step(
         self,
@@ -297,6 +325,10 @@ def previewed(step: Step) -> None:
             f"preview is free and does not. {_units_warning(step.price)}",
             remedy=f"Declare {step.limit}= with a number, or ask with query.",
         )
+
+
+def unanswered(step: Step) -> None:
+    """The policy of a plan before anything is asked: nothing has an answer."""
 
 
 def refused(step: Step) -> NoReturn:

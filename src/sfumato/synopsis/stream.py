@@ -149,7 +149,7 @@ class Stream:
 
     @property
     def left(self) -> int:
-        """The largest number of ticks that are left; a failed tick uses one up."""
+        """The number of ticks that the stream can still have; a failed tick uses one up."""
         return self._open.left
 
     def advance(self, end: Time) -> Counts:

@@ -158,7 +158,11 @@ class Source:
         after: int | None,
         until: int,
     ) -> BoundedRows:
-        """Returns the bounded rows of one tick, whose ends are given as codes of the time."""
+        """Returns the plan of the rows of one tick: those with a time after ``after``, up to
+        ``until``.
+
+        Both are codes of the time column.
+        """
         kind = dataset.tables[self.table].columns[self.columns[0]]
         assert isinstance(kind, Clock), "checked by plan_stream"
         name = _quoted(self.columns[0])

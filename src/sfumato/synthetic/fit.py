@@ -45,7 +45,7 @@ _BY_COLUMN = {
 
 @dataclass(frozen=True)
 class Options:
-    """Settings of a fit, beside its tables and its cost.
+    """The arguments of a fit that are neither tables nor cost.
 
     Args:
         columns: the columns to synthesise; by default all with declared values.

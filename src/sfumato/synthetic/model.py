@@ -349,7 +349,7 @@ class TableModel(Model):
 
     @cached_property
     def released(self) -> Released:
-        """The released measurements and choices."""
+        """The noisy measurements and the marginals selected."""
         return Released.of(self.task, self.stored.body)
 
     @cached_property

@@ -312,7 +312,7 @@ def _is_infinite(value: object) -> bool:
 
 @dataclass(frozen=True)
 class Record:
-    """Several named attributes, each with its own list or lattice.
+    """The domain of a device with several named attributes, each with its own list or lattice.
 
     A device's value is a mapping; a missing attribute counts as a value that is not listed. The
     number of a value has the numbers of the attributes as digits, the first attribute the least

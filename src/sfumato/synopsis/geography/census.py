@@ -105,7 +105,7 @@ def census(
 
 
 def measure_census(session: Session, planned: CensusPlan, *, split: str | None = None) -> "Census":
-    """Measures a census by its plan and returns it; see ``census``."""
+    """Measures a census as planned, in one charge, and returns it; see ``census``."""
     chosen = planned.named(split)
     stored = session.ask(planned.of(chosen))
     return Census(planned, chosen, stored, repr(session.budget))

@@ -114,7 +114,7 @@ class Design:
 
 
 def parts(axes: Axes) -> list[Axes]:
-    """Returns all subsets of some axes, from the empty set to all of them.
+    """Returns all subsets of a set of axes, from the empty set to all of them.
 
     >>> parts((0, 2))
     [(), (0,), (2,), (0, 2)]
