@@ -2,8 +2,8 @@
 """Resolves scalar sub-queries and ``sf.AUTO`` limits and clips, before their question.
 
 Each of them is a question of its own, for a share of the price. Before anything is charged, the
-whole question is planned with placeholder values, so that refusals are free. ``statements`` runs
-the ``Resolver`` with a policy that asks, or only looks up.
+whole question is planned with placeholder values, so that refusals cost no budget. ``statements``
+runs the ``Resolver`` with a policy that asks, or only looks up.
 """
 
 import datetime
@@ -318,7 +318,7 @@ class Rehearsal:
 
 
 def previewed(step: Step) -> None:
-    """The policy of ``preview``: nothing has an answer yet, and ``sf.AUTO`` limits are refused."""
+    """The policy of ``preview``: no step has an answer yet, and ``sf.AUTO`` limits are refused."""
     if step.limit and not step.at_any_price:
         raise MissingDeclaration(
             f"{step.limit} of table {step.question.table!r} is sf.AUTO: query learns it, "
