@@ -56,7 +56,20 @@ class Triangles:
     name: ClassVar[str] = "triangles"
 
 
-Question: TypeAlias = Edges | Degrees | Triangles
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Degrees and triangles together, half of the cost each: what a synthetic graph is made of.
+
+    ``synthesize`` asks for it. Under ``sf.Edge`` alone.
+
+    >>> Shape()
+    Shape()
+    """
+
+    name: ClassVar[str] = "synthetic graph"
+
+
+Question: TypeAlias = Edges | Degrees | Triangles | Shape
 
 
 def _require_degree(degree: object) -> None:
