@@ -35,6 +35,8 @@ COMMANDS = (
     "telemetry",
     "collect",
     "shuffle",
+    "study",
+    "site",
     "budget",
     "ledger",
     "explain-epsilon",

@@ -70,6 +70,10 @@ _SECTIONS = {
         "collect": ("sfumato.cli.collect", "Receive reports of devices."),
         "shuffle": ("sfumato.cli.shuffle", "Mix sealed reports of devices on their way."),
     },
+    "Study with others": {
+        "study": ("sfumato.cli.study", "One question to several sites, without pooled data."),
+        "site": ("sfumato.cli.site", "One site of a study: its rows, its ledger, its owner."),
+    },
     "Keep the budget": {
         "budget": ("sfumato.cli.budget", "What is spent and what is left."),
         "ledger": ("sfumato.cli.ledger", "Accounts, audit, export and report of the ledger."),

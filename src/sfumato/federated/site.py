@@ -108,23 +108,25 @@ class Site:
         ``longest`` is how many seconds a request waits for messages.
         """
         after = 0
-        while not stop.is_set():
-            wait = 1 if self._waits() else longest
-            try:
-                lines = self._wire.messages(after, wait)
-            except StudyFailed:
-                stop.wait(_PAUSE)
-                continue
-            after += len(lines)
-            for line in lines:
-                with suppress(InvalidDeclaration):
-                    self._hear(verified(line, self.study.keys), told)
-            for run in self.rounds:
-                self._advance(run, told)
-        for thread in self._threads:
-            thread.join(self._step)
-        for work in self._work.values():
-            _let_go(work)
+        try:
+            while not stop.is_set():
+                wait = 1 if self._waits() else longest
+                try:
+                    lines = self._wire.messages(after, wait)
+                except StudyFailed:
+                    stop.wait(_PAUSE)
+                    continue
+                after += len(lines)
+                for line in lines:
+                    with suppress(InvalidDeclaration):
+                        self._hear(verified(line, self.study.keys), told)
+                for run in self.rounds:
+                    self._advance(run, told)
+            for thread in self._threads:
+                thread.join(self._step)
+        finally:
+            for work in self._work.values():
+                _let_go(work)
 
     def close(self) -> None:
         """Closes the session and the connections."""
@@ -334,15 +336,8 @@ def approve(file: SiteFile, study: Declared, run: str) -> str:
     Raises:
         UnknownName: there is no such run at the coordinator, or several.
     """
-    wire = Wire(study.coordinator, file.site, private_key(file.key))
-    runs = set()
-    lines = wire.messages(0, 0)
-    wire.close()
-    for line in lines:
-        with suppress(InvalidDeclaration):
-            message = verified(line, study.keys)
-            if message.kind == "proposed" and message.run.startswith(run):
-                runs.add(message.run)
+    messages = _messages(file, study)
+    runs = {each.run for each in messages if each.kind == "proposed" and each.run.startswith(run)}
     if len(runs) != 1 or not run:
         raise UnknownName(
             f"No single run {shown(run)}.", allowed="the first digits of the id of a run"
@@ -351,6 +346,38 @@ def approve(file: SiteFile, study: Declared, run: str) -> str:
     file.folder.mkdir(exist_ok=True)
     approval(file, whole).touch()
     return whole
+
+
+def runs_of(file: SiteFile, study: Declared) -> list[str]:
+    """A line for each run at the coordinator: its question, and what each site said last."""
+    lines: dict[str, str] = {}
+    said: dict[str, dict[str, str]] = {}
+    for message in _messages(file, study):
+        if message.kind == "proposed":
+            with suppress(InvalidDeclaration):
+                question = Question.from_json(message.body.get("question"))
+                lines[message.run] = f"rho {question.rho}: {question.sql}"
+        else:
+            said.setdefault(message.run, {})[message.author] = message.kind
+    return [
+        f"{run[:12]}  {line}  "
+        + ", ".join(f"{name} {kind}" for name, kind in sorted(said.get(run, {}).items()))
+        for run, line in lines.items()
+    ]
+
+
+def _messages(file: SiteFile, study: Declared) -> list[Message]:
+    """All messages that the coordinator has."""
+    wire = Wire(study.coordinator, file.site, private_key(file.key))
+    try:
+        lines = wire.messages(0, 0)
+    finally:
+        wire.close()
+    messages = []
+    for line in lines:
+        with suppress(InvalidDeclaration):
+            messages.append(verified(line, study.keys))
+    return messages
 
 
 def approval(file: SiteFile, run: str) -> Path:

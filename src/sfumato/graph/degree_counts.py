@@ -31,7 +31,7 @@ class DegreeCounts(OfGraph[Integers]):
 
     @property
     def moves(self) -> dict[Norm, int]:
-        """L1 2, squared L2 4."""
+        """How far the counts of neighbouring graphs can be apart: 2 in L1, 4 in squared L2."""
         return {Norm.L1: 2, Norm.L2: 4}
 
     def exact(self, opened: Opened) -> Integers:

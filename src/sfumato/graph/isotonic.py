@@ -35,7 +35,10 @@ def counts_of(values: Sequence[float]) -> list[int]:
 
 
 def histogram_of_columns(noisy: Integers, columns: int) -> dict[int, int]:
-    """How many nodes have each degree >= 1, from noisy columns, then noisy rows.
+    """Returns how many nodes have each degree from 1 on, from the noisy numbers of
+    ``DegreeCounts``.
+
+    ``noisy`` has the ``columns`` columns, then the rows.
 
     >>> histogram_of_columns(np.array([4, 2, 3, 1, 0, 0]), 2)
     {5: 1, 3: 1, 1: 2}

@@ -39,7 +39,9 @@ class KeptDegrees(OfGraph[Integers]):
 
     @property
     def moves(self) -> dict[Norm, int]:
-        """The reach in L1, its square in L2."""
+        """How far the numbers of neighbouring graphs can be apart: the reach in L1, its square in
+        L2.
+        """
         return {Norm.L1: self.reach, Norm.L2: self.reach**2}
 
     def exact(self, opened: Opened) -> Integers:

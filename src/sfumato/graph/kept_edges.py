@@ -44,12 +44,14 @@ class KeptEdges(OfGraph[list[int]]):
 
     @property
     def scale(self) -> int:
-        """By what the number is multiplied."""
+        """The factor by which the number of edges is multiplied."""
         return self.reach // self.limit
 
     @property
     def moves(self) -> dict[Norm, int]:
-        """The reach in L1, its square in L2."""
+        """How far the numbers of neighbouring graphs can be apart: the reach in L1, its square in
+        L2.
+        """
         return {Norm.L1: self.reach, Norm.L2: self.reach**2}
 
     def exact(self, opened: Opened) -> list[int]:

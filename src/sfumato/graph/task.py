@@ -175,7 +175,8 @@ def preview(
     rho: Number | None = None,
     where: str | None = None,
 ) -> Preview:
-    """The cost of a question about a graph, who is protected, and what error to expect; free.
+    """The cost of a question about a graph, who is protected, and what error to expect; costs no
+    budget.
 
     Raises:
         As ``ask``, before the charge.
