@@ -69,7 +69,7 @@ Policy: TypeAlias = Callable[[Step], Answer | None]
 
 
 class NotOneQuestion(Exception):
-    """A statement that is no single question, with the refusal that says why."""
+    """Raised for a statement that is not a single question; it has the refusal that says why."""
 
     def __init__(self, refusal: Refused) -> None:
         self.refusal = refusal
@@ -105,7 +105,7 @@ class Resolver:
         return self._statement
 
     def part(self, text: str, price: Price) -> "Resolver":
-        """A question of the same asking, at another price."""
+        """Returns the resolver of a part of the statement (``text``), at another price."""
         return Resolver(text, None, price, self._dataset, self._values)
 
     def resolve(self, answer: Policy, *, nulls: bool = False) -> Step:
@@ -328,7 +328,7 @@ def previewed(step: Step) -> None:
 
 
 def unanswered(step: Step) -> None:
-    """The policy of a plan before anything is asked: nothing has an answer."""
+    """The policy of a plan before anything is asked: no step has an answer."""
 
 
 def refused(step: Step) -> NoReturn:
