@@ -37,7 +37,7 @@ _DELTA_UNIT = 10**24
 
 @dataclass(frozen=True, slots=True)
 class Outer:
-    """An outer statement that is ready to be charged.
+    """SQL over the answers of private questions, planned and ready to be charged.
 
     ``columns`` are the names and types of its result, ``statement`` what DuckDB runs, with hidden
     columns if it was traced.
@@ -53,7 +53,7 @@ class Outer:
     trace: Trace | None
 
     def answer(self, statements: Statements, scratch: Scratch, patience: Patience) -> Answer:
-        """The answer; its inner questions are charged together, unless they are stored.
+        """Returns the answer; its inner questions are charged together, unless they are stored.
 
         Guarantees:
             an outer statement that fails is never refunded
@@ -241,7 +241,7 @@ def _local(value: Json, kind: str) -> Json:
 
 
 def require_no_key(key: str | None) -> None:
-    """Refuses an idempotency key of SQL over private answers.
+    """Raises WrongUse if an idempotency key is given for SQL over private answers.
 
     Raises:
         WrongUse: there is one.

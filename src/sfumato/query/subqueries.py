@@ -2,8 +2,8 @@
 """Resolves scalar sub-queries and ``sf.AUTO`` limits and clips, before their question.
 
 Each of them is a question of its own, for a share of the price. Before anything is charged, the
-whole question is planned with placeholder values, so that refusals are free. ``statements`` runs
-the ``Resolver`` with a policy that asks, or only looks up.
+whole question is planned with placeholder values, so that refusals cost no budget. ``statements``
+runs the ``Resolver`` with a policy that asks, or only looks up.
 """
 
 import datetime
@@ -70,7 +70,7 @@ Policy: TypeAlias = Callable[[Step], Answer | None]
 
 
 class NotOneQuestion(Exception):
-    """A statement that is no single question, with the refusal that says why."""
+    """Raised for a statement that is not a single question; it has the refusal that says why."""
 
     def __init__(self, refusal: Refused) -> None:
         self.refusal = refusal
@@ -106,7 +106,7 @@ class Resolver:
         return self._statement
 
     def part(self, text: str, price: Price) -> "Resolver":
-        """A question of the same asking, at another price."""
+        """Returns the resolver of a part of the statement (``text``), at another price."""
         return Resolver(text, None, price, self._dataset, self._values)
 
     def resolve(self, answer: Policy, *, nulls: bool = False) -> Step:
@@ -344,7 +344,7 @@ class Rehearsal:
 
 
 def previewed(step: Step) -> None:
-    """The policy of ``preview``: nothing has an answer yet, and ``sf.AUTO`` limits are refused."""
+    """The policy of ``preview``: no step has an answer yet, and ``sf.AUTO`` limits are refused."""
     if step.limit and not step.at_any_price:
         raise MissingDeclaration(
             f"{step.limit} of table {step.question.table!r} is sf.AUTO: query learns it, "
@@ -354,7 +354,7 @@ def previewed(step: Step) -> None:
 
 
 def unanswered(step: Step) -> None:
-    """The policy of a plan before anything is asked: nothing has an answer."""
+    """The policy of a plan before anything is asked: no step has an answer."""
 
 
 def refused(step: Step) -> NoReturn:

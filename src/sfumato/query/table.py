@@ -136,7 +136,9 @@ def error_rows(
     order: Sequence[int],
     miss: Fraction,
 ) -> list[Json]:
-    """The interval of each cell, row by row, at confidence 1 - miss; null in a key column."""
+    """Returns the interval of each cell, row by row, at confidence 1 - ``miss``; null in a key
+    column.
+    """
     rows = parts[0].count if parts else 1
     share = miss / candidates(output, rows)
     columns = [_errors(item.expression, parts, order, share) for item in output.items]
