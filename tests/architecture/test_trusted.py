@@ -16,7 +16,7 @@ from tests.architecture.tokens import tokens
 # The targets are 60,000 and 40,000: CONTRIBUTING says what the difference is made of.
 CAPS = {
     "proof core": 96_100,
-    "proof options": 80_450,
+    "proof options": 84_550,
     "runtime core": 91_450,
     "runtime options": 25_150,
 }
