@@ -15,10 +15,10 @@ from tests.architecture.tokens import tokens
 
 # The targets are 60,000 and 40,000: CONTRIBUTING says what the difference is made of.
 CAPS = {
-    "proof core": 96_100,
-    "proof options": 84_550,
-    "runtime core": 91_450,
-    "runtime options": 25_150,
+    "proof core": 98_650,
+    "proof options": 86_700,
+    "runtime core": 92_350,
+    "runtime options": 25_200,
 }
 
 PATHS = {module_name(path).removeprefix("sfumato."): path for path in FILES}

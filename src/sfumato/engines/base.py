@@ -18,6 +18,7 @@ from sfumato.engines.stop import ENDLESS, Patience
 from sfumato.errors import WrongUse
 from sfumato.noise.law import Integers
 from sfumato.plan.cube import BoundedCube
+from sfumato.plan.graph import BoundedGraph
 from sfumato.plan.rows import BoundedRows
 from sfumato.plan.stages import Bounded
 
@@ -107,7 +108,9 @@ class UnitRows:
         return len(self.starts) - 1
 
     def of(self, chosen: Integers) -> "UnitRows":
-        """Returns the rows of the chosen units, given by their indices, each at most once."""
+        """Returns the rows of some units only; ``chosen`` are the units' indices, without
+        repetition.
+        """
         rows, starts = _chosen(self.starts, chosen)
         names = None if self.names is None else self.names[chosen]
         tokens = {place: each.of(rows) for place, each in self.tokens.items()}
@@ -115,6 +118,26 @@ class UnitRows:
 
     def __reduce__(self) -> NoReturn:
         raise WrongUse("Rows of units are not pickled.", remedy="Open them where they are used.")
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Graph:
+    """The edges of a graph: two numbers of nodes each, below ``nodes``.
+
+    Each edge is there once and joins two different nodes. ``nodes`` is the number of names in the
+    table of nodes, or, if there is none, of nodes that have an edge. The numbers of nodes mean
+    nothing.
+
+    >>> import numpy as np
+    >>> Graph(np.array([[0, 1], [1, 2]]), 4).nodes
+    4
+    """
+
+    pairs: Integers
+    nodes: int
+
+    def __reduce__(self) -> NoReturn:
+        raise WrongUse("A graph is not pickled.", remedy="Open it where it is used.")
 
 
 def _chosen(starts: Integers, chosen: Integers) -> tuple[Integers, Integers]:
@@ -199,6 +222,21 @@ class Engine(Protocol):
 
         Raises:
             WrongUse: the engine does not support rows.
+        """
+        ...
+
+    def edges(
+        self, plan: BoundedGraph, key: str, patience: Patience = ENDLESS
+    ) -> Callable[[], Graph]:
+        """Prepares a bounded graph; returns a function that reads it.
+
+        Edges come in the order of the md5 of ``key`` and their two names, the lesser name first;
+        ties by these names. So the order of two edges depends on nothing but themselves. Errors
+        that do not depend on the data are raised here. The privacy proof requires neither secrecy
+        nor randomness of the key.
+
+        Raises:
+            WrongUse: the engine does not support graphs.
         """
         ...
 

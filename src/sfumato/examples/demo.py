@@ -91,7 +91,7 @@ def tell(console: Console, folder: Path) -> Story:
 
 
 def say(console: Console, title: str, text: str) -> None:
-    """Prints a section of a demo."""
+    """Prints a titled paragraph of a demo on the console."""
     console.print()
     console.print(Rule(f"[bold]{title}[/bold]", align="left"))
     console.print(text, markup=False)

@@ -18,7 +18,9 @@ MISSING = -(2**63)
 
 @dataclass(frozen=True, slots=True)
 class RowList:
-    """The values to read from each row of a relation. Like ``Raw``, it is unbounded.
+    """A plan that reads values of each row of a relation, instead of aggregates.
+
+    Like ``Raw``, it is unbounded: the contribution of a unit is not limited yet.
 
     Raises:
         WrongUse: there are no values.
@@ -50,9 +52,9 @@ class RowList:
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """How many codes each value has: one, or for an array one for each of its numbers.
+        """The number of codes of each value: 1, or for an array its number of elements.
 
-        The code of a text is 0, or ``MISSING``: it says no more than that. Its tokens are apart.
+        The code of a text is only 0, or ``MISSING``: its tokens are stored apart.
         """
         kinds = [value.type for value in self.values]
         return tuple(kind.length if isinstance(kind, Array) else 1 for kind in kinds)
@@ -64,7 +66,7 @@ class RowList:
 
     @property
     def raw(self) -> Raw:
-        """A question that reads the same values."""
+        """The plan of a question that reads the same values, by which the rows are bounded."""
         return Raw(self.relation, (), tuple(map(CountValues, self.values)))
 
 

@@ -40,13 +40,17 @@ class Allowance:
     delta: Fraction | None = None
 
     def shares(self, *weights: int) -> tuple[Fraction, ...]:
-        """Splits the amount exactly in proportion to the weights; one weight n: n equal shares."""
+        """Splits the allowed cost exactly in proportion to weights; a single weight n means n equal
+        shares.
+        """
         parts = weights if len(weights) > 1 else (1,) * weights[0]
         one = self.amount / sum(parts)
         return tuple(one * weight for weight in parts)
 
     def noise(self, distance: Distance, share: Fraction) -> AdditiveMechanism:
-        """The Laplace or Gaussian mechanism that costs ``share`` at the sensitivity ``distance``."""
+        """Returns the Laplace or Gaussian mechanism whose cost at the sensitivity ``distance`` is
+        ``share``.
+        """
         if self.norm is Norm.L1:
             return laplace(distance, share)
         return gaussian(distance, share)

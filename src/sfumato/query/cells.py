@@ -21,7 +21,9 @@ from sfumato.query.statistic import BoundedStatistic, Counts, Opened, UnitsByKey
 
 @dataclass(frozen=True, slots=True)
 class Cells(BoundedStatistic[list[int]]):
-    """The exact integers of the part at index ``place`` of a plan, one group after the other.
+    """The exact integers of one aggregate of a plan in given groups, as a statistic for noise.
+
+    The aggregate is the part at index ``place``. The integers of one group follow those of another.
 
     Guarantees:
         the cells of a part move by at most its proved distance
@@ -50,7 +52,7 @@ class Cells(BoundedStatistic[list[int]]):
         return self.plan.parts[self.place]
 
     def distance(self, norm: Norm) -> Distance:
-        """The proved distance of the part. A bound in L1 is also one in Linf."""
+        """Returns the proved sensitivity of the aggregate. A bound in L1 is also one in Linf."""
         proved = self.part.distance
         if norm is Norm.LINF and proved.norm is Norm.L1:
             return replace(proved, norm=norm)
@@ -98,7 +100,7 @@ class WeightedLeaves(BoundedStatistic[list[Leaves]]):
         return self.cells.distance(norm)
 
     def exact(self, opened: Opened) -> list[Leaves]:
-        """The leaves of every group and their weights; a group without rows has none."""
+        """Returns the leaves of every group and their weights; a group without rows has none."""
         cells = self.cells
         integers = opened.integers(cells.plan)[cells.place]
         if isinstance(integers, Columns):
@@ -109,7 +111,8 @@ class WeightedLeaves(BoundedStatistic[list[Leaves]]):
 
 @dataclass(frozen=True, slots=True)
 class Units(UnitsByKey):
-    """The exact number of units in each group that occurs in the data (for the threshold).
+    """The exact number of units in each group that occurs in the data, by which groups are
+    selected.
 
     Guarantees:
         the number of units of a group moves by at most one
@@ -133,13 +136,13 @@ class Units(UnitsByKey):
         return self.plan.parts[self.place].groups
 
     def distance(self, norm: Norm) -> Distance:
-        """One, in Linf: a unit changes the count of a group by at most one."""
+        """Returns 1, in Linf: a unit changes the count of a group by at most one."""
         if norm is not Norm.LINF:
             raise InvalidDeclaration("Units of groups that are not public.", allowed="a threshold")
         return Distance(norm, Fraction(1), self.plan.parts[self.place].distance.relation)
 
     def exact(self, opened: Opened) -> Counts:
-        """The counts. A unit adds ``refinement`` to the integers of the plan, and 1 here."""
+        """Returns the counts without noise."""
         integers = opened.integers(self.plan)[self.place]
         refinement = self.plan.refinement
         if isinstance(integers, Columns):

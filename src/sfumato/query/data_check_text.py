@@ -27,7 +27,9 @@ _NAMED = 10
 
 
 def share(part: int, whole: int) -> str:
-    """Returns a percentage; "0.0%" only if ``part`` is 0, "100.0%" only if it is the whole.
+    """Returns ``part`` of ``whole`` as a percentage.
+
+    It is rounded to "0.0%" only if ``part`` is 0, and to "100.0%" only if it equals ``whole``.
 
     >>> share(1, 8), share(1, 10_000), share(9_999, 10_000), share(8, 8)
     ('12.5%', '<0.1%', '>99.9%', '100.0%')

@@ -92,7 +92,8 @@ class Opening:
         quantiles: Mapping[str, int],
         allowed: Allowance,
     ) -> "Opening | None":
-        """Returns the opening of one table; None if it has neither texts nor quantile bins.
+        """Returns the first steps of a table's fit; None if it has neither text columns nor
+        quantile bins.
 
         Raises:
             MissingDeclaration: there are texts, but no delta.
@@ -140,7 +141,7 @@ class Opening:
         norm: Norm,
         stored: Mapping[str, Any],
     ) -> "Opening":
-        """Builds the opening from the JSON of ``told``."""
+        """Builds the first steps from the JSON of ``told``."""
         trees = _quantile_trees(schema, stored["quantiles"])
         allowance = Allowance(norm, Fraction(stored["each"]))
         questions = counted_texts(dataset, schema, norm)
@@ -166,7 +167,7 @@ class Opening:
         self,
         allowed: Allowance,
     ) -> Allowance:
-        """Returns the part of a cost that remains for all other steps."""
+        """Returns the share of a fit's cost that remains for the steps after these."""
         spent = self.each.amount * (len(self.texts) + len(self.trees))
         return replace(allowed, amount=allowed.amount - spent)
 
@@ -174,7 +175,7 @@ class Opening:
         self,
         plan: Plan,
     ) -> tuple[Event, ...]:
-        """Returns the events of the steps, in order."""
+        """Returns the privacy events of the steps, in order."""
         steps: list[Event] = []
         for question in self.questions:
             counted = Units(question, 0)
