@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mining: words, words in a row, sets of items and sequences that many people have, in one charge.
 
-``mine`` asks a recipe of the rows of a SELECT: ``Terms``, ``Itemsets``, ``Paths``. This room may
-import ``query`` and every room below; it reads private data through tasks only. Begin with
-``mine``; ``unit_keys`` and ``baskets`` are the statistics with proofs. See docs/mining.md.
+Begin with ``mine``, which asks a recipe of the rows of a SELECT: ``Terms``, ``Itemsets``, ``Paths``.
+``unit_keys`` and ``baskets`` are the statistics, with proofs. This room may import ``query`` and
+every room below; it reads private data through tasks only.
 """
 
 from sfumato.mining.found import Found as Found
