@@ -15,6 +15,7 @@ from sfumato.plan.relation import MAX_UNDER, UNLIMITED, Computed, PerUnit, Summa
 from sfumato.plan.scalar import Lookup, Scalar
 from sfumato.plan.value import Value
 from sfumato.sql.calls import calls, keys_of_all, placed, same_nodes
+from sfumato.sql.conditions import conjuncts, passing
 from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.lattice import finest_step
 from sfumato.sql.literal import literal
@@ -35,7 +36,6 @@ from sfumato.sql.typed import (
     number_type,
     value_of,
 )
-from sfumato.sql.where import conjuncts, passing
 
 _NOTHING = Null()
 _NESTED = (
