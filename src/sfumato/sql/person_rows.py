@@ -21,8 +21,6 @@ from sfumato.sql.row_expressions import Rows
 from sfumato.sql.tables import From
 from sfumato.sql.typed import Null, Numbers, Person, Truth, Typed, computed, value_of
 
-_ONE = Constant(1)
-
 
 @dataclass(frozen=True, slots=True)
 class Again:
@@ -82,7 +80,8 @@ def left_joined(
     assert units is not None, "the same side as before"
     anti = Semi(units, _matching(context, again, tests).relation, negated=True)
     mark = Column(context.name("left_join.mark"), Integer(0, 1))
-    columns, codes = [mark], [_ONE]
+    columns = [mark]
+    codes: list[Scalar] = [Constant(1)]
     sources = []
     for source in matches.sources:
         named: dict[str, Typed] = {}

@@ -131,7 +131,8 @@ class Relations:
         require_only(node, *_CLAUSES)
         rows = self.rows(node, known)
         if any(node.args.get(clause) for clause in _GROUPING) or calls(node.expressions):
-            return per_unit(self.context, require_private(rows), node, name)
+            again = partial(self.rows, node, known)
+            return per_unit(self.context, require_private(rows), node, name, again)
         return self._project_columns(rows, node, name)
 
     def _project_columns(

@@ -223,3 +223,16 @@ SELECT n, COUNT(*) FROM (SELECT p.patient_id, (SELECT COUNT(*) FROM visits v WHE
 SELECT COUNT(total), SUM(total) FROM (SELECT (SELECT SUM(v.cost) + MAX(v.cost) FROM visits v WHERE
     v.patient_id = p.patient_id) AS total, (SELECT MIN(day) FROM visits v WHERE v.patient_id = p.patient_id)
     AS d FROM patients p) AS t WHERE d > DATE '2024-01-10'
+
+SELECT w, COUNT(*) FROM (SELECT patient_id, ARG_MIN(ward, day) AS w FROM visits GROUP BY patient_id) AS t
+    GROUP BY w
+
+SELECT w, COUNT(*), SUM(n), SUM(c) FROM (SELECT patient_id, ARG_MAX(ward, cost) AS w, COUNT(*) AS n,
+    MIN_BY(cost, day) AS c FROM visits WHERE day > DATE '2024-01-05' GROUP BY patient_id HAVING COUNT(*) > 0)
+    AS t WHERE w IS NOT NULL GROUP BY w
+
+SELECT SUM(c), COUNT(c), COUNT(*) FROM (SELECT patient_id, FIRST(cost ORDER BY day DESC) AS c FROM visits
+    GROUP BY patient_id) AS t
+
+SELECT COUNT(*), SUM(c) FROM (SELECT patient_id, ARG_MIN(cost, day) FILTER (WHERE urgent) AS c FROM visits
+    GROUP BY patient_id) AS t WHERE c > 9
