@@ -14,6 +14,7 @@
     |   +-- TargetUnreachable      the wanted error costs more than max_epsilon
     |   +-- TaskRefused            a device does not answer such a telemetry task
     |   +-- TooFewReports          fewer reports than the smallest batch
+    |   +-- StudyRefused           a site of a study refuses, or is silent; free at every site
     +-- WrongUse               exit 2: an invalid argument, declaration or file
     |   +-- InvalidNumber
     |   +-- InvalidDeclaration
@@ -24,6 +25,8 @@
     +-- Failed                 exit 3: a failure that the request did not cause
         +-- EngineFailed           one constant message; the charge is forfeited
         +-- Cancelled              cancelled by the caller, or by its time_limit
+        +-- OuterFailed            SQL over private answers failed; the answers are paid and stored
+        +-- StudyFailed            a run of a study broke off; paid where it was executed
         +-- LedgerError
             +-- LedgerBusy, LedgerReadOnly, LedgerTooNew
             +-- LedgerCorrupt
@@ -194,7 +197,7 @@ class MissingDeclaration(Refused):
 
 
 class NoReference(Refused):
-    """A relative error was asked for, but there is no public number to relate it to."""
+    """A relative error was requested, but there is no public number that it could be relative to."""
 
 
 class TargetUnreachable(Refused):
@@ -207,6 +210,10 @@ class TaskRefused(Refused):
 
 class TooFewReports(Refused):
     """Fewer reports than the smallest batch that the telemetry task allows to look at."""
+
+
+class StudyRefused(Refused):
+    """A site of a study refuses a question, or is silent; nothing was charged at any site."""
 
 
 class WrongUse(SfumatoError):
@@ -254,6 +261,10 @@ class EngineFailed(Failed):
         )
 
 
+class StudyFailed(Failed):
+    """A run of a study ended after it had begun: what a site has executed stays spent there."""
+
+
 class Cancelled(Failed):
     """The caller cancelled the question, or its time limit ended.
 
@@ -269,6 +280,22 @@ class Cancelled(Failed):
                 "what it was charged by then stays spent."
             )
         super().__init__(problem, remedy="Ask again; a larger time_limit= waits longer.")
+
+
+class OuterFailed(Failed):
+    """SQL over private answers failed after these were paid.
+
+    ``charges`` are their ids; ``cause`` is what DuckDB says, which may quote released numbers.
+    """
+
+    def __init__(self, cause: str, charges: tuple[str, ...]) -> None:
+        self.cause = cause
+        self.charges = charges
+        super().__init__(
+            f"The SQL over the private answers failed: {cause}.",
+            remedy="The private answers are paid and stored: a mended text over the same "
+            "questions costs nothing.",
+        )
 
 
 class LedgerError(Failed):

@@ -43,6 +43,10 @@ _SECTIONS = {
             "sfumato.cli.synopsis",
             "One measurement that answers a workload; charged once.",
         ),
+        "graph": (
+            "sfumato.cli.graph",
+            "Edges, degrees and triangles of a table of ties; it is charged.",
+        ),
         "stream": ("sfumato.cli.stream", "Counts that go on, tick by tick, under one charge."),
     },
     "Make rows, train models": {
@@ -65,6 +69,10 @@ _SECTIONS = {
         "telemetry": ("sfumato.cli.telemetry", "Counts of devices that nobody can read."),
         "collect": ("sfumato.cli.collect", "Receive reports of devices."),
         "shuffle": ("sfumato.cli.shuffle", "Mix sealed reports of devices on their way."),
+    },
+    "Study with others": {
+        "study": ("sfumato.cli.study", "One question to several sites, without pooled data."),
+        "site": ("sfumato.cli.site", "One site of a study: its rows, its ledger, its owner."),
     },
     "Keep the budget": {
         "budget": ("sfumato.cli.budget", "What is spent and what is left."),

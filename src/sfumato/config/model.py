@@ -88,20 +88,41 @@ def read_model(path: str, name: str) -> ModelConfig:
     declared = read_section(path, "models")
     if name not in declared:
         raise UnknownName(f"No model {shown(name)}.", allowed=", ".join(declared) or "none")
-    form = declared[name]
-    where = f"models.{name}"
+    recipe, values = _read_recipe(f"models.{name}", declared[name], MODEL)
+    return ModelConfig(name, recipe, values)
+
+
+def recipe_of(where: str, form: Mapping[str, Any]) -> Recipe[Any]:
+    """The recipe of a form that has nothing but its name and settings.
+
+    Raises:
+        InvalidConfig: as ``read_model``.
+
+    >>> recipe_of("the model", {"recipe": "Ridge", "alpha": 2})
+    Ridge(alpha=2)
+    """
+    recipe, _ = _read_recipe(where, form, MODEL[:1])
+    return recipe
+
+
+def _read_recipe(
+    where: str,
+    form: Mapping[str, Any],
+    keys: tuple[Key, ...],
+) -> tuple[Recipe[Any], Mapping[str, Any]]:
+    """The recipe of a form with its settings, and the values of all keys that are stated."""
     kind = _kind(where, form)
     settings = tuple(
         Key(field.name, as_is, "...", "a setting of its recipe", None)
         for field in fields(kind)  # type: ignore[arg-type]
     )
-    values = stated(read(form, where, (*MODEL, *settings)))
+    values = stated(read(form, where, (*keys, *settings)))
     given = {
         key.name: _setting(where, key.name, values[key.name])
         for key in settings
         if key.name in values
     }
-    return ModelConfig(name, _make_recipe(where, kind, given), values)
+    return _make_recipe(where, kind, given), values
 
 
 def _kind(where: str, form: Mapping[str, Any]) -> type[Recipe[Any]]:

@@ -8,7 +8,8 @@ may import ``query`` and every room below; it reads private data through tasks o
 """
 
 from sfumato.graph.answer import Answer, Count, DegreeTable
-from sfumato.graph.questions import Degrees, Edges, Question, Triangles
+from sfumato.graph.questions import Degrees, Edges, Question, Shape, Triangles
+from sfumato.graph.synthesis import SyntheticGraph, synthesize
 from sfumato.graph.task import Preview, ask, preview
 
 __all__ = [
@@ -19,7 +20,10 @@ __all__ = [
     "Edges",
     "Preview",
     "Question",
+    "Shape",
+    "SyntheticGraph",
     "Triangles",
     "ask",
     "preview",
+    "synthesize",
 ]

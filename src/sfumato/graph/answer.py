@@ -63,6 +63,19 @@ class _Released:
             )
         return tuple(notes)
 
+    def to_arrow(self) -> "pyarrow.Table":
+        """The numbers as a pyarrow table."""
+        raise NotImplementedError
+
+    def to_arrow_bytes(self) -> bytes:
+        """The table of ``to_arrow`` as an Arrow stream."""
+        import pyarrow
+
+        table, sink = self.to_arrow(), pyarrow.BufferOutputStream()
+        with pyarrow.ipc.new_stream(sink, table.schema) as stream:
+            stream.write_table(table)
+        return bytes(sink.getvalue().to_pybytes())
+
     def to_json(self) -> dict[str, Any]:
         """The stored facts, with the notes."""
         return {**self.facts, "charge_id": self.charge_id, "notes": list(self.notes)}
@@ -74,7 +87,7 @@ class Count(_Released):
 
     @property
     def value(self) -> int:
-        """The number."""
+        """The released number."""
         return int(self.facts["value"])
 
     @property

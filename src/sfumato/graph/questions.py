@@ -56,7 +56,21 @@ class Triangles:
     name: ClassVar[str] = "triangles"
 
 
-Question: TypeAlias = Edges | Degrees | Triangles
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A question for degrees and triangles together, half of the cost each, by which ``synthesize``
+    draws.
+
+    Under ``sf.Edge`` alone.
+
+    >>> Shape()
+    Shape()
+    """
+
+    name: ClassVar[str] = "synthetic graph"
+
+
+Question: TypeAlias = Edges | Degrees | Triangles | Shape
 
 
 def _require_degree(degree: object) -> None:

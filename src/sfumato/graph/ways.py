@@ -2,7 +2,7 @@
 """How each question about a graph is measured: its steps, and what is made of their results."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Protocol, TypeAlias
 
@@ -13,11 +13,12 @@ from sfumato.graph.edge_count import EdgeCount
 from sfumato.graph.isotonic import histogram_of_columns, histogram_of_cumulative
 from sfumato.graph.kept_degrees import KeptDegrees
 from sfumato.graph.kept_edges import KeptEdges, LimitScores
-from sfumato.graph.questions import MOST_DEGREE, Degrees, Edges, Question, Triangles
+from sfumato.graph.questions import MOST_DEGREE, Degrees, Edges, Question, Shape, Triangles
 from sfumato.graph.triangles import CommonNeighbours, TriangleLadder
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.mechanisms.ladder import LadderMechanism, ladder
 from sfumato.mechanisms.selection import SelectionMechanism, exponential
+from sfumato.noise.entropy import token
 from sfumato.plan.graph import BoundedGraph
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import Composed, Event, Json
@@ -37,7 +38,7 @@ Facts: TypeAlias = dict[str, Json]
 
 
 class Way(Protocol):
-    """The steps of one question, all of them fixed before the data is read."""
+    """The steps by which a question about a graph is measured, all fixed before the data is read."""
 
     @property
     def event(self) -> Event: ...
@@ -47,26 +48,27 @@ class Way(Protocol):
 
     @property
     def expected(self) -> tuple[str, ...]:
-        """What error to expect, in sentences, from public numbers alone."""
+        """Sentences on the expected error, from public numbers alone."""
         ...
 
     def run(self, curator: Curator) -> Facts: ...
 
 
 def way_of(plan: BoundedGraph, question: Question, allowed: Allowance) -> Way:
-    """How a question is measured under the unit of a graph.
+    """Returns the steps by which a question is measured, for the declared unit (edge or node) of a
+    graph.
 
     Raises:
         WrongUse: no question, or a limit of degrees under ``sf.Edge``.
         UnsupportedSql: no bound is known for it under ``sf.Node``.
     """
-    if not isinstance(question, Edges | Degrees | Triangles):
+    if not isinstance(question, Edges | Degrees | Triangles | Shape):
         raise WrongUse(
             f"The question {shown(question)}.",
             allowed="graph.Edges(), graph.Degrees(), graph.Triangles()",
         )
     if plan.nodes is None:
-        if not isinstance(question, Triangles) and question.max_degree is not None:
+        if isinstance(question, Edges | Degrees) and question.max_degree is not None:
             raise WrongUse(
                 f"max_degree={question.max_degree} where an edge is the unit.",
                 remedy="Leave it out: an edge changes no more, however many edges its ends have.",
@@ -78,6 +80,8 @@ def way_of(plan: BoundedGraph, question: Question, allowed: Allowance) -> Way:
                 return DegreesOfEdges(plan, allowed)
             case Triangles():
                 return TrianglesOfEdges(plan, allowed)
+            case Shape():
+                return ShapeOfEdges(plan, allowed)
             case _:
                 raise unknown(question)
     match question:
@@ -85,7 +89,7 @@ def way_of(plan: BoundedGraph, question: Question, allowed: Allowance) -> Way:
             return EdgesOfNodes(plan, allowed, limit)
         case Degrees(limit):
             return DegreesOfNodes(plan, allowed, limit)
-        case Triangles():
+        case Triangles() | Shape():
             raise UnsupportedSql(
                 f"Triangles of table {plan.table!r}, whose unit is a person: one person can be in "
                 "nearly all of them.",
@@ -205,14 +209,7 @@ class TrianglesOfEdges:
     @property
     def expected(self) -> tuple[str, ...]:
         _, rungs = self._steps
-        lines = []
-        for width in (10, 100, 1000):
-            error = round(rungs.mean_error(width))
-            lines.append(
-                f"Triangles: {error:,} off on average, if no two nodes share more than {width:,} "
-                "neighbours."
-            )
-        return tuple(lines)
+        return tuple(_expected_triangles(rungs))
 
     def run(self, curator: Curator) -> Facts:
         width, rungs = self._steps
@@ -221,6 +218,53 @@ class TrianglesOfEdges:
         # one in a hundred for the width, four for the ladder
         widest = max(common + width.error(Fraction(99, 100)), 0)
         return interval(triangles, rungs.error(Fraction(96, 100), widest))
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeOfEdges:
+    """Degrees and triangles where an edge is the unit, and a number to draw a graph from."""
+
+    plan: BoundedGraph
+    allowed: Allowance
+
+    @property
+    def _steps(self) -> tuple[DegreesOfEdges, LadderMechanism]:
+        first, second = self.allowed.shares(2)
+        degrees = DegreesOfEdges(self.plan, replace(self.allowed, amount=first))
+        return degrees, ladder_of(self.plan, self.allowed, second)
+
+    @property
+    def event(self) -> Event:
+        degrees, rungs = self._steps
+        drawn = rungs.event(TriangleLadder(self.plan).rung_distance())
+        return Composed((degrees.event, drawn))
+
+    @property
+    def cells(self) -> tuple[int | None, ...]:
+        return (1,)
+
+    @property
+    def expected(self) -> tuple[str, ...]:
+        degrees, rungs = self._steps
+        return (*degrees.expected, *_expected_triangles(rungs))
+
+    def run(self, curator: Curator) -> Facts:
+        degrees, rungs = self._steps
+        facts = degrees.run(curator)
+        triangles = curator.ladder(TriangleLadder(self.plan), rungs)
+        return facts | {"triangles": max(triangles, 0), "drawn_from": int(token()[:12], 16)}
+
+
+def _expected_triangles(rungs: LadderMechanism) -> list[str]:
+    """How far a number of triangles is off on average, by the most common neighbours."""
+    lines = []
+    for width in (10, 100, 1000):
+        error = round(rungs.mean_error(width))
+        lines.append(
+            f"Triangles: {error:,} off on average, if no two nodes share more than {width:,} "
+            "neighbours."
+        )
+    return lines
 
 
 def ladder_of(plan: BoundedGraph, allowed: Allowance, share: Fraction) -> LadderMechanism:

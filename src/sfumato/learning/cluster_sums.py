@@ -69,7 +69,7 @@ class ClusterSums(UnitVectors[Points]):
         return len(self.reach) * (1 + self.box.width)
 
     def read(self, opened: Opened) -> Points:
-        """Reads the rows as points of the box."""
+        """Reads the rows and returns them as points."""
         return read_points(opened, self.plan, self.box, self.places)
 
     def added(self, rows: Points) -> Iterator[Added]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fitted clusters (the model of ``KMeans``): predict, save and load. All of it is free."""
+"""Fitted clusters (the model of ``KMeans``): predict, save and load. None of it costs budget."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

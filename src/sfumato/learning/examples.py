@@ -155,10 +155,14 @@ class Classes(Reading):
 
 @dataclass(frozen=True, slots=True)
 class Targets(Reading):
-    """Counts by target: a row with target t (0 to 1) adds 1 - t to one block and t to another."""
+    """Sums of targets and of their complements, by coordinate: a row's target is a number t from 0
+    to 1.
+
+    A row adds 1 - t to one block of coordinates and t to another.
+    """
 
     def width(self, features: Features) -> int:
-        """Returns the size of two blocks of coordinates."""
+        """Returns the number of coordinates of the two blocks."""
         return 2 * features.width
 
     def added(
@@ -321,7 +325,7 @@ class ExampleSums(UnitVectors[Encoded]):
         return self.reading.added(rows, self.features, self.label, self.steps)
 
     def summed(self, rows: Encoded) -> Integers:
-        """Returns the sum of what some rows add."""
+        """Returns the sum of the vectors that some rows add."""
         if rows.groups and isinstance(self.reading, Residuals):
             return self.reading.summed(rows, self.label, self.steps)
         return UnitVectors.summed(self, rows)

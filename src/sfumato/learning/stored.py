@@ -70,7 +70,7 @@ def whole(
     least: int = -_CODES,
     most: int = _CODES,
 ) -> int:
-    """Returns a value that is a whole number within bounds.
+    """Checks that a value of a model file is an integer within bounds, and returns it.
 
     Raises:
         ValueError: it is none.

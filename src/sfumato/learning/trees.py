@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fitted forests (the model of ``Forest``): predict, save and load; free."""
+"""Fitted forests (the model of ``Forest``): predict, save and load; costs no budget."""
 
 import hashlib
 import json

@@ -148,7 +148,7 @@ class Replay:
         return rows
 
     def book(self, account_id: str) -> Book:
-        """Returns an account of the replay; one below a dataset is created when it is first named."""
+        """Returns the state of an account; an account below a dataset is created when first named."""
         if account_id not in self.books:
             scope = Scope.of(account_id)
             if not scope.parent or scope.root not in self.books:

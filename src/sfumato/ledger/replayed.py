@@ -58,7 +58,7 @@ class Sum:
 
     @property
     def parts(self) -> tuple[int, int, int, int]:
-        """Its four numbers: epsilon, rho, delta and unbounded."""
+        """The numbers of the sum: epsilon, rho, delta, and charges without a finite epsilon."""
         return self.epsilon, self.rho, self.delta, self.unbounded
 
     @property
@@ -123,7 +123,9 @@ class Book:
 
     @property
     def settled(self) -> Charge:
-        """What is spent, at the Renyi orders common to all charges that were ever reserved."""
+        """The spent part of the account, at the Renyi orders common to all charges that were ever
+        reserved.
+        """
         return replace(self.spent.charge, orders=self.taken.orders)
 
     def row(self, account_id: str, seq: int, head: str) -> AccountRow:

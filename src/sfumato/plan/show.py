@@ -108,8 +108,12 @@ def _column(column: Column) -> str:
 
 def _owner(owner: Owner) -> str:
     """The form of an owner; ``unordered`` is in it only if it is set, since it came later."""
-    names = ["columns", "via", "keys", "owner", *(["unordered"] if owner.unordered else [])]
-    return _object("Owner", {name: form(getattr(owner, name)) for name in names})
+    inner = {}
+    for field in _asked(Owner):
+        value = getattr(owner, field.name)
+        if field.name not in _LATER or value:
+            inner[field.name] = form(value)
+    return _object(Owner.__name__, inner)
 
 
 # Fields that column types and owners did not always have: they are in the form of one that declares

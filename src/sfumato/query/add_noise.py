@@ -98,8 +98,7 @@ def _counts_as_part(counts: Mapping[Codes, int], mechanism: ThresholdMechanism) 
     reading = Reading(Kind.NUMBER, Fraction(1))
     once = (1,) * len(counts)
     title = CountUnits().title
-    shown_from = mechanism.threshold
-    return Released(title, reading, mechanism.noise, values, once, threshold=shown_from)
+    return Released(title, reading, mechanism.noise, values, once, threshold=mechanism.threshold)
 
 
 def _released(

@@ -23,6 +23,7 @@ from sfumato.query.price import Wish
 
 if TYPE_CHECKING:
     from sfumato.query.answer import Answer
+    from sfumato.query.outer_preview import OuterPreview
     from sfumato.query.preview import Preview
 
 Literal: TypeAlias = bool | int | float | Decimal | Fraction | str | datetime.date
@@ -277,7 +278,7 @@ class Frame:
 
     table: str
     ask: "Callable[..., Answer]"
-    foresee: "Callable[..., Preview]"
+    foresee: "Callable[..., Preview | OuterPreview]"
     joins: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
@@ -325,7 +326,7 @@ class Frame:
         return replace(self, joins=(*self.joins, joined), joined=(*self.joined, table))
 
     def group_by(self, *keys: str | Expression) -> "Frame":
-        """Groups by the keys: the answer has one row for each combination of their values."""
+        """Returns a frame that is grouped by the keys: a row for each combination of their values."""
         texts = []
         columns = []
         for key in keys:
@@ -359,7 +360,7 @@ class Frame:
         """The private answer; the price is stated as in ``Session.query``."""
         return self.ask(self.sql, **price)
 
-    def preview(self, **price: Wish) -> "Preview":
+    def preview(self, **price: Wish) -> "Preview | OuterPreview":
         """Returns the cost and the expected error of the question; this costs no budget."""
         return self.foresee(self.sql, **price)
 
@@ -373,7 +374,7 @@ class Frame:
 def frame(
     name: str,
     ask: "Callable[..., Answer]",
-    foresee: "Callable[..., Preview]",
+    foresee: "Callable[..., Preview | OuterPreview]",
     declared: Columns = (),
 ) -> Frame:
     """Begins a question about a declared table; ``ask`` and ``foresee`` are the session's methods.

@@ -142,7 +142,7 @@ class _Preface:
             "notes": list[Json](planned.notes),
             "parts": list[Json](asked.parts) if planned.stores_parts else [],
         }
-        key_types = [_key_type(key) for key in bounded.tracked.raw.keys]
+        key_types = [key_type(key) for key in bounded.tracked.raw.keys]
         return cls(facts, key_types, [move_of(part.aggregate) for part in bounded.parts])
 
 
@@ -281,7 +281,7 @@ def _shown(key: GroupKey, code: int | str | Total | None) -> Json:
     return value
 
 
-def _key_type(key: GroupKey) -> str:
+def key_type(key: GroupKey) -> str:
     """The type of a key column, as an answer states it."""
     kind = key.value.type
     if isinstance(kind, Timestamp) and not kind.zone:

@@ -90,7 +90,7 @@ def require_task(task: object) -> None:
 
 
 def require_members(value: object, kind: str, members: Sequence[str]) -> None:
-    """Raises WrongUse unless the argument has all of these members; none of them is called."""
+    """Raises WrongUse unless an object has all attributes in ``members``; none of them is called."""
     missing = [name for name in members if getattr_static(value, name, members) is members]
     if missing:
         raise WrongUse(

@@ -59,6 +59,23 @@ def parse(text: str) -> exp.Select:
     return select
 
 
+def parse_query(statement: str | exp.Select) -> exp.Query:
+    """Returns a new syntax tree of the one SELECT or UNION of a statement.
+
+    Raises:
+        As ``parse``; a set operation is not refused.
+    """
+    if isinstance(statement, exp.Expr):
+        return built(statement)
+    statements = _statements(statement)
+    if len(statements) == 1 and isinstance(statements[0], exp.SetOperation):
+        for select in statements[0].find_all(exp.Select):
+            _check_statement(select)
+        _require_few_nodes(statements[0])
+        return statements[0]
+    return parse(statement)
+
+
 def _check_statement(statement: exp.Expr) -> exp.Select:
     """Returns the statement if it is a SELECT that is not nested too deeply; else refuses it."""
     if isinstance(statement, exp.Query | exp.Values) and not isinstance(statement, exp.Select):

@@ -41,7 +41,7 @@ Definitions: TypeAlias = Mapping[str, _Defined]
 
 @dataclass(frozen=True, slots=True)
 class Relations:
-    """Lowers the FROM clauses and sub-queries of one statement."""
+    """Translates the FROM clauses and sub-queries of one statement into relations."""
 
     context: Context
 

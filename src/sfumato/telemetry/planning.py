@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the epsilon that a requested error needs: from declarations alone, and free."""
+"""Finds the epsilon that a requested error needs: from declarations alone, at no cost."""
 
 import math
 from dataclasses import dataclass

@@ -357,8 +357,8 @@ class Rows(Protocol):
     def history(self, after: Ends | None = None) -> Iterator[tuple[ChargeRow, AnswerRow | None]]:
         """Yields every charge with its answer, by ``chain`` and ``seq``.
 
-        With ``after``, only rows of later entries than the ends given in it, and all rows of chains
-        that it does not list.
+        ``after`` has the number of an entry for some chains: of these chains only later rows are
+        returned.
         """
         ...
 
