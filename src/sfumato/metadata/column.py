@@ -432,7 +432,7 @@ def _array_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
 
 
 def _axis(length: object) -> int:
-    """A length as an int, also from numpy; 0 if it is none."""
+    """A length as an int, also from numpy; 0 if it is no length."""
     if isinstance(length, SupportsIndex) and not isinstance(length, bool):
         return index(length)
     return 0

@@ -2,7 +2,7 @@
 """SQL over private answers: plans the inner questions, and runs the outer statement over them.
 
 Before anything is charged, the outer statement is bound to empty tables of the same columns, so
-that what DuckDB refuses is refused free. What fails later is never refunded.
+that what DuckDB refuses is refused at no cost. What fails later is never refunded.
 """
 
 import datetime
@@ -121,11 +121,11 @@ def _shares(price: Price, inner: Sequence[InnerQuestion]) -> list[Price]:
 
     Each question with open keys has an equal share of delta, and no other has one.
     """
-    total = sum(1 + question.scalars for question in inner)
+    total = sum(1 + question.asked_first for question in inner)
     openly = sum(question.is_open for question in inner)
     shares = []
     for question in inner:
-        share = price.shared(Fraction(1 + question.scalars, total))
+        share = price.shared(Fraction(1 + question.asked_first, total))
         delta = price.delta
         if delta is not None and openly:
             delta = Fraction(int(delta / openly * _DELTA_UNIT), _DELTA_UNIT)
