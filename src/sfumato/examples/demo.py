@@ -33,6 +33,10 @@ _DEMOS = {
         "What accuracy costs; a training is killed and resumed.",
     ),
     "telemetry": (f"{_HERE}.demo_telemetry", "A million made-up devices that nobody can read."),
+    "graph": (
+        f"{_HERE}.demo_graph",
+        "A graph under two units; is the hub there? A synthetic one.",
+    ),
     "hospitals": (
         f"{_HERE}.hospitals",
         "One unit over three tables: a study and a statistics office.",

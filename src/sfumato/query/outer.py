@@ -2,7 +2,7 @@
 """SQL over private answers: plans the inner questions, and runs the outer statement over them.
 
 Before anything is charged, the outer statement is bound to empty tables of the same columns, so
-that what DuckDB refuses is refused free. What fails later is never refunded.
+that what DuckDB refuses is refused at no cost. What fails later is never refunded.
 """
 
 import datetime
@@ -37,7 +37,7 @@ _DELTA_UNIT = 10**24
 
 @dataclass(frozen=True, slots=True)
 class Outer:
-    """An outer statement that is ready to be charged.
+    """SQL over the answers of private questions, planned and ready to be charged.
 
     ``columns`` are the names and types of its result, ``statement`` what DuckDB runs, with hidden
     columns if it was traced.
@@ -53,7 +53,7 @@ class Outer:
     trace: Trace | None
 
     def answer(self, statements: Statements, scratch: Scratch, patience: Patience) -> Answer:
-        """The answer; its inner questions are charged together, unless they are stored.
+        """Returns the answer; its inner questions are charged together, unless they are stored.
 
         Guarantees:
             an outer statement that fails is never refunded
@@ -121,11 +121,11 @@ def _shares(price: Price, inner: Sequence[InnerQuestion]) -> list[Price]:
 
     Each question with open keys has an equal share of delta, and no other has one.
     """
-    total = sum(1 + question.scalars for question in inner)
+    total = sum(1 + question.asked_first for question in inner)
     openly = sum(question.is_open for question in inner)
     shares = []
     for question in inner:
-        share = price.shared(Fraction(1 + question.scalars, total))
+        share = price.shared(Fraction(1 + question.asked_first, total))
         delta = price.delta
         if delta is not None and openly:
             delta = Fraction(int(delta / openly * _DELTA_UNIT), _DELTA_UNIT)
@@ -241,7 +241,7 @@ def _local(value: Json, kind: str) -> Json:
 
 
 def require_no_key(key: str | None) -> None:
-    """Refuses an idempotency key of SQL over private answers.
+    """Raises WrongUse if an idempotency key is given for SQL over private answers.
 
     Raises:
         WrongUse: there is one.

@@ -19,6 +19,7 @@ from sfumato.errors import SfumatoError, UnknownName, UnsupportedSql
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.question import Question
 from sfumato.sql.bind import Answered, Parameters, scalar_queries, with_parameters, with_today
+from sfumato.sql.key_lists import declared_values, key_lists
 from sfumato.sql.lower import question_of, stand_in, tree
 from sfumato.sql.parse import parse_query
 from sfumato.sql.reject import RAW_ROWS, refuse, require_only
@@ -40,12 +41,12 @@ _KEPT = ("limit", "offset", "distinct")
 class Inner:
     """An inner question, and its text.
 
-    ``scalars`` are its sub-queries in place of numbers, each a question of its own.
+    ``asked_first`` counts its sub-queries in place of numbers and lists, each a question of its own.
     """
 
     text: str
     question: Question
-    scalars: int
+    asked_first: int
 
     @property
     def is_open(self) -> bool:
@@ -149,7 +150,7 @@ class _Splitter:
             refusal = refused
         else:
             self.is_whole = self._depth == 0
-            return exp.select("*").from_(_table(self._name(full, question)))
+            return exp.select("*").from_(_table(self._name(question)))
         rest = self._cut(full, refusal)
         if rest is None:
             rest = self._below(full, refusal)
@@ -158,29 +159,33 @@ class _Splitter:
             raise refusal
         return rest
 
-    def _question(self, select: exp.Select) -> Question:
+    def _question(self, select: exp.Select) -> Inner:
         """The question that a SELECT is.
 
         Raises:
             UnsupportedSql, UnknownName, MissingDeclaration: it is none.
         """
+        text = select.sql("duckdb")
+        whole = tree(text)
+        lists = key_lists(whole)
+        for wanted in lists:
+            wanted.fill(declared_values(self._question(wanted.query).question, wanted.place))
+        asked_first = len(lists) + len(scalar_queries(whole))
 
         def guess(query: exp.Select) -> Answered:
             return stand_in(question_of(query, self.dataset, scalars=guess))
 
-        return question_of(tree(select.sql("duckdb")), self.dataset, scalars=guess)
+        return Inner(text, question_of(whole, self.dataset, scalars=guess), asked_first)
 
-    def _name(self, select: exp.Select, question: Question) -> str:
+    def _name(self, question: Inner) -> str:
         """The name of the answer of an inner question; equal questions are one."""
-        text = select.sql("duckdb")
-        scalars = len(scalar_queries(select))
-        self.inner.setdefault(text, Inner(text, question, scalars))
+        self.inner.setdefault(question.text, question)
         if len(self.inner) > MOST_INNER:
             raise UnsupportedSql(
                 f"More than {MOST_INNER} private questions in one statement.",
                 remedy="Ask them apart; what was asked before is free.",
             )
-        return name_of(list(self.inner).index(text))
+        return name_of(list(self.inner).index(question.text))
 
     def _below(self, select: exp.Select, refusal: SfumatoError) -> exp.Select:
         """A SELECT with the outer form of each sub-query in it.
@@ -228,7 +233,7 @@ class _Splitter:
             return None
         places = {key.sql("duckdb"): f"k{place}" for place, key in enumerate(keys)}
         places |= {call.sql("duckdb"): f"v{place}" for place, call in enumerate(aggregates)}
-        return self._below(_over(select, self._name(inner, question), places), refusal)
+        return self._below(_over(select, self._name(question), places), refusal)
 
 
 def _over(select: exp.Select, name: str, places: Mapping[str, str]) -> exp.Select:
