@@ -75,7 +75,7 @@ class Question:
         """Builds the question from the arguments of ``Study.query`` or ``Study.fit``.
 
         Raises:
-            WrongUse, InvalidNumber: a recipe that is not additive, or a rho that is none.
+            WrongUse, InvalidNumber: a recipe that is not additive, or an invalid rho.
         """
         if not isinstance(sql, str):
             raise WrongUse(f"sql={shown(sql)}.", allowed="a text")
@@ -87,7 +87,7 @@ class Question:
         """Reads a question from the JSON of a proposal.
 
         Raises:
-            InvalidDeclaration: it is none.
+            InvalidDeclaration: the JSON is not a question.
         """
         if isinstance(form, dict) and set(form) == {"sql", "rho", "label", "model"}:
             sql, rho, label, model = (form[key] for key in ("sql", "rho", "label", "model"))
@@ -135,7 +135,7 @@ def compiled(question: Question, study: Declared, exchange: Exchange | None = No
     more than the rho, a little less is planned for.
 
     Raises:
-        Refused, WrongUse: the language, the model or the rho forbid it; free.
+        Refused, WrongUse: the language, the model or the rho forbid it; nothing is charged.
     """
     ours = exchange or Exchange()
     rho = to_fraction("rho", question.rho)

@@ -2,7 +2,7 @@
 """SQL over private answers: plans the inner questions, and runs the outer statement over them.
 
 Before anything is charged, the outer statement is bound to empty tables of the same columns, so
-that what DuckDB refuses is refused free. What fails later is never refunded.
+that what DuckDB refuses is refused at no cost. What fails later is never refunded.
 """
 
 import datetime

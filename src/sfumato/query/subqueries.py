@@ -102,7 +102,7 @@ class Resolver:
 
     @property
     def statement(self) -> tuple[str | exp.Select, Parameters | None, Price]:
-        """The statement as it was asked, with its parameters and its price."""
+        """The statement as the asker wrote it, with its parameters and its price."""
         return self._statement
 
     def part(self, text: str, price: Price) -> "Resolver":

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from sfumato.errors import InvalidNumber, UnsupportedSql, WrongUse
 from sfumato.exact.rational import to_fraction
-from sfumato.sql.reject import refuse, require_few, written
+from sfumato.sql.reject import CORRELATED, refuse, require_few, written
 
 _One: TypeAlias = int | float | str | bool | Decimal | Fraction | datetime.date
 Parameter: TypeAlias = _One | Sequence[_One]
@@ -276,10 +276,7 @@ def _require_own_columns(inner: exp.Select) -> None:
         if column.table and column.table.lower() not in tables:
             raise refuse(
                 "A sub-query that reads the row outside (a correlated one)",
-                (
-                    "compares each person with all others",
-                    "Ask for the two numbers separately, or test against a constant.",
-                ),
+                CORRELATED,
             )
 
 
