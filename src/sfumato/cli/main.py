@@ -66,6 +66,11 @@ _SECTIONS = {
         "collect": ("sfumato.cli.collect", "Receive reports of devices."),
         "shuffle": ("sfumato.cli.shuffle", "Mix sealed reports of devices on their way."),
     },
+    "Serve analysts": {
+        "serve": ("sfumato.cli.serve", "Answer people with accounts over HTTP."),
+        "user": ("sfumato.cli.user", "The people of a service."),
+        "token": ("sfumato.cli.token", "Tokens of the people of a service."),
+    },
     "Keep the budget": {
         "budget": ("sfumato.cli.budget", "What is spent and what is left."),
         "ledger": ("sfumato.cli.ledger", "Accounts, audit, export and report of the ledger."),
