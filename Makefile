@@ -21,7 +21,7 @@ ENGINE_PEERS := opendp-polars smartnoise pipelinedp tumult
 # The tests start hundreds of processes: what those import is compiled once.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: docs torch installed demo demo-census demo-stream demo-synthetic demo-telemetry demo-learning demo-hospitals test durations coverage prove chaos lint format proofs corpus clean lock bench bench-noise bench-accounting bench-query bench-engines bench-largest bench-ledger bench-census bench-synopsis bench-synthetic bench-telemetry bench-telemetry-stored bench-learning figures
+.PHONY: docs torch installed demo demo-census demo-stream demo-synthetic demo-telemetry demo-learning demo-graph demo-hospitals test durations coverage prove chaos lint format proofs corpus clean lock bench bench-noise bench-accounting bench-query bench-engines bench-largest bench-ledger bench-census bench-synopsis bench-synthetic bench-telemetry bench-telemetry-stored bench-learning figures
 
 demo: $(VENV)/.run
 	$(BIN)/sfumato demo --report demo-report.html
@@ -45,6 +45,10 @@ demo-telemetry: $(VENV)/.dev
 # What accuracy costs, a training that is killed and resumed, and, after `make torch`, a network.
 demo-learning: $(VENV)/.run
 	$(BIN)/sfumato demo learning
+
+# A graph under two units, the attack on its hub, and a synthetic graph: demo-graph.html.
+demo-graph: $(VENV)/.run
+	$(BIN)/sfumato demo graph
 
 # Three hospitals, made up: one patient over three tables.
 demo-hospitals: $(VENV)/.run

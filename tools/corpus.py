@@ -24,7 +24,7 @@ from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
 from sfumato.plan.stages import Bounded, Part
 from sfumato.privacy.distance import Norm
-from sfumato.privacy.unit import Relation
+from sfumato.privacy.unit import Relation, Unit
 from sfumato.query.pipeline import compile_plan
 from sfumato.sql import Question, understand
 from tests.contracts.corpus import DATASET, FOLDER, TODAY, statement
@@ -95,7 +95,9 @@ def _moved(plan: Bounded, place: int) -> str:
 
 
 def _empty(table: Table) -> Table:
-    columns = dict.fromkeys([*(table.unit.columns if table.unit else ()), *table.columns])
+    columns = dict.fromkeys(
+        [*(table.unit.columns if isinstance(table.unit, Unit) else ()), *table.columns]
+    )
     return replace(table, source=pa.table({name: pa.array([], pa.string()) for name in columns}))
 
 

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from sfumato.privacy.budget import Budget as Budget
     from sfumato.privacy.unit import AUTO as AUTO
     from sfumato.privacy.unit import AddRemove as AddRemove
+    from sfumato.privacy.unit import Edge as Edge
+    from sfumato.privacy.unit import Node as Node
     from sfumato.privacy.unit import ReplaceOne as ReplaceOne
     from sfumato.privacy.unit import Unit as Unit
     from sfumato.query.answer import Answer as Answer
@@ -64,8 +66,10 @@ _HOME = {
     "Category": "metadata.column",
     "Clipped": "metadata.clip",
     "Date": "metadata.column",
+    "Edge": "privacy.unit",
     "Integer": "metadata.column",
     "Local": "engines.local",
+    "Node": "privacy.unit",
     "OnAverage": "query.price",
     "Preview": "query.preview",
     "Real": "metadata.column",
@@ -88,7 +92,7 @@ _HOME = {
 }
 
 # Rooms that are used by their names.
-_MODULES = ("audit", "examples", "learning", "synopsis", "synthetic", "telemetry")
+_MODULES = ("audit", "examples", "graph", "learning", "synopsis", "synthetic", "telemetry")
 
 __all__ = [*_HOME, "__version__"]
 

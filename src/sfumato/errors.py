@@ -14,6 +14,7 @@
     |   +-- TargetUnreachable      the wanted error costs more than max_epsilon
     |   +-- TaskRefused            a device does not answer such a telemetry task
     |   +-- TooFewReports          fewer reports than the smallest batch
+    |   +-- StudyRefused           a site of a study refuses, or is silent; free at every site
     +-- WrongUse               exit 2: an invalid argument, declaration or file
     |   +-- InvalidNumber
     |   +-- InvalidDeclaration
@@ -24,6 +25,8 @@
     +-- Failed                 exit 3: a failure that the request did not cause
         +-- EngineFailed           one constant message; the charge is forfeited
         +-- Cancelled              cancelled by the caller, or by its time_limit
+        +-- OuterFailed            SQL over private answers failed; the answers are paid and stored
+        +-- StudyFailed            a run of a study broke off; paid where it was executed
         +-- LedgerError
             +-- LedgerBusy, LedgerReadOnly, LedgerTooNew
             +-- LedgerCorrupt
@@ -77,9 +80,9 @@ def shown(value: object) -> str:
 
 
 def unknown(node: Never) -> TypeError:
-    """Returns the error to raise in a ``match`` for a node of a type that has no case.
+    """Returns the error for a ``match`` over node types that has no case for a node.
 
-    A type checker reports a ``match`` that lacks a case, since ``node`` is then not ``Never``.
+    A type checker reports such a ``match``, because the node's type is then not ``Never``.
 
     >>> unknown(3)
     TypeError('int is not known here')
@@ -194,11 +197,11 @@ class MissingDeclaration(Refused):
 
 
 class NoReference(Refused):
-    """A relative error was asked for, but there is no public number to relate it to."""
+    """A relative error was requested, but there is no public number that it could be relative to."""
 
 
 class TargetUnreachable(Refused):
-    """The wanted error costs more than ``max_epsilon``."""
+    """The requested accuracy costs more than ``max_epsilon``."""
 
 
 class TaskRefused(Refused):
@@ -207,6 +210,10 @@ class TaskRefused(Refused):
 
 class TooFewReports(Refused):
     """Fewer reports than the smallest batch that the telemetry task allows to look at."""
+
+
+class StudyRefused(Refused):
+    """A site of a study refuses a question, or is silent; nothing was charged at any site."""
 
 
 class WrongUse(SfumatoError):
@@ -224,7 +231,7 @@ class InvalidDeclaration(WrongUse):
 
 
 class InvalidSource(WrongUse):
-    """The data cannot be opened at the declared place."""
+    """The data cannot be opened at the path or address that the declaration states."""
 
 
 class InvalidConfig(WrongUse):
@@ -236,7 +243,7 @@ class ContractMismatch(WrongUse):
 
 
 class KeyUsed(WrongUse):
-    """An idempotency key of another request, or of one that ended without an answer."""
+    """An idempotency key that was used before, for another request or one without an answer."""
 
 
 class Failed(SfumatoError):
@@ -254,6 +261,10 @@ class EngineFailed(Failed):
         )
 
 
+class StudyFailed(Failed):
+    """A run of a study ended after it had begun: what a site has executed stays spent there."""
+
+
 class Cancelled(Failed):
     """The caller cancelled the question, or its time limit ended.
 
@@ -269,6 +280,22 @@ class Cancelled(Failed):
                 "what it was charged by then stays spent."
             )
         super().__init__(problem, remedy="Ask again; a larger time_limit= waits longer.")
+
+
+class OuterFailed(Failed):
+    """SQL over private answers failed after these were paid.
+
+    ``charges`` are their ids; ``cause`` is what DuckDB says, which may quote released numbers.
+    """
+
+    def __init__(self, cause: str, charges: tuple[str, ...]) -> None:
+        self.cause = cause
+        self.charges = charges
+        super().__init__(
+            f"The SQL over the private answers failed: {cause}.",
+            remedy="The private answers are paid and stored: a mended text over the same "
+            "questions costs nothing.",
+        )
 
 
 class LedgerError(Failed):

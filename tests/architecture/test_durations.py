@@ -36,6 +36,8 @@ SHARES = {
     "engines": 270,
     "exact": 5,
     "examples": 30,
+    "federated": 30,
+    "graph": 30,
     "journeys": 30,
     "learning": 49,
     "ledger": 110,

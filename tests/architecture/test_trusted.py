@@ -15,10 +15,10 @@ from tests.architecture.tokens import tokens
 
 # The targets are 60,000 and 40,000: CONTRIBUTING says what the difference is made of.
 CAPS = {
-    "proof core": 95_000,
-    "proof options": 81_500,
-    "runtime core": 90_650,
-    "runtime options": 25_150,
+    "proof core": 98_650,
+    "proof options": 82_600,
+    "runtime core": 92_350,
+    "runtime options": 25_200,
 }
 
 PATHS = {module_name(path).removeprefix("sfumato."): path for path in FILES}

@@ -20,7 +20,7 @@ from sfumato.metadata.dataset import Dataset
 from sfumato.plan.open_rows import OpenRows
 from sfumato.plan.rows import BoundedRows
 from sfumato.privacy.distance import Norm
-from sfumato.query.allowance import Allowance, allowance
+from sfumato.query.allowance import Allowance, allowance, price_of
 from sfumato.query.cells import Units
 from sfumato.query.claims import require_proved
 from sfumato.query.curator import Curator
@@ -28,7 +28,6 @@ from sfumato.query.reserved import Reserved, drawn
 from sfumato.query.statistic import Opened
 from sfumato.synthetic import unit_table
 from sfumato.synthetic.fit import _task
-from sfumato.synthetic.opening import price_of
 from sfumato.synthetic.unit_table import UnitTable
 
 Tables = dict[str, list[dict[str, object]]]
@@ -156,10 +155,10 @@ def moves(relation: Any, here: Tables, there: Tables, texts: bool = True) -> dic
     order = {"visits": "day"}
     bins = {"visits.pay": sy.Quantiles(4)}
     options = sy.Options(order=order, triples=True, rounds=3, bins=bins)
-    cost = price_of(None, epsilon=30, rho=None, delta=None)
+    cost = price_of(keys=False, epsilon=30, rho=None, delta=None)
     if texts:
         options = replace(options, texts=TEXTS)
-        cost = price_of(TEXTS, epsilon=None, rho=30, delta="1e-6")
+        cost = price_of(keys=True, epsilon=None, rho=30, delta="1e-6")
     task = _task(dataset, TABLES, cost, known, {"drugs.drug": 7}, options)
     return twin_of(task, dataset, here, there).most
 

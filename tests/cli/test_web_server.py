@@ -2,7 +2,6 @@
 """The web server of the doors: what it is told, and what is said where it is not installed."""
 
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,10 +9,7 @@ import pytest
 
 from sfumato.cli.web_server import serve
 from sfumato.collector import Collector
-from sfumato.config.collector import Door
 from sfumato.errors import WrongUse
-
-DOOR = Door(Path("reports"), (), "127.0.0.1", 8081, {})
 
 
 def test_the_server_writes_no_access_log_and_names_no_device(
@@ -23,7 +19,7 @@ def test_the_server_writes_no_access_log_and_names_no_device(
     server = SimpleNamespace(run=lambda app, **options: calls.append((app, options)))
     monkeypatch.setitem(sys.modules, "uvicorn", server)
     app = Collector([])
-    serve(app, DOOR)
+    serve(app, "127.0.0.1", 8081)
     ((served, options),) = calls
     assert served is app and (options["host"], options["port"]) == ("127.0.0.1", 8081)
     assert [options[name] for name in ("access_log", "proxy_headers", "server_header")] == [
@@ -34,5 +30,5 @@ def test_the_server_writes_no_access_log_and_names_no_device(
 def test_without_the_extra_its_name_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     with pytest.raises(WrongUse, match="uvicorn") as refused:
-        serve(Collector([]), DOOR)
+        serve(Collector([]), "127.0.0.1", 8081)
     assert refused.value.remedy == "pip install 'sfumato[collector]'"

@@ -18,7 +18,7 @@ from sfumato.config.section import REQUIRED, Key
 from sfumato.config.stream import STREAM
 from sfumato.config.synopsis import SYNOPSIS
 from sfumato.config.synthetic import SYNTHETIC
-from sfumato.config.table import COLUMNS, TABLE, UNIT
+from sfumato.config.table import COLUMNS, EDGE, NODE, TABLE, UNIT
 from sfumato.config.telemetry import ATTRIBUTE, TELEMETRY
 from tests.architecture.structure import ROOT
 
@@ -28,6 +28,8 @@ SECTIONS = {
     "budget": BUDGET,
     "table": TABLE,
     "unit": UNIT,
+    "edge": EDGE,
+    "node": NODE,
     "publication": PUBLICATION,
     "question": QUESTION,
     "account": ACCOUNT,

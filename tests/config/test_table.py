@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.config.section import REQUIRED
-from sfumato.config.table import _TYPES, COLUMNS, TABLE, UNIT, read_column, read_table
+from sfumato.config.table import _TYPES, COLUMNS, EDGE, NODE, TABLE, UNIT, read_column, read_table
 from sfumato.errors import InvalidConfig
 from sfumato.metadata.column import Category
 from sfumato.metadata.table import Table
-from sfumato.privacy.unit import Unit
+from sfumato.privacy.unit import Edge, Node, Unit
 
 CONSTRUCTORS = {**_TYPES, "category": Category}
 # What TOML can say.
@@ -69,6 +69,33 @@ def test_an_unknown_type_names_the_near_one() -> None:
     with pytest.raises(InvalidConfig, match="type = 'integr'") as refused:
         read_column({"type": "integr"}, "tables.t.columns.c")
     assert refused.value.remedy == "Did you mean integer?"
+
+
+def test_edges_and_nodes_are_units_of_a_file() -> None:
+    def unit(form: object) -> object:
+        return read_table({"source": "a.csv", "unit": form}, "tables.t", Path()).unit
+
+    assert unit({"edge": ["a", "b"]}) == Edge("a", "b")
+    assert unit({"edge": ["a", "b"], "name": "tie"}) == Edge("a", "b", name="tie")
+    assert unit({"node": ["a", "b"], "of": "people"}) == Node("a", "b", of="people")
+    for wrong in (
+        {"edge": "a"},
+        {"edge": ["a"]},
+        {"edge": ["a", "a"]},
+        {"edge": ["a", 3]},
+        {"edge": ["a", "b"], "max_rows": 1},
+        {"node": ["a", "b"]},
+        {"node": ["a", "a"], "of": "people"},
+        {"node": ["a", "b"], "of": 3},
+    ):
+        with pytest.raises(InvalidConfig, match=r"tables\.t\.unit"):
+            unit(wrong)
+
+
+def test_the_keys_of_edges_and_nodes_are_the_arguments_of_their_classes() -> None:
+    for keys, made in ((EDGE, Edge), (NODE, Node)):
+        arguments = set(inspect.signature(made).parameters) - {"first", "second"}
+        assert {key.name for key in keys} - {"edge", "node"} == arguments
 
 
 def test_tokens_read_their_words_from_files_beside_the_declaration(tmp_path):

@@ -382,7 +382,9 @@ class EngineContract:
         return found == expected
 
     def test_the_engine_gives_the_rows_of_the_reference_at_the_edges(self) -> None:
-        values = [world.read(PEOPLE, f"people.{name}") for name in ("n", "x", "d", "c", "b", "Big")]
+        values = [
+            world.read(PEOPLE, f"people.{name}") for name in ("n", "x", "d", "c", "b", "Big", "t")
+        ]
         every = [unit_rows.bounded(PEOPLE, *values, most=most) for most in (1, 3, 2**40)]
         assert self.rows_of(declared(world.edges()), *every)
         assert self.rows_of(declared(world.content()), *every), "no rows at all"

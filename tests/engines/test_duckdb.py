@@ -299,7 +299,7 @@ def test_the_connection_does_nothing_but_read_its_files(engine, tmp_path, statem
 
 
 def test_a_connection_that_is_not_locked_down_is_noticed(tmp_path, monkeypatch):
-    monkeypatch.setattr(DuckDB, "_lock_down", lambda self, sources: None)
+    monkeypatch.setattr("sfumato.engines.duckdb.lock_down", lambda *_: None)
     (tmp_path / "data.csv").write_bytes(b"a,b\n1,x\n")
     opened = DuckDB({"people": sf.Table(tmp_path / "data.csv", columns=COLUMNS)})
     opened._connection.execute(f"COPY (SELECT 1) TO '{tmp_path}/new.csv'")

@@ -2,6 +2,7 @@
 """Counts of how values are read: by hand, against the reference, and against a question."""
 
 from contextlib import closing
+from decimal import Decimal
 from functools import partial
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.engines import inspect_columns as room
+from sfumato.engines import sql_tree as sql
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.inspect_columns import Form, inspect_column, read_through
 from sfumato.engines.value_codes import code_of
@@ -310,3 +312,33 @@ def test_counts_that_ignore_the_clip_are_noticed(monkeypatch):
     bounds = sf.Integer(-100, 200, clip=(-100, 200))
     monkeypatch.setattr(room, "_clip_counts", lambda values, kind: honest(values, bounds))
     assert inspected(frame(["51"]), CLIPPED[0]).above_clip == 0
+
+
+# --- steps -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "rounded"),
+    [
+        (sf.Integer(0, 5), ["0.25", "1", "1.0", "4.99", "7.5", "-0.5", None, "x"], 2),
+        (sf.Integer(0, 5), [0.5, 1.0, float("nan"), float("inf"), 4.5], 2),
+        (sf.Integer(0, 5), [0, 1, 9], 0),
+        (sf.Integer(0, 5, missing="0.5"), ["0.5", "1.5"], 1),
+        (sf.Real(0, 5, step="0.25"), [0.25, 0.3, 5.0, 5.1], 1),
+        (sf.Real(0, 5), [0.3, 0.7], None),
+        (sf.Category("a"), ["a"], None),
+        (sf.Date("2024-01-01", "2024-12-31"), ["2024-02-01"], None),
+    ],
+)
+def test_values_between_two_steps_are_counted(kind, values, rounded):
+    assert inspected(frame(values), kind).rounded == rounded
+
+
+def test_decimals_between_two_steps_are_counted():
+    values = [Decimal("0.4"), Decimal("1.0"), None]
+    assert inspected(frame(values, pa.decimal128(5, 1)), sf.Integer(0, 5)).rounded == 1
+
+
+def test_a_count_without_the_bounds_is_noticed(monkeypatch):
+    monkeypatch.setattr(room, "ends", lambda kind: (sql.Constant(-99), sql.Constant(99)))
+    assert inspected(frame(["0.25", "7.5"]), sf.Integer(0, 5)).rounded == 2

@@ -171,3 +171,10 @@ def test_classes_outside_are_not_ours() -> None:
         and not is_ours(int)
         and not is_ours(type(ONE.noise).__class__)
     )
+
+
+def test_a_class_of_a_module_that_is_not_loaded_is_not_ours() -> None:
+    forged = type("Forged", (), {"__module__": "sfumato.exact.missing"})
+    assert not is_ours(forged)
+    with pytest.raises(InvalidDeclaration, match="A value of type Forged"):
+        copied(forged())

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.engines.reference import Reference
 from sfumato.errors import InvalidDeclaration
-from sfumato.learning import examples, unit_vectors
+from sfumato.learning import examples
 from sfumato.learning import features as features_module
 from sfumato.learning.examples import (
     SCORES,
@@ -34,6 +34,7 @@ from sfumato.learning.examples_of import Examples
 from sfumato.learning.features import Features, Listed, binned, linear
 from sfumato.metadata.dataset import Dataset
 from sfumato.privacy.distance import Norm
+from sfumato.query import unit_vectors
 from sfumato.query.statistic import Opened
 
 KINDS = {"x": sf.Integer(0, 9), "c": sf.Category("p", "q"), "y": sf.Boolean()}

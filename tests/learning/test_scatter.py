@@ -11,13 +11,14 @@ import pytest
 import sfumato as sf
 from sfumato.engines.reference import Reference
 from sfumato.errors import InvalidDeclaration
-from sfumato.learning import scatter, unit_vectors
+from sfumato.learning import scatter
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.points import STEPS, Box
 from sfumato.learning.scatter import RadiusCounts, Scatter, radii
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.rows import BoundedRows
 from sfumato.privacy.distance import Norm
+from sfumato.query import unit_vectors
 from sfumato.query.statistic import Opened
 
 KINDS = {"x": sf.Integer(0, 8), "y": sf.Integer(0, 8)}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A dataset needs a name, a relation, plainly named tables, and ways to their units that end."""
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 from sfumato.engines.value_codes import code_of
 from sfumato.errors import InvalidDeclaration
 from sfumato.metadata import Boolean, Column, Dataset, Integer, Table, Text
-from sfumato.privacy import AddRemove, ReplaceOne, Unit
+from sfumato.privacy import AddRemove, Edge, Node, ReplaceOne, Unit
 
 PEOPLE = {"people": Table("people.csv")}
 
@@ -208,3 +209,70 @@ def test_a_boolean_without_spellings_is_noticed_with_what_it_counts_as_missing()
         assert code_of(column, word) == code
     # from the declarations alone: the same without the source
     assert dataset.described.notices == dataset.notices
+
+
+PERSONS = Table("people.csv", unit=Unit("id", name="person"))
+FRIENDS = Table("friends.csv", unit=Node("a", "b", of="people"))
+
+
+@pytest.mark.parametrize(
+    "people",
+    [
+        None,
+        Table("people.csv"),
+        Table("people.csv", public=True),
+        Table("people.csv", unit=Unit(["id", "day"])),
+        Table("people.csv", unit=Edge("id", "other")),
+        Table("people.csv", unit=Node("id", "other", of="friends")),
+    ],
+)
+def test_nodes_are_listed_by_a_private_table_whose_unit_is_one_column(people):
+    tables = {"friends": FRIENDS} | ({"people": people} if people else {})
+    with pytest.raises(InvalidDeclaration, match=r"people|friends"):
+        Dataset("graph", tables)
+    way = {
+        "visits": PERSONS,
+        "people": Table("people.csv", unit=Unit("visit", via="visits.id", key="id")),
+    }
+    with pytest.raises(InvalidDeclaration, match="no private table"):
+        Dataset("graph", {"friends": FRIENDS, **way})
+
+
+def test_nodes_have_the_name_and_the_ids_of_the_table_that_lists_them():
+    dataset = Dataset("graph", {"people": PERSONS, "friends": FRIENDS})
+    assert dataset.unit_name("friends") == "person"
+    assert dataset.node_column(FRIENDS.unit) == "id"
+    assert dataset.row_unit("people") == PERSONS.unit
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Table("friends.csv", unit=Edge("a", "b")),
+        Table("friends.csv", unit=Unit("a")),
+        Table("./friends.csv"),
+        Table("friends.csv", public=True),
+        Table("friends.csv", unit=Node("b", "a", of="people")),
+    ],
+)
+def test_the_rows_of_nodes_under_a_smaller_unit_are_refused(other):
+    with pytest.raises(InvalidDeclaration, match="have the same rows"):
+        Dataset("graph", {"people": PERSONS, "friends": FRIENDS, "again": other})
+    Dataset("graph", {"people": PERSONS, "friends": FRIENDS, "again": FRIENDS})
+
+
+def test_a_frame_under_two_units_is_refused_too():
+    rows = pa.table({"a": [1], "b": [2]})
+    tables = {
+        "people": PERSONS,
+        "friends": Table(rows, unit=Node("a", "b", of="people")),
+        "ties": Table(rows, unit=Edge("a", "b")),
+    }
+    with pytest.raises(InvalidDeclaration, match="have the same rows"):
+        Dataset("graph", tables)
+
+
+def test_no_way_leads_over_a_row_of_two_persons():
+    notes = Table("notes.csv", unit=Unit("friend", via="friends.a"))
+    with pytest.raises(InvalidDeclaration, match="no unit of a declared table"):
+        Dataset("graph", {"people": PERSONS, "friends": FRIENDS, "notes": notes})

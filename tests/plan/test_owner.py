@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The way from a row to its unit, along the declared keys."""
 
+import pytest
+
 import sfumato as sf
+from sfumato.errors import UnsupportedSql
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.owner import Owner, owner_of
 
@@ -36,3 +39,17 @@ def test_rows_that_are_their_own_units_and_public_ones_have_no_owner():
 
 def test_all_on_the_way_have_the_name_of_the_last_unit():
     assert {DATASET.unit_name(table) for table in ("patients", "visits", "drugs")} == {"patient"}
+
+
+def test_an_edge_is_owned_by_its_pair_and_a_row_of_two_persons_by_nobody():
+    tables = {
+        "people": sf.Table("p.csv", unit=sf.Unit("id", name="person")),
+        "ties": sf.Table("t.csv", unit=sf.Edge("a", "b")),
+        "friends": sf.Table("f.csv", unit=sf.Node("a", "b", of="people")),
+    }
+    dataset = Dataset("graph", tables)
+    assert owner_of(dataset, "ties") == Owner(("a", "b"), unordered=True)
+    assert dataset.unit_name("friends") == "person"
+    with pytest.raises(UnsupportedSql, match="each row is about two units") as refused:
+        owner_of(dataset, "friends")
+    assert "graph.ask" in refused.value.allowed

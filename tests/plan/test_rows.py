@@ -25,9 +25,14 @@ def test_rows_without_values_are_refused() -> None:
         RowList(SCAN, ())
 
 
-def test_a_text_is_refused_with_what_to_declare() -> None:
+def test_a_text_is_refused_with_what_to_declare_where_codes_are_read() -> None:
     with pytest.raises(MissingDeclaration, match=r"(?s)note.*Category"):
-        RowList(SCAN, (Value.of(AGE), Value.of(NOTE)))
+        RowList(SCAN, (Value.of(AGE), Value.of(NOTE))).require_codes()
+    RowList(SCAN, (Value.of(AGE),)).require_codes()
+
+
+def test_a_text_has_one_code() -> None:
+    assert RowList(SCAN, (Value.of(NOTE), Value.of(AGE))).widths == (1, 1)
 
 
 @pytest.mark.parametrize(("unit", "most"), [("who", 0), (None, 2)])

@@ -25,6 +25,7 @@ from sfumato.plan.aggregate import (
     Sum,
     Variance,
 )
+from sfumato.plan.owner import Owner
 from sfumato.plan.relation import Computed, PerUnit, Scan, Summary
 from sfumato.plan.scalar import Comparison, Constant, Estimate, Key
 from sfumato.plan.scalar import Part as PartOfDate
@@ -214,4 +215,13 @@ def test_quantiles_of_many_codes_have_another_form_than_those_on_the_grid_of_bef
     assert form(aggregate.quantiles(many, levels)) == (
         '{"ends":false,"leaf":1,"levels":[{"fraction":"1/2"}],'
         f'"node":"CodeQuantiles","value":{form(many)}}}'
+    )
+
+
+def test_an_owner_has_the_form_of_before_unless_its_columns_have_no_order():
+    before = '{"columns":["a","b"],"keys":[],"node":"Owner","owner":null,"via":null}'
+    assert form(Owner(("a", "b"))) == before
+    assert (
+        form(Owner(("a", "b"), unordered=True))
+        == before[:-1].replace('"via"', '"unordered":true,"via"') + "}"
     )

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import InvalidDeclaration
-from sfumato.privacy import AddRemove, Relation, ReplaceOne, Unit, unit
+from sfumato.privacy import AddRemove, Edge, Node, Relation, ReplaceOne, Unit, unit
 from sfumato.privacy.unit import AUTO, Auto
 
 LIMITS = ["max_rows", "max_groups", "max_rows_total"]
@@ -204,3 +204,44 @@ def test_the_relations_are_two_and_named_for_the_contract():
 
 def test_auto_is_one_value_that_shows_its_name():
     assert (repr(AUTO), list(Auto), AUTO.value) == ("AUTO", [AUTO], "auto")
+
+
+def test_an_edge_is_the_unordered_pair_of_two_ids():
+    edge = Edge("a", "b")
+    assert (edge.columns, edge.max_rows_total, edge.unordered) == (("a", "b"), 1, True)
+    assert edge == Unit(["a", "b"], max_rows_total=1, unordered=True)
+    assert str(edge) == '("a", "b" unordered)' != str(Unit(["a", "b"], max_rows_total=1))
+    assert eval(repr(edge)) == edge
+    assert str(Edge("a", "b", name="tie")) == '("a", "b" as "tie" unordered)'
+    limits = {"max_rows": None, "max_groups": None, "max_rows_total": 3}
+    assert edge.limited(**limits).unordered
+
+
+def test_a_node_has_two_ends_in_a_table_that_lists_it():
+    node = Node("a", "b", of="people")
+    assert (node.ends, node.of) == (("a", "b"), "people")
+    assert str(node) == '(node "a", "b" of "people")'
+    assert eval(repr(node)) == node
+    assert not isinstance(node, Unit)
+    assert str(Node('a", "b', "c", of="people")) != str(Node("a", 'b", "c', of="people"))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: Edge("a", "a"),
+        lambda: Edge("a", "A"),
+        lambda: Edge("a", ""),
+        lambda: Edge("a", 3),
+        lambda: Node("a", "a", of="people"),
+        lambda: Node("", "b", of="people"),
+        lambda: Node("a", "b", of=""),
+        lambda: Node("a", "b", of=None),
+        lambda: Unit("a", unordered=True),
+        lambda: Unit(["a", "b", "c"], unordered=True),
+        lambda: Unit(["a", "b"], unordered=1),
+    ],
+)
+def test_ends_that_are_not_two_columns_are_refused(wrong):
+    with pytest.raises(InvalidDeclaration):
+        wrong()

@@ -124,6 +124,7 @@ def test_the_json_has_every_count(tmp_path):
         "below_clip": None,
         "above_clip": None,
         "never": [],
+        "rounded": 0,
     }
     assert people["unit"]["limits"][0] == {
         "limit": "max_rows=1",

@@ -187,3 +187,24 @@ def test_another_norm_and_another_plan_are_refused() -> None:
     opened = Opened(plan(), rows=Reference({"people": ROWS}).rows(plan(), "key"))
     with opened, pytest.raises(InvalidDeclaration):
         UnitSums(plan(sf.ReplaceOne), 3, Norm.L1).exact(opened)
+
+
+def test_long_vectors_are_cut_quickly_and_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Above a bound of 2^12 all vectors are cut at once; none is cut by itself."""
+    kinds = {"x": sf.Integer(-(2**20), 2**20), "y": sf.Integer(-(2**20), 2**20)}
+    rows = [{"who": who, "x": 2**20 - 7 * place, "y": -(2**19)} for place, who in enumerate("abc")]
+    for norm in (Norm.L1, Norm.L2):
+        statistic = UnitSums(plan(kinds=kinds, most=1), 2**12, norm)
+        monkeypatch.setattr(unit_sums, "_COARSE", 2**40)
+        slow = np.array(exact(statistic, rows))
+        monkeypatch.undo()
+        with monkeypatch.context() as patched:
+            patched.setattr(unit_sums, "_shortened", None)
+            quick = np.array(exact(statistic, rows))
+        assert (np.abs(quick) <= np.abs(slow)).all() and (np.abs(quick - slow) < 3 * 6).all()
+
+
+def test_a_text_is_refused_by_name() -> None:
+    kinds = {**COLUMNS, "note": sf.Text()}
+    with pytest.raises(sf.SfumatoError, match=r"note.*text"):
+        UnitSums(plan(kinds=kinds), 3, Norm.L1)

@@ -99,8 +99,27 @@ def test_today_is_a_constant_and_said_so(ask, where):
 
 @pytest.mark.parametrize(
     "clock",
-    ["NOW()", "CURRENT_TIMESTAMP", "get_current_timestamp()", "CURRENT_TIME", "LOCALTIMESTAMP"],
+    ["NOW()", "CURRENT_TIMESTAMP", "get_current_timestamp()", "LOCALTIMESTAMP"],
 )
+def test_now_is_the_first_moment_of_today(ask, where, clock):
+    asked = ask(COUNT + f"day > {clock} - INTERVAL '48 hours'", today=DAY)
+    assert asked.raw.relation.predicate == where("day > DATE '2024-01-30'")
+    (note,) = asked.notes
+    assert note.startswith("NOW() is the first moment of 2024-02-01 here, in the time zone of")
+    both = ask(COUNT + f"day > {clock} OR day = CURRENT_DATE", today=DAY)
+    assert len(both.notes) == 2
+
+
+def test_a_list_of_values_is_a_parameter_of_in(ask, where):
+    wanted = where("age IN (11, 12)")
+    for text in ("age = ANY($1)", "age IN ($1)", "age IN ($1, 12)", "age = ANY(ARRAY[11, 12])"):
+        given = None if "ARRAY" in text else [[11, 12]] if "12" not in text else [(11,)]
+        assert ask(COUNT + text, parameters=given).raw.relation.predicate == wanted
+    with pytest.raises(InvalidNumber):
+        ask(COUNT + "age > $1", parameters=[[11]])
+
+
+@pytest.mark.parametrize("clock", ["CURRENT_TIME", "LOCALTIME"])
 def test_the_time_of_day_is_refused(ask, clock):
     with pytest.raises(UnsupportedSql, match="time of day") as refusal:
         ask(COUNT + f"day > {clock}")

@@ -67,8 +67,18 @@ def test_texts_are_joined_with_constants():
         None,
     ]
     assert joined([text("a"), text("b")]) == text("ab")
-    with pytest.raises(UnsupportedSql, match="Two columns of text"):
-        joined([C, C])
+
+
+def test_several_columns_are_joined_by_their_combinations():
+    both = joined([C, text("-"), C])
+    assert len(both.labels) == 16
+    assert values(both) == ["ab-ab", "Ab-Ab", "b c-b c", "12-12", None]
+    # equal texts are one label: "a" || "aa" is "aa" || "a"
+    short = Label(Field(Column("a", Category("a", "aa"))), ("a", "aa"))
+    assert joined([short, short]).labels == ("aa", "aaa", "aaaa")
+    many = Label(Field(Column("m", Category(*map(str, range(101))))), tuple(map(str, range(101))))
+    with pytest.raises(UnsupportedSql, match="10,000 combinations"):
+        joined([many, many])
 
 
 def test_a_measure_is_a_number_or_null():

@@ -135,10 +135,23 @@ EXACT = [
     "starts_with(c, 'ab')", "contains(c, 'b')", "i IS NULL", "b IS TRUE", "b IS NOT FALSE", "(i > 0) IS NOT TRUE", "NOT b AND i > 0",
     "b OR r > 0 OR i = 1", "(i > 0) = b", "i + j > r * 2", "LENGTH(c) = 3", "UPPER(c) = 'AB'", "WIDTH_BUCKET(r, -1, 2, 6)", "i > -r",
     "SUBSTR(c, 1, 1) = SUBSTR(c, 1, 1)", "CASE WHEN c = 'ab' THEN 'ab' ELSE 'x' END = c", "DATE '2024-01-31' + INTERVAL 1 MONTH > d",
+    "STRFTIME(d, '%Y-%m')", "STRFTIME(d, '%a %A %b %B %d %j %y %G-%V %%')", "STRFTIME(DATE_TRUNC('month', d), 'in %Y%m')",
+    "DAYNAME(d)", "MONTHNAME(d)", "CAST(d AS VARCHAR)", "i::TEXT", "b::VARCHAR", "c::VARCHAR || '!'", "c || '-' || i", "c || d || c",
+    "d - INTERVAL 48 HOUR",
+    "EXTRACT(year FROM AGE(d, DATE '2020-02-29'))", "EXTRACT(year FROM AGE(DATE '2020-02-29', d))",
+    "EXTRACT(years FROM AGE(DATE '2029-12-28', d))", "DATE_PART('year', AGE(d, e + 60))",
+    "i IS DISTINCT FROM j", "i IS NOT DISTINCT FROM j", "r IS DISTINCT FROM NULL", "c IS NOT DISTINCT FROM 'ab'",
+    "(i, j) IN ((1, 1), (3, 2))", "(i, c) NOT IN ((1, 'ab'), (j, 'b c'))", "i = ANY(ARRAY[1, 3])", "i <> ALL(ARRAY[1, 3])",
+    "CAST(d AS TIMESTAMP) > TIMESTAMP '2024-01-01 12:00:00'",
+    "d < TIMESTAMP '2024-01-01 12:00:00'", "d = TIMESTAMP '2024-01-01 00:00:00'",
+    "CAST(r AS DECIMAL(5, 1))", "r::NUMERIC", "MAKE_DATE(2024, 1, 1) <= d", "d >= STRPTIME('01/02/2024', '%d/%m/%Y')",
     "COALESCE(b, i > 0)", "(CASE WHEN b THEN i END) IS NULL", "1 + 2 * i", "d < CURRENT_DATE",
 ]  # fmt: skip
 # DuckDB has no WIDTH_BUCKET; its AND of the clauses of the standard says the same
 INSTEAD = {
+    # its rows are structs, whose NULLs are equal
+    "(i, j) IN ((1, 1), (3, 2))": "(i = 1 AND j = 1) OR (i = 3 AND j = 2)",
+    "(i, c) NOT IN ((1, 'ab'), (j, 'b c'))": "NOT ((i = 1 AND c = 'ab') OR (i = j AND c = 'b c'))",
     "WIDTH_BUCKET(r, -1, 2, 6)": "CASE WHEN r < -1 THEN 0 WHEN r >= 2 THEN 7 ELSE FLOOR((r + 1) * 2) + 1 END + 0 * r",
 }
 

@@ -73,6 +73,8 @@ def test_what_is_no_list_of_rows_is_refused(statement: str) -> None:
         row_list(statement, DATA)
 
 
-def test_texts_have_no_codes() -> None:
+def test_a_text_is_listed_with_its_rule_and_has_no_codes() -> None:
+    rows = row_list("SELECT t FROM t", DATA)
+    assert rows.values[0].type == DATA.tables["t"].columns["t"]
     with pytest.raises(sf.SfumatoError, match="text"):
-        row_list("SELECT t FROM t", DATA)
+        rows.require_codes()

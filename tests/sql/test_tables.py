@@ -185,8 +185,8 @@ def test_public_tables_alone_are_no_question():
     [
         "duckdb_tables()",
         "read_csv('x')",
-        "main.people",
-        "d.main.people",
+        "pg_catalog.people",
+        "d.information_schema.people",
         "people AS p(a, b)",
         "people TABLESAMPLE 5%",
         "nobody",

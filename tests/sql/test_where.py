@@ -125,7 +125,7 @@ def test_conjuncts_are_what_must_all_hold():
             "EXISTS (SELECT COUNT(*) FROM users u WHERE u.user_id = e.user_id HAVING COUNT(*) > 1)",
             "sub-query",
         ),
-        ("EXISTS (SELECT 1 FROM users u WHERE u.user_id = e.user_id LIMIT 1)", "LIMIT"),
+        ("EXISTS (SELECT 1 FROM users u WHERE u.user_id = e.user_id LIMIT 2)", "LIMIT"),
         ("EXISTS (SELECT 1 FROM users UNION ALL SELECT 2)", "set operation"),
         ("user_id = ANY (SELECT user_id FROM users)", "ANY or ALL"),
     ],

@@ -20,6 +20,8 @@ from sfumato import learning as ln
 from sfumato.audit.catalogue import catalogue
 from sfumato.engines.prepared import declaration
 from sfumato.errors import Refused, SfumatoError, WrongUse
+from sfumato.graph.questions import Degrees, Edges, Shape, Triangles
+from sfumato.graph.task import graph_task
 from sfumato.learning.features import Binned, Line, Listed
 from sfumato.learning.torch.fingerprint import parts_by_name
 from sfumato.learning.torch.reading import Input, Reading
@@ -29,8 +31,9 @@ from sfumato.ledger.pieces import Pieces
 from sfumato.ledger.pins import Known, Pin
 from sfumato.ledger.store import base, rows
 from sfumato.ledger.tally import Tally, entry_body
-from sfumato.metadata.column import Column, Text
+from sfumato.metadata.column import Category, Column, Text
 from sfumato.metadata.dataset import Dataset
+from sfumato.metadata.table import Table
 from sfumato.metadata.timestamp import Timestamp
 from sfumato.metadata.tokens import Tokens
 from sfumato.noise import (
@@ -43,14 +46,16 @@ from sfumato.noise import (
     Skellam,
     Truncated,
 )
-from sfumato.plan.relation import Summary
+from sfumato.plan.owner import Owner
+from sfumato.plan.relation import Scan, Summary
 from sfumato.plan.scalar import Arithmetic, Compare, Comparison, Constant, DatePart, Operation, Part
 from sfumato.plan.show import form
 from sfumato.plan.statistic import Statistic
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import Event, event_from_json, event_to_json
 from sfumato.privacy.event.sampling_designs import Design
-from sfumato.privacy.unit import Relation
+from sfumato.privacy.unit import Edge, Node, Relation, Unit
+from sfumato.query.allowance import Allowance
 from sfumato.synthetic.measured_as import measured_as
 from sfumato.synthetic.schema import schema_of
 from sfumato.telemetry.oracles.form import KINDS
@@ -83,6 +88,14 @@ def _of_unicode(tokens: Tokens, version: str) -> Tokens:
     return tokens
 
 
+TIES = Dataset(
+    "ties",
+    {
+        "people": Table("people.csv", unit=Unit("id", name="person")),
+        "ties": Table("ties.csv", Edge("a", "b"), {"kind": Category("x", "y")}),
+        "friends": Table("friends.csv", Node("a", "b", of="people")),
+    },
+)
 NODES: Mapping[str, Any] = {
     "laplace": DiscreteLaplace(Fraction(5, 2)),
     "gaussian": DiscreteGaussian(sigma_squared=Fraction(7, 3)),
@@ -99,6 +112,18 @@ NODES: Mapping[str, Any] = {
     "statistics": list(Statistic),
     "summaries": list(Summary),
     "timestamp": Column("at", Timestamp("2024-01-01", "2024-12-31", format="%d/%m/%Y %H:%M")),
+    "pair": Scan("ties", owner=Owner(("a", "b"), unordered=True)),
+    "graph of edges": graph_task(
+        TIES, "ties", Degrees(), Allowance(Norm.L1, Fraction(1, 2)), "kind = 'x'"
+    ),
+    "graph of nodes": graph_task(
+        TIES, "friends", Edges(max_degree=9), Allowance(Norm.L2, Fraction(1, 2))
+    ),
+    "graph of nodes, degrees": graph_task(
+        TIES, "friends", Degrees(), Allowance(Norm.L2, Fraction(1, 2))
+    ),
+    "triangles": graph_task(TIES, "ties", Triangles(), Allowance(Norm.L1, Fraction(1, 2))),
+    "synthetic graph": graph_task(TIES, "ties", Shape(), Allowance(Norm.L1, Fraction(1, 2))),
     "tokens": Column("note", Text(tokens=_of_unicode(Tokens(["the"], ["眼睛"], 90, 9), "14.0.0"))),
 }
 

@@ -112,6 +112,7 @@ def test_a_class_that_no_pin_has_is_found_by_the_annotations() -> None:
 # The modules that make a form: each has a pinned question, or a text of ``parts``.
 MAKERS = {
     "engines": {"prepared"},
+    "graph": {"task"},
     "learning": {
         "choose",
         "decision_tree",

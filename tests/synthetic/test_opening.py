@@ -19,10 +19,10 @@ from sfumato.errors import (
 )
 from sfumato.metadata.dataset import Dataset
 from sfumato.privacy.event import Thresholded
-from sfumato.query.allowance import allowance
+from sfumato.query.allowance import allowance, price_of
 from sfumato.query.cells import Units
 from sfumato.synthetic.fit import _fit_task
-from sfumato.synthetic.opening import Opening, _most_frequent_values, price_of, quantiles_of
+from sfumato.synthetic.opening import Opening, _most_frequent_values, quantiles_of
 from sfumato.synthetic.schema import schema_of
 from sfumato.synthetic.task import FitTask
 from tests.attacks.canaries import CANARY
@@ -46,7 +46,7 @@ def fitted(folder, options=TEXTS):
 
 
 def task_of(opened, rho=9):
-    price = price_of({"home": "(else)"}, epsilon=None, rho=rho, delta="1e-9")
+    price = price_of(keys=True, epsilon=None, rho=rho, delta="1e-9")
     return _fit_task(opened.dataset, "people", price, options=TEXTS)
 
 
@@ -190,7 +190,7 @@ def test_columns_with_many_values_have_quantiles_unless_they_are_tested():
 
 
 def test_a_pure_epsilon_pays_for_quantiles():
-    assert price_of(None, epsilon=1, rho=None, delta=None) == allowance(epsilon=1)
+    assert price_of(keys=False, epsilon=1, rho=None, delta=None) == allowance(epsilon=1)
 
 
 @pytest.mark.parametrize("relation", [sf.AddRemove, sf.ReplaceOne])

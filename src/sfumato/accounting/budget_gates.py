@@ -66,14 +66,14 @@ class Charge:
         return Charge(pure, self.rho + other.rho, self.delta + other.delta, orders)
 
     def at(self, order: Fraction | None) -> int | None:
-        """Returns ``rho`` if it is a cost at this order, else None."""
+        """Returns ``rho``, the Renyi cost, if it is stated at the Renyi order ``order``; else None."""
         if self.orders is None or order in self.orders:
             return self.rho
         return None
 
 
 def common(one: Orders, other: Orders) -> Orders:
-    """Returns the orders that are in both arguments; None stands for every order."""
+    """Returns the Renyi orders that both sets contain; None stands for the set of all orders."""
     if one is None:
         return other
     if other is None:
@@ -148,7 +148,9 @@ class Gates:
         return cls(epsilon, max(cap, 0), delta_events, order)
 
     def admits(self, total: Charge) -> bool:
-        """Whether a gate admits ``total``: all that is spent and reserved, with the new charge."""
+        """Whether an account may reach the total cost ``total``: spent, reserved and the new charge
+        together.
+        """
         if total.delta > self.delta_events:
             return False
         pure = total.epsilon is not None and total.epsilon <= self.epsilon
@@ -157,7 +159,7 @@ class Gates:
         return pure or concentrated
 
     def left(self, spent: Charge) -> "Left":
-        """Returns the largest next charge of each kind that would be admitted after ``spent``."""
+        """Returns the largest cost that one more charge may have, in each measure, after ``spent``."""
         pure = max(self.epsilon - spent.epsilon, 0) if spent.epsilon is not None else 0
         used = spent.at(self.order)
         rho = 0
@@ -172,9 +174,9 @@ class Gates:
         )
 
     def share(self, charge: Charge, spent: Charge) -> Fraction | None:
-        """Returns the share of the remaining budget that a charge would take; None if not admitted.
+        """Returns which share of the remaining budget a charge would take, from 0 to 1.
 
-        It is that of the gate at which it is smallest.
+        Of the two gates, the one with the smaller share counts. None if no gate admits the charge.
         """
         total = spent + charge
         if not self.admits(total):

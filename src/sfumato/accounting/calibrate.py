@@ -106,12 +106,15 @@ def least_noise(
     start: Number = 1,
     precision: float = _PRECISION,
 ) -> Calibrated[Fraction]:
-    """Returns the least scale of noise at which a plan meets a guarantee, to five digits.
+    """Returns the least noise scale, to five significant digits, at which a plan meets a privacy
+    target.
 
-    ``precision`` is a coarser relative one. ``event`` builds the plan from the scale of its noise;
-    ``start`` is a first guess that does not affect what is proved. An (epsilon, delta) target is
-    read from ``curve``, a pure or zCDP one from ``account``, whose costs are upper bounds: then
-    ``fails`` is None. If the curve is ``Quick``, its estimates give a better guess first.
+    ``event`` builds the plan's privacy event from the scale of its noise. ``curve`` computes the
+    event's cost if the target is (epsilon, delta); if it is ``Quick``, its estimates give a better
+    first guess. Pure and zCDP targets use the upper bounds of ``account`` instead, so no failing
+    scale is proved and ``fails`` of the result is None. ``start`` is a first guess; it cannot
+    change what is proved. The search ends when ``value`` and ``fails`` are within a relative
+    ``precision`` of each other, or are neighbours among five-digit numbers.
 
     Guarantees:
         the least noise meets its target and a little less does not

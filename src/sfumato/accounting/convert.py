@@ -216,7 +216,7 @@ def approx_from_range(guarantee: BoundedRangeDP, delta: Number = 0) -> ApproxDP:
 
 
 def approx_from_renyi(guarantee: RenyiDP, delta: Number) -> ApproxDP:
-    """The least epsilon at delta that one Renyi order gives.
+    """Returns the least epsilon at ``delta`` that follows from a Renyi bound of a single order.
 
     The better of two: the closed form of Canonne, Kamath, Steinke (2020, Proposition 12; Balle et
     al. 2020, Theorem 21), and the optimum of Asoodeh, Liao, Calmon, Kosut, Sankar (2021), computed

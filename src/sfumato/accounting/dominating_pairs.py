@@ -85,10 +85,10 @@ class FixedPlan:
 
     @property
     def reached(self) -> bool:
-        """Whether neighbours exist that attain the composition of all pairs.
+        """Whether some neighbouring data sets attain the composition: the curve is exact.
 
-        The pair of a bounded range is the worst of several mechanisms, one for each epsilon: in a
-        composition none attains it. Nor do any if a unit is replaced; ``one_way`` is attained.
+        The pair of a bounded range is the worst of several mechanisms, so nothing attains it in a
+        composition; nor if a unit is replaced. ``one_way`` is attained.
         """
         pairs = [pair for pair, _ in self.pairs]
         if not self.exists or any(isinstance(pair, Replaced) for pair in pairs):
@@ -143,7 +143,7 @@ class FixedPlan:
         )
 
     def apart(self) -> tuple[Fraction, Fraction, Fraction]:
-        """A coarse summary: the sum of bounded losses, the mu^2 of Gaussians, and all other deltas."""
+        """A summary in numbers: the sum of bounded losses, the mu^2 of Gaussians, other deltas."""
         bounded = outside = Fraction(0)
         squared = self.squared
         for pair, times in self.pairs:
@@ -172,7 +172,7 @@ class FixedPlan:
 
     @property
     def widest_range(self) -> float | None:
-        """The largest eta, if all mechanisms of the plan have a bounded range; else None."""
+        """The widest loss range (eta) of a mechanism; None if some range is not bounded."""
         if not self.pairs or self.squared or self.own.upper:
             return None
         pairs = [pair for pair, _ in self.pairs]

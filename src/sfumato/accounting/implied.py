@@ -35,7 +35,9 @@ def gather_equal(event: Event) -> Event:
 
 
 def find_pairs(event: Event) -> FixedPlan | None:
-    """Returns the dominating pairs of an event; None if a part of it has none."""
+    """Returns the dominating pairs of an event; None if some event inside it has no dominating
+    pair.
+    """
     try:
         return FixedPlan.of(event)
     except (InvalidDeclaration, InvalidNumber):
@@ -61,7 +63,11 @@ def imply_curve(event: Event) -> Curve:
 
 
 def is_sharp(plan: FixedPlan) -> bool:
-    """Whether no implied curve is known to be below that of all pairs; it only saves work."""
+    """Whether the composed dominating pairs are known to give the least curve.
+
+    If so, the curves implied by costs and Renyi divergences need not be computed; this only saves
+    work.
+    """
     normal = all(
         isinstance(pair, SwappedNormal)
         or (isinstance(pair, SampledPair) and isinstance(pair.pair, Gaussian))

@@ -16,8 +16,9 @@ _LONGEST, _KEPT = 4096, 320
 
 @dataclass(frozen=True, slots=True)
 class OwnDelta:
-    """Bounds of the probability that at least one event hides nothing; exact while the numbers are
-    short.
+    """Bounds of the probability that at least one event of a plan hides nothing at all.
+
+    Exact while the fractions are short.
 
     Guarantees:
         own deltas are those of independent failures
@@ -32,7 +33,7 @@ class OwnDelta:
 
     @classmethod
     def of(cls, delta: Fraction) -> "OwnDelta":
-        """Returns the probability for one event, which is its own delta."""
+        """Returns the probability for a single event with this delta of its own."""
         return cls(delta, delta)
 
     def either(self, other: "OwnDelta") -> "OwnDelta":
@@ -61,7 +62,10 @@ class OwnDelta:
         return (delta - self.upper) / (1 - self.upper), (delta - self.lower) / (1 - self.lower)
 
     def added(self, rest: Bounds) -> Bounds:
-        """Returns the total delta, given ``rest``, the delta in the case that no event failed."""
+        """Returns the total delta of a plan.
+
+        ``rest`` bounds the delta of the plan if no event fails to hide its data.
+        """
         upper = float_up(min(self.upper + (1 - self.upper) * Fraction(rest.upper), Fraction(1)))
         if rest.lower is None:
             return Bounds(None, upper)

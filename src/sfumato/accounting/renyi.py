@@ -183,7 +183,7 @@ def _from_profile(profile: Profile, event: Event, order: Fraction) -> Fraction:
 
 
 def profile_of(event: Event) -> Profile | None:
-    """Returns the cost of an event (``account``); None if it has no rule there."""
+    """Returns the exact cost of an event in the account's measures; None if no rule computes it."""
     try:
         return account(event)
     except InvalidDeclaration:

@@ -57,11 +57,11 @@ def hidden_delta(
 
 
 def lone_delta(high: Fraction, low: Fraction, others: int, factor: Fraction) -> Fraction:
-    """Returns a lower bound of delta at epsilon = ln(``factor``) if all others have the same value.
+    """Returns a lower bound of delta at epsilon = ln(``factor``) for a shuffled yes-or-no report.
 
-    All ``others`` say yes with probability ``low``, as does the victim (the unit under attack) in
-    one dataset; in the other dataset it says yes with probability ``high``. The observer sees the
-    number of yes.
+    All ``others`` report yes with probability ``low``. The victim (the unit under attack) reports
+    yes with probability ``low`` in one data set and ``high`` in its neighbour. The attacker sees
+    the number of yes.
 
     Guarantees:
         a lone report shows at least so much

@@ -30,7 +30,7 @@ def at_least(happened: int, runs: int, miss: float) -> float:
     if happened == 0:
         return 0.0
     target = math.log(miss)
-    return _last(lambda p: _log_tail(happened, runs, p) <= target, 0.0, happened / runs)
+    return last_point(lambda p: _log_tail(happened, runs, p) <= target, 0.0, happened / runs)
 
 
 def at_most(happened: int, runs: int, miss: float) -> float:
@@ -93,7 +93,7 @@ def _log_choose(runs: int, count: int) -> float:
     return value + 1 / (12 * runs) - 1 / (12 * count + 1) - 1 / (12 * rest + 1)
 
 
-def _last(holds: Callable[[float], bool], low: float, high: float) -> float:
+def last_point(holds: Callable[[float], bool], low: float, high: float) -> float:
     """Finds by bisection the last point at which ``holds`` is true, approximately.
 
     ``holds`` must be true at ``low``, and is true at the result.

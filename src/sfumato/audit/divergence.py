@@ -20,7 +20,7 @@ _Pair = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Two explored distributions, P = ``one`` against Q = ``other``.
+    """Two explored output distributions and the divergences of ``one`` (P) from ``other`` (Q).
 
     Guarantees:
         the true delta lies between its bounds

@@ -60,7 +60,12 @@ class Explored:
 
 
 class Tape:
-    """Prescribes the draws of one run: the ranks of its plan, then always the likeliest value."""
+    """Determines the noise draws of one run of a mechanism.
+
+    A draw is named by its rank in its ``Table`` (0 is the likeliest value). The first draws have
+    the ranks in ``plan``, all later ones rank 0. ``taken`` records the table and rank of each draw
+    so far.
+    """
 
     __slots__ = ("plan", "taken")
 
@@ -113,17 +118,17 @@ class Watched:
 
 
 class NoEntropy:
-    """A source of randomness that always raises.
+    """A source of randomness that raises an error when it is read.
 
-    It detects a mechanism that draws other than from its noise distributions.
+    An exploration uses it to detect mechanisms that draw randomness outside of their noise laws.
     """
 
     def bits(self, count: int) -> NoReturn:
-        """No bits."""
+        """Raises WrongUse."""
         raise _beside()
 
     def fill(self, buffer: Bytes) -> NoReturn:
-        """No bytes."""
+        """Raises WrongUse."""
         raise _beside()
 
 
@@ -208,9 +213,10 @@ def _mass(tape: Tape) -> tuple[int, int]:
 
 
 def _branch(open_paths: list[tuple[float, tuple[int, ...]]], tape: Tape) -> None:
-    """Adds the paths that differ from this run in one draw, by one rank.
+    """Adds the paths that differ from this run by one rank in one draw.
 
-    The draw is the last one of its plan or a later one.
+    Only draws from the last one of the run's plan on are changed: earlier ones belong to plans that
+    other runs add, so each plan is added once.
     """
     ranks = tuple(rank for _, rank in tape.taken)
     likely = 1.0

@@ -90,17 +90,19 @@ def law_by_formula(mechanism: Any, event: Event, given: Any) -> Explored | None:
 
 
 def is_whole(event: Event, given: Any) -> bool:
-    """Whether ``law_of`` covers everything that is released.
+    """Whether ``law_of`` computes the distribution of all that a mechanism releases on this input.
 
-    For long streams it leaves out the gaps.
+    For long streams it leaves the gaps between releases out.
     """
     return not (isinstance(event, SparseVector) and event.gap and len(given) > _LONGEST_RUN)
 
 
 def paths_needed(mechanism: Any, event: Event, given: Any, aim: int) -> float:
-    """An estimate of the number of paths until ``law_of`` leaves ``aim``; 0 for a formula.
+    """Estimates how many runs ``law_of`` needs until at most ``aim`` of the probability is
+    unexplored.
 
-    Computed from the noise distributions alone, before exploring.
+    Computed from the noise distributions alone, before exploring; 0 if a formula gives the
+    distribution.
     """
     if _formula(event, given) is not None:
         return 0.0

@@ -33,7 +33,7 @@ _BELOW, _MOST_ABOVE = 6, 3
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Two inputs of a mechanism that may differ in one unit.
+    """Two neighbouring inputs of a mechanism: they may differ by one unit.
 
     >>> print(Neighbours((0,), (1,)))
     (0,) | (1,)

@@ -24,7 +24,7 @@ class Verdict(Enum):
 
 
 def overall(verdicts: Sequence[Verdict]) -> Verdict:
-    """The verdict over several checks: VIOLATED if one is, HOLDS if all do.
+    """Returns the verdict over several checks: VIOLATED if any is, HOLDS if all do, else UNDECIDED.
 
     >>> overall([Verdict.HOLDS, Verdict.UNDECIDED])
     <Verdict.UNDECIDED: 'UNDECIDED'>
@@ -54,7 +54,7 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def shown(bounds: Bracket) -> str:
-    """Bounds to six digits, for reading.
+    """Returns bounds as text with six digits.
 
     >>> shown(Bracket(0.12345678, float("inf")))
     '[0.123457, inf]'

@@ -41,7 +41,7 @@ _FINEST = 44
 
 
 class Measure(Enum):
-    """The privacy measure of a claim.
+    """The privacy measure in which a claim is checked.
 
     >>> [measure.value for measure in Measure]
     ['delta at the claimed epsilon', 'rho of zCDP']
@@ -53,12 +53,13 @@ class Measure(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The check of one measure of the claim, on one pair of neighbours in one direction.
+    """The result of checking a claimed privacy measure on a pair of neighbouring inputs, in one
+    direction.
 
-    ``claimed`` and ``truth`` (its proved bounds) are in the unit of ``measure``: a probability for
-    DELTA, a rho for RHO. The claim still holds if the truth exceeds it by at most ``tolerance``.
-    ``whole`` is False if only the likeliest outputs were explored, which can refute a claim but not
-    prove it.
+    ``claimed`` is the claim and ``truth`` the proved bounds of the real value, both in the unit of
+    ``measure``: a probability for DELTA, a rho for RHO. The claim holds if the truth exceeds it by
+    at most ``tolerance``. ``whole`` is False if only the likeliest outputs were explored, which can
+    refute a claim but not prove it.
 
     >>> truth = Bracket(0.0, 1e-12)
     >>> pair = Neighbours((0,), (1,))
@@ -111,7 +112,10 @@ class Verification:
 
     @property
     def verdict(self) -> Verdict:
-        """VIOLATED if one pair violates the claim; HOLDS needs pairs that were compared completely."""
+        """VIOLATED if a pair of inputs violates the claim, HOLDS if all were compared completely.
+
+        Otherwise UNDECIDED.
+        """
         telling = [
             finding
             for finding in self.findings
@@ -121,7 +125,7 @@ class Verification:
 
     @property
     def worst(self) -> Finding:
-        """The finding that decides: the one furthest above its claim."""
+        """The finding that decides the verdict: the one whose truth exceeds its claim most."""
         verdict = self.verdict
         decided = [finding for finding in self.findings if finding.verdict is verdict]
 

@@ -22,7 +22,11 @@ Command: TypeAlias = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """The values of these options; an analyst or purpose of None means that of the file."""
+    """The options of a command that say who asks: configuration file, analyst, purpose, time to
+    wait.
+
+    An analyst or purpose of None means the one in the file.
+    """
 
     config: str
     analyst: str | None = None
@@ -30,7 +34,7 @@ class Asking:
     wait: float = WAIT
 
     def session(self, engine: Local | None = None) -> Session:
-        """Opens a session of this asker."""
+        """Opens the session of this analyst and purpose, as the configuration file declares it."""
         return load(
             self.config,
             analyst=self.analyst,

@@ -25,6 +25,7 @@ from sfumato.errors import InvalidConfig, LedgerMissing, WrongUse
 from sfumato.ledger.spend import Ledger
 from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
+from sfumato.privacy.unit import Unit
 from sfumato.query.data_check import DataCheck, check_data
 from sfumato.query.reckless import reckless
 
@@ -102,7 +103,8 @@ def _lines(declared: Declarations, *, is_read: bool) -> Iterator[str]:
             read_through(engine, tables)
     for name, table in tables.items():
         yield f"table {name}: {table.source}\n  unit: {table.about}"
-        if table.unit is not None and (is_remote(table) or table.unit.spellings_apart):
+        unit = table.unit
+        if isinstance(unit, Unit) and (is_remote(table) or unit.spellings_apart):
             yield (
                 "  ids: spellings that the database calls equal (a collation) are units of "
                 "their own; check --data counts them"

@@ -24,5 +24,5 @@ def command(config: str) -> None:
     with closing(open_store(door.place)) as store:
         app = Collector([intake_of(each, store, time.time) for each in door.tasks])
         say(f"collecting {', '.join(app.tasks)} at {door}")
-        serve(app, door)
+        serve(app, door.host, door.port)
     say("stopped; everything that was acknowledged is stored")

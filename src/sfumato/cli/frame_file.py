@@ -81,7 +81,9 @@ def require_columns(rows: pa.Table, columns: Sequence[FrameColumn]) -> None:
 
 
 def unread(rows: pa.Table, columns: Sequence[FrameColumn]) -> list[str]:
-    """A note on each column with missing values, or values that the model does not know."""
+    """Returns a sentence for each column with missing values, or values that the model does not
+    know.
+    """
     notes = []
     for column in unread_values(rows, columns):
         if column.unknown:

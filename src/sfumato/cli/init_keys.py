@@ -55,12 +55,12 @@ class Keys:
 
     @property
     def names(self) -> frozenset[str]:
-        """Every column that looks like a key."""
+        """The names of all columns, of any table, that look like keys."""
         return frozenset(name for names in self.by_table.values() for name in names)
 
     @property
     def lines(self) -> list[str]:
-        """Comment lines on keys that several tables share; empty if there are none."""
+        """Comment lines of the draft about keys that several tables share; empty if there are none."""
         lines = []
         for name in sorted(self.names):
             having = [table for table, names in self.by_table.items() if name in names]

@@ -46,10 +46,11 @@ _TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of a source, by their names.
+    """What ``sfumato init`` finds out about the columns of a source, by column name.
 
-    ``known`` has what names and types declare of each column, ``guesses`` what the first lines
-    suggest. ``options`` and ``guessed_options`` are the same for the table, such as its delimiter.
+    ``known`` has the declarations that follow from names and types, ``guesses`` what the first
+    lines suggest. ``options`` and ``guessed_options`` are the same for the table itself (its
+    delimiter, for example).
     """
 
     known: Mapping[str, Mapping[str, object]]

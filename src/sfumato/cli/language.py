@@ -145,7 +145,10 @@ def words_of(language: str) -> Words:
 
 
 def present() -> Words:
-    """Returns the catalogue of the running command: the chosen one, or that of ``SFUMATO_LANG``."""
+    """Returns the message catalogue of the running command.
+
+    It is the one chosen by an option, or else that of the environment variable ``SFUMATO_LANG``.
+    """
     chosen = _WORDS.get()
     if chosen is None:
         wanted = os.environ.get(VARIABLE, "").lower()
@@ -154,7 +157,7 @@ def present() -> Words:
 
 
 def choose(language: str | None) -> None:
-    """Sets the language of the running command; None: that of the environment."""
+    """Sets the language of the running command; None means the language of the environment."""
     _WORDS.set(None if language is None else words_of(language))
 
 

@@ -43,6 +43,10 @@ _SECTIONS = {
             "sfumato.cli.synopsis",
             "One measurement that answers a workload; charged once.",
         ),
+        "graph": (
+            "sfumato.cli.graph",
+            "Edges, degrees and triangles of a table of ties; it is charged.",
+        ),
         "stream": ("sfumato.cli.stream", "Counts that go on, tick by tick, under one charge."),
     },
     "Make rows, train models": {
@@ -70,6 +74,10 @@ _SECTIONS = {
         "serve": ("sfumato.cli.serve", "Answer people with accounts over HTTP."),
         "user": ("sfumato.cli.user", "The people of a service."),
         "token": ("sfumato.cli.token", "Tokens of the people of a service."),
+    },
+    "Study with others": {
+        "study": ("sfumato.cli.study", "One question to several sites, without pooled data."),
+        "site": ("sfumato.cli.site", "One site of a study: its rows, its ledger, its owner."),
     },
     "Keep the budget": {
         "budget": ("sfumato.cli.budget", "What is spent and what is left."),

@@ -73,7 +73,7 @@ waits = click.option(
 
 
 def seconds_to_wait() -> float:
-    """The ``--wait`` of the running command."""
+    """Returns the number of seconds that ``--wait`` of the running command allows."""
     context = click.get_current_context(silent=True)
     seconds: float = WAIT if context is None else context.meta.get(_SECONDS, WAIT)
     return seconds
@@ -122,7 +122,7 @@ parameters = click.option(
 
 
 def named(parameters: Sequence[str]) -> dict[str, Number] | None:
-    """Parses ``--parameter`` options: a number if the text is one, else a string."""
+    """Parses ``--parameter NAME=VALUE`` options; a value that reads as a number becomes one."""
     values: dict[str, Number] = {}
     for parameter in parameters:
         name, equals, value = parameter.partition("=")
@@ -159,7 +159,7 @@ def require_folders(*paths: str | None) -> None:
 
 
 def require_outputs(config: str, *paths: str | None) -> None:
-    """Refuses an output that would overwrite the configuration, data, ledger or another output.
+    """Refuses output paths that would overwrite the configuration, data, the ledger or each other.
 
     An overwritten ledger would mean a fresh budget.
 
@@ -182,9 +182,11 @@ def require_outputs(config: str, *paths: str | None) -> None:
 
 
 def require_spared(*paths: str | None) -> None:
-    """Like ``require_outputs``, for commands that need no ``sfumato.toml``.
+    """Refuses output paths that would overwrite data or a ledger, for commands without a
+    configuration.
 
-    It protects what a ``sfumato.toml`` in the folder of the output declares.
+    Looks for a ``sfumato.toml`` in the folder of each output, and protects the files that it
+    declares.
 
     Raises:
         WrongUse: as ``require_outputs``.

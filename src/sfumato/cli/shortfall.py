@@ -26,7 +26,7 @@ def shortfall(cost: Cost, budget: Account) -> str:
 
 
 def say_shortfall(cost: Cost, budget: Account) -> None:
-    """Prints the line, if there is one."""
+    """Prints a warning if the account cannot pay for a question of this cost; else nothing."""
     line = shortfall(cost, budget)
     if line:
         say(line)

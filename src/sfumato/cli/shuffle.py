@@ -35,7 +35,7 @@ def command(config: str) -> None:
         forwarding = Thread(target=_forward, args=(shuffler, ended), daemon=True)
         forwarding.start()
         try:
-            serve(app, door)
+            serve(app, door.host, door.port)
         finally:
             ended.set()
             forwarding.join(_PATIENCE)

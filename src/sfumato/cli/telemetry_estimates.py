@@ -34,17 +34,17 @@ _QUANTILES = ("0.25", "0.5", "0.75")
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """The estimated mean of a numeric task."""
+    """The printed form of a telemetry task that estimates a mean."""
 
     title: str
     found: NumberEstimate
 
     def lines(self, top: int) -> Iterator[str]:
-        """The mean with its interval."""
+        """Yields a line with the mean and its confidence interval."""
         yield f"mean {_interval(self.found)}"
 
     def picture(self, top: int) -> Figure:
-        """A chart with one bar."""
+        """Returns a chart with the mean as a single bar."""
         found = self.found
         bar = Bar("mean", "", found.estimate, found.low, found.high)
         return bar_chart(self.title, "mean of a device", [bar])
@@ -52,13 +52,13 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The estimated distribution of a numeric task."""
+    """The printed form of a telemetry task that estimates a distribution of numbers."""
 
     title: str
     found: Distribution
 
     def lines(self, top: int) -> Iterator[str]:
-        """The quartiles."""
+        """Yields a line for each quartile."""
         for level in _QUANTILES:
             yield f"quantile {level}: {_interval(self.found.quantile(level))}"
 
@@ -69,20 +69,20 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The estimated number of devices with each value, by attribute if there are several."""
+    """The printed form of a telemetry task that counts devices by value, for each attribute."""
 
     title: str
     found: Mapping[str, Estimates | TextEstimates]
 
     def lines(self, top: int) -> Iterator[str]:
-        """A table of the largest estimates of each attribute."""
+        """Yields a table of the ``top`` largest estimates of each attribute, line by line."""
         for name, each in self.found.items():
             if name:
                 yield f"attribute {name}"
             yield _table(each, top)
 
     def picture(self, top: int) -> Figure:
-        """A chart of the largest estimates with their intervals and p-values."""
+        """Returns a chart of the ``top`` largest estimates with their intervals and p-values."""
         groups = []
         for name, each in self.found.items():
             groups.append(largest(each.to_arrow(), top, each.found_level, name))

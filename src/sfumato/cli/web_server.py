@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The web server of ``sfumato collect`` and ``sfumato shuffle``."""
+"""The web server of ``sfumato collect``, ``sfumato shuffle`` and ``sfumato study serve``."""
 
 from importlib import import_module
 
 import click
 
 from sfumato.collector import Collector
-from sfumato.config.collector import Door
 from sfumato.errors import WrongUse
+from sfumato.federated.coordinator import Coordinator
 
 config = click.option(
     "-c",
@@ -18,8 +18,8 @@ config = click.option(
 )
 
 
-def serve(app: Collector, door: Door) -> None:
-    """Serves a collector at the address of ``door`` until it is stopped.
+def serve(app: Collector | Coordinator, host: str, port: int) -> None:
+    """Serves an application at an address until it is stopped.
 
     Raises:
         WrongUse: uvicorn, an extra, is not installed.
@@ -32,6 +32,6 @@ def serve(app: Collector, door: Door) -> None:
         ) from None
     # no access log, and no header that names a device
     server.run(
-        app, host=door.host, port=door.port, access_log=False, log_level="error",
+        app, host=host, port=port, access_log=False, log_level="error",
         proxy_headers=False, server_header=False, lifespan="on",
     )  # fmt: skip

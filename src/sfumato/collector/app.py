@@ -6,21 +6,16 @@ operating system can; run it without an access log, as ``sfumato collect`` does.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeAlias
 
 from sfumato.collector.intake import Intake, SealedIntake
 from sfumato.collector.store import StoreFailed
 from sfumato.errors import WrongUse, shown
-
-Message: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Message]]
-Send: TypeAlias = Callable[[Message], Awaitable[None]]
+from sfumato.telemetry.asgi import Message, Receive, Send, answer, body_of
 
 # The most bytes of a batch.
 MOST = 4 << 20
-_JSON = b"application/json"
 _RECEIVED = b'{"received":true}'
 _AWAY = b'{"error":"The store is not available. Send the same batch again later."}'
 _UNKNOWN = b'{"error":"No such address."}'
@@ -66,13 +61,13 @@ class Collector:
         parts = str(scope["path"]).strip("/").split("/")
         intake = self._intakes.get(parts[2]) if len(parts) in (3, 4) else None
         if intake is None or parts[:2] != ["v1", "tasks"]:
-            await _answer(send, 404, _UNKNOWN)
+            await answer(send, 404, _UNKNOWN)
         elif scope["method"] == "GET" and len(parts) == 3:
-            await _answer(send, 200, intake.signed.to_bytes())
+            await answer(send, 200, intake.signed.to_bytes())
         elif scope["method"] == "POST" and parts[3:] == ["reports"]:
             await self._take(intake, receive, send)
         else:
-            await _answer(send, 404, _UNKNOWN)
+            await answer(send, 404, _UNKNOWN)
 
     async def _take(
         self,
@@ -81,17 +76,17 @@ class Collector:
         send: Send,
     ) -> None:
         """Stores a batch, then acknowledges it."""
-        body = await _body(receive)
+        body = await body_of(receive, MOST)
         if body is None:
-            await _answer(send, 413, _LARGE)
+            await answer(send, 413, _LARGE)
             return
         loop = asyncio.get_running_loop()
         try:
             await loop.run_in_executor(self._writer, intake.take, body)
         except StoreFailed:
-            await _answer(send, 503, _AWAY)
+            await answer(send, 503, _AWAY)
             return
-        await _answer(send, 202, _RECEIVED)
+        await answer(send, 202, _RECEIVED)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """Handles start-up and shutdown; shutdown ends when all batches are stored."""
@@ -103,26 +98,3 @@ class Collector:
                 self._writer.shutdown()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
-
-
-async def _body(receive: Receive) -> bytes | None:
-    """The body of a request; None if it is too large."""
-    parts: list[bytes] = []
-    length = 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return b""
-        parts.append(message.get("body", b""))
-        length += len(parts[-1])
-        if length > MOST:
-            return None
-        if not message.get("more_body", False):
-            return b"".join(parts)
-
-
-async def _answer(send: Send, status: int, body: bytes) -> None:
-    """Sends an answer."""
-    headers = [(b"content-type", _JSON), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})

@@ -96,7 +96,9 @@ class Folder:
             return new_reports
 
     def finish(self, task: ReportTask, period: int) -> None:
-        """Makes a part of the growing file of a period that has ended, and forgets its ids."""
+        """Turns the growing file of a period that has ended into a part, and forgets the ids of its
+        reports.
+        """
         with self._busy:
             growing = self._growing.get((task, period))
             if growing is not None and not self._holds:
@@ -121,10 +123,12 @@ class Folder:
             found.close()
 
     def complete(self, task: ReportTask, period: int) -> list[Path]:
-        """Returns the parts, the oldest first; the growing file becomes one if it is a full batch.
+        """Returns the finished Parquet parts of a task and period, the oldest first.
+
+        If the growing file has a full batch of reports, it is first turned into a part.
 
         Raises:
-            OSError: a part could not be written; nothing is lost.
+            OSError: a part could not be written; no report is lost.
         """
         with self._busy:
             growing = self._file(task, period)
@@ -282,7 +286,7 @@ def _read(folder: Path, size: int) -> Iterator[pa.Array]:
 
 
 def rows_of_part(path: Path) -> pa.Array:
-    """The reports of a part."""
+    """Returns the reports in a Parquet part."""
     return parquet.read_table(path)[COLUMN].combine_chunks()
 
 

@@ -16,7 +16,11 @@ COST = (
 def cost_of(
     form: Mapping[str, Any], given: Mapping[str, str | None], keys: Sequence[Key] = COST
 ) -> dict[str, Any]:
-    """Returns the cost in ``given`` (the options of a command), or else the one of the section.
+    """Returns the keyword arguments of a privacy cost: those in ``given``, or else those of a
+    section.
+
+    ``form`` is the TOML section and ``given`` the options of a command. A cost is replaced as a
+    whole.
 
     >>> cost_of({"table": "people", "rho": "0.1"}, {"epsilon": None})
     {'rho': '0.1'}

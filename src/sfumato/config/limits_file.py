@@ -24,7 +24,8 @@ _ALLOWED = (
 
 
 def read_limits(path: str, dataset: str) -> dict[Scope, Budget | None]:
-    """Returns the limit of each account in a file; None for an account without a limit of its own.
+    """Reads the budget limits of accounts from a file; None for an account without a limit of its
+    own.
 
     ``dataset`` is the dataset that the accounts belong to.
 

@@ -56,20 +56,24 @@ class ModelConfig:
 
     @property
     def data(self) -> str:
-        """The SELECT statement that reads its rows."""
+        """The SELECT statement that reads the model's rows."""
         return str(self.form["data"])
 
     @property
     def label(self) -> str | None:
-        """The column that is predicted, if any."""
+        """The name of the column to predict; None for models without a label."""
         return self.form.get("label")
 
     def cost(self, given: Mapping[str, str | None]) -> dict[str, Any]:
-        """The cost of a fit; a cost in ``given`` replaces that of the file."""
+        """Returns the cost of a fit: ``given`` (the options of a command), or else that of the
+        file.
+        """
         return cost_of(self.form, given)
 
     def asked(self, given: Mapping[str, str | None]) -> dict[str, Any]:
-        """The keyword arguments of ``learning.fit``."""
+        """Returns the keyword arguments for ``learning.fit``; options in ``given`` replace those of
+        the file.
+        """
         return {"label": self.label, **self.cost(given)}
 
 
@@ -84,20 +88,41 @@ def read_model(path: str, name: str) -> ModelConfig:
     declared = read_section(path, "models")
     if name not in declared:
         raise UnknownName(f"No model {shown(name)}.", allowed=", ".join(declared) or "none")
-    form = declared[name]
-    where = f"models.{name}"
+    recipe, values = _read_recipe(f"models.{name}", declared[name], MODEL)
+    return ModelConfig(name, recipe, values)
+
+
+def recipe_of(where: str, form: Mapping[str, Any]) -> Recipe[Any]:
+    """The recipe of a form that has nothing but its name and settings.
+
+    Raises:
+        InvalidConfig: as ``read_model``.
+
+    >>> recipe_of("the model", {"recipe": "Ridge", "alpha": 2})
+    Ridge(alpha=2)
+    """
+    recipe, _ = _read_recipe(where, form, MODEL[:1])
+    return recipe
+
+
+def _read_recipe(
+    where: str,
+    form: Mapping[str, Any],
+    keys: tuple[Key, ...],
+) -> tuple[Recipe[Any], Mapping[str, Any]]:
+    """The recipe of a form with its settings, and the values of all keys that are stated."""
     kind = _kind(where, form)
     settings = tuple(
         Key(field.name, as_is, "...", "a setting of its recipe", None)
         for field in fields(kind)  # type: ignore[arg-type]
     )
-    values = stated(read(form, where, (*MODEL, *settings)))
+    values = stated(read(form, where, (*keys, *settings)))
     given = {
         key.name: _setting(where, key.name, values[key.name])
         for key in settings
         if key.name in values
     }
-    return ModelConfig(name, _make_recipe(where, kind, given), values)
+    return _make_recipe(where, kind, given), values
 
 
 def _kind(where: str, form: Mapping[str, Any]) -> type[Recipe[Any]]:

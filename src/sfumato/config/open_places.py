@@ -61,7 +61,7 @@ def _missing_keys(form: Mapping[str, object], path: tuple[str, ...]) -> Iterator
     match path:
         case ("tables", _, "columns", _) if "type" not in form:
             yield (*path, "type")
-        case ("tables", _, "unit") if "column" not in form:
+        case ("tables", _, "unit") if not {"column", "edge", "node"} & set(form):
             yield (*path, "column")
 
 

@@ -33,7 +33,7 @@ class Key:
 
     @property
     def line(self) -> str:
-        """The example as a line of TOML."""
+        """The key with its example value, as a line of TOML."""
         return f"{self.name} = {self.example}"
 
 
@@ -77,9 +77,9 @@ def read(form: object, place: str, keys: Sequence[Key]) -> dict[str, Any]:
 
 
 def stated(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the values that are not None: those that a section states.
+    """Returns the entries whose value is not None: the keys that the section contains.
 
-    What is made of the section has defaults of its own for the others.
+    The others keep the default of the function that the entries are passed to.
     """
     return {name: value for name, value in values.items() if value is not None}
 
@@ -104,7 +104,10 @@ def _shown(written: object) -> str:
 
 @contextmanager
 def placed(place: str) -> Iterator[None]:
-    """Turns a SfumatoError of the block into an InvalidConfig that names the place in the file."""
+    """Inside the ``with`` block, turns a SfumatoError into an InvalidConfig.
+
+    ``place`` is the position in the configuration file, which the error names.
+    """
     try:
         yield
     except SfumatoError as error:
@@ -114,17 +117,20 @@ def placed(place: str) -> Iterator[None]:
 
 
 def only(allowed: str) -> InvalidConfig:
-    """Returns the error of a reader; ``read`` adds the place, the value and an example to it."""
+    """Returns an error that says which values a reader allows.
+
+    ``read`` adds the position in the file, the given value and an example to it.
+    """
     return InvalidConfig("A value that is not allowed.", allowed=allowed)
 
 
 def as_is(value: Any) -> Any:
-    """Returns the value unchecked: the constructor that gets it checks it."""
+    """Returns a value unchecked, for keys whose value the constructor that receives it checks."""
     return value
 
 
 def text(value: object) -> str:
-    """Reads a string that is not empty."""
+    """Checks that a value of the configuration is a non-empty string, and returns it."""
     if not isinstance(value, str) or not value:
         raise only("a text that is not empty")
     return value
@@ -144,7 +150,7 @@ def number(value: Any) -> int | str:
 
 
 def whole(value: object) -> int:
-    """Reads a whole number."""
+    """Checks that a value of the configuration is an integer, and returns it."""
     if type(value) is not int:
         raise only("a whole number")
     return value
@@ -158,14 +164,14 @@ def flag(value: object) -> bool:
 
 
 def texts(value: object) -> list[str]:
-    """Reads a list of strings."""
+    """Checks that a value of the configuration is a list of strings, and returns it."""
     if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
         raise only("a list of texts")
     return value
 
 
 def table(value: object) -> Mapping[str, Any]:
-    """Reads a table of TOML."""
+    """Checks that a value of the configuration is a TOML table, and returns it."""
     if not isinstance(value, Mapping):
         raise only("a table of TOML")
     return value

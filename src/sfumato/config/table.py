@@ -18,7 +18,7 @@ from sfumato.metadata.side_file import side_text
 from sfumato.metadata.table import Table
 from sfumato.metadata.timestamp import Timestamp
 from sfumato.metadata.tokens import Tokens
-from sfumato.privacy.unit import AUTO, Unit
+from sfumato.privacy.unit import AUTO, Edge, Node, Unit
 
 # Beside the text of a column.
 TOKENS = (
@@ -59,6 +59,16 @@ UNIT = (
     Key("key", as_is, '"visit_id"', "what matches there; by default the same name", None),
     Key("name", as_is, '"patient"', "what the unit is called; by default its column", None),
     Key("spellings_apart", as_is, "true", "each spelling of an id is a unit", default=False),
+    Key("unordered", as_is, "true", "two columns name one unit in either order", default=False),
+)
+EDGE = (
+    Key("edge", as_is, '["a", "b"]', "the two columns of a table of edges, each of them a unit"),
+    Key("name", as_is, '"tie"', "what the unit is called; by default its columns", None),
+    Key("spellings_apart", as_is, "true", "each spelling of an id is a unit", default=False),
+)
+NODE = (
+    Key("node", as_is, '["a", "b"]', "the two columns of a table of edges; a person is the unit"),
+    Key("of", as_is, '"people"', "the private table that lists the persons"),
 )
 _LOWER = "the least value that is possible, whatever the data holds"
 _UPPER = "the greatest value that is possible, whatever the data holds"
@@ -182,7 +192,25 @@ def _read_words(path: Path) -> list[str]:
     return [line.strip() for line in lines if line.strip()]
 
 
-def _read_unit(form: object, place: str) -> Unit:
+def _read_unit(form: object, place: str) -> Unit | Node:
+    if isinstance(form, Mapping) and "edge" in form:
+        arguments = read(form, place, EDGE)
+        first, second = _two_columns(arguments.pop("edge"), f"{place}.edge")
+        with placed(place):
+            return Edge(first, second, **arguments)
+    if isinstance(form, Mapping) and "node" in form:
+        arguments = read(form, place, NODE)
+        first, second = _two_columns(arguments.pop("node"), f"{place}.node")
+        with placed(place):
+            return Node(first, second, **arguments)
     arguments = read(form, place, UNIT)
     with placed(place):
         return Unit(**arguments)
+
+
+def _two_columns(columns: object, place: str) -> tuple[Any, Any]:
+    """Returns the two columns of the ends of an edge."""
+    if not isinstance(columns, list) or len(columns) != 2:
+        raise InvalidConfig(f"{place} = {shown(columns)}.", allowed='two columns: ["a", "b"]')
+    first, second = columns
+    return first, second

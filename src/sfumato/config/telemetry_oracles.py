@@ -56,7 +56,8 @@ class OracleConfig:
     report_bytes: int = REPORT_BYTES
 
     def of(self, domain: Listed | Lattice | Texts | Words) -> AnyOracle:
-        """Returns the oracle for a domain; if none is named, the usual one for it.
+        """Returns the frequency oracle for a domain; without a declared oracle, the default for its
+        kind.
 
         Raises:
             InvalidConfig: no such oracle for this domain, no such option, or no epsilon.

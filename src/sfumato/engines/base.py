@@ -7,16 +7,18 @@ engines through this protocol alone.
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import NoReturn, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.engines.stop import ENDLESS, Patience
 from sfumato.errors import WrongUse
 from sfumato.noise.law import Integers
 from sfumato.plan.cube import BoundedCube
+from sfumato.plan.graph import BoundedGraph
 from sfumato.plan.rows import BoundedRows
 from sfumato.plan.stages import Bounded
 
@@ -52,13 +54,42 @@ class Marginals(Protocol):
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
+class RowTokens:
+    """The tokens (words) of a text column for all rows, as numbers of distinct strings.
+
+    The tokens of row i are ``numbers[starts[i]:starts[i + 1]]``, in order; the token with the
+    number n is ``strings[n]``. Strings are different, and sorted by code points: of two tokens the
+    first in that order has the smaller number, whatever other rows hold. The numbers themselves
+    depend on the rows of all units.
+
+    >>> import numpy as np
+    >>> tokens = RowTokens(np.array([0, 1, 1]), np.array([0, 2, 3]), ("eye", "red"))
+    >>> tokens.of(np.array([1])).numbers.tolist()
+    [1]
+    """
+
+    numbers: NDArray[np.int32]
+    starts: Integers
+    strings: Sequence[str]
+
+    def of(self, chosen: Integers) -> "RowTokens":
+        """Returns the tokens of the chosen rows, given by their indices."""
+        places, starts = _chosen(self.starts, chosen)
+        return RowTokens(self.numbers[places], starts, self.strings)
+
+    def __reduce__(self) -> NoReturn:
+        raise WrongUse("Rows of units are not pickled.", remedy="Open them where they are used.")
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class UnitRows:
     """The rows of all privacy units, sorted by unit, readable while the context manager is open.
 
     The rows of unit i are ``codes[starts[i]:starts[i + 1]]``. ``codes`` has a row for each row of
     the data and a column for each value, or for each number of an array; ``starts`` has one entry
     more than there are units. A missing value is ``plan.rows.MISSING``. ``names`` has the hash of
-    each unit's name, as 32 hexadecimal digits, if the plan asks for it.
+    each unit's name, as 32 hexadecimal digits, if the plan asks for it. ``tokens`` has those of each
+    text, by the index of its value; in ``codes`` a text is 0.
 
     >>> import numpy as np
     >>> rows = UnitRows(np.array([[1], [2], [3]]), np.array([0, 2, 3]))
@@ -69,6 +100,7 @@ class UnitRows:
     codes: Integers
     starts: Integers
     names: Names | None = None
+    tokens: Mapping[int, RowTokens] = field(default_factory=dict)
 
     @property
     def units(self) -> int:
@@ -76,17 +108,44 @@ class UnitRows:
         return len(self.starts) - 1
 
     def of(self, chosen: Integers) -> "UnitRows":
-        """Returns the rows of the chosen units, given by their indices, each at most once."""
-        sizes = np.diff(self.starts)[chosen]
-        ends = np.cumsum(sizes)
-        starts = np.concatenate([np.zeros(1, np.int64), ends])
-        within = np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)
-        first = np.repeat(self.starts[:-1][chosen], sizes)
+        """Returns the rows of some units only; ``chosen`` are the units' indices, without
+        repetition.
+        """
+        rows, starts = _chosen(self.starts, chosen)
         names = None if self.names is None else self.names[chosen]
-        return UnitRows(self.codes[first + within], starts, names)
+        tokens = {place: each.of(rows) for place, each in self.tokens.items()}
+        return UnitRows(self.codes[rows], starts, names, tokens)
 
     def __reduce__(self) -> NoReturn:
         raise WrongUse("Rows of units are not pickled.", remedy="Open them where they are used.")
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Graph:
+    """The edges of a graph, as pairs of node numbers below ``nodes``.
+
+    Each edge is there once and joins two different nodes. ``nodes`` is the number of names in the
+    table of nodes, or, if there is none, of nodes that have an edge. The numbers of nodes mean
+    nothing.
+
+    >>> import numpy as np
+    >>> Graph(np.array([[0, 1], [1, 2]]), 4).nodes
+    4
+    """
+
+    pairs: Integers
+    nodes: int
+
+    def __reduce__(self) -> NoReturn:
+        raise WrongUse("A graph is not pickled.", remedy="Open it where it is used.")
+
+
+def _chosen(starts: Integers, chosen: Integers) -> tuple[Integers, Integers]:
+    """Returns the places of what the chosen parts contain, and where each part now starts."""
+    sizes = np.diff(starts)[chosen]
+    new_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    within = np.arange(new_starts[-1]) - np.repeat(new_starts[:-1], sizes)
+    return np.repeat(starts[:-1][chosen], sizes) + within, new_starts
 
 
 class Engine(Protocol):
@@ -163,6 +222,21 @@ class Engine(Protocol):
 
         Raises:
             WrongUse: the engine does not support rows.
+        """
+        ...
+
+    def edges(
+        self, plan: BoundedGraph, key: str, patience: Patience = ENDLESS
+    ) -> Callable[[], Graph]:
+        """Prepares a bounded graph; returns a function that reads it.
+
+        Edges come in the order of the md5 of ``key`` and their two names, the lesser name first;
+        ties by these names. So the order of two edges depends on nothing but themselves. Errors
+        that do not depend on the data are raised here. The privacy proof requires neither secrecy
+        nor randomness of the key.
+
+        Raises:
+            WrongUse: the engine does not support graphs.
         """
         ...
 

@@ -117,7 +117,7 @@ class Coded:
         self._ask = ask
 
     def marginals(self, cliques: Sequence[Sequence[str]]) -> list[Integers]:
-        """Returns the exact marginals, computed one after the other; see ``Marginals``."""
+        """Returns the exact counts for each set of columns in ``cliques``; see ``Marginals``."""
         return [self._marginal(clique) for clique in self._plan.cube.places(cliques)]
 
     def _marginal(self, clique: Places) -> Integers:

@@ -30,7 +30,7 @@ from sfumato.metadata.column import (
 from sfumato.metadata.physical_words import can_hold
 from sfumato.metadata.table import Table
 from sfumato.metadata.timestamp import Timestamp
-from sfumato.privacy.unit import Unit
+from sfumato.privacy.unit import Node, Unit
 
 _MILLISECONDS = "TIMESTAMP of milliseconds"
 # Arrow's names of the types that DuckDB converts to microseconds.
@@ -87,7 +87,9 @@ def held(
 def held_again(
     connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table], name: str, item: Opened
 ) -> tuple[Opened, Source]:
-    """Reopens a source that is remote or whose files have changed; returns as ``held`` does.
+    """Opens the source of table ``name`` again, and checks that it still fits its declaration.
+
+    Needed before a read if the source is remote or its files have changed.
 
     Raises:
         InvalidSource, InvalidDeclaration: it no longer fits its declaration; this is decided by
@@ -113,19 +115,27 @@ def held_again(
 
 
 def owner_columns(tables: Mapping[str, Table], name: str) -> list[str]:
-    """Returns the columns of a table that identify units, here or for tables that join to it."""
+    """Returns the columns of a table that identify units: its own key, and keys that other tables
+    join to.
+    """
     return [column for _, column in named_owners(tables, name)]
 
 
 def named_owners(tables: Mapping[str, Table], name: str) -> Iterator[tuple[Unit, str]]:
     """Yields pairs (unit, column) for each column in ``owner_columns``."""
     unit = tables[name].unit
-    if unit is not None:
+    if isinstance(unit, Unit):
         for column in unit.columns:
             yield unit, column
+    if isinstance(unit, Node):
+        # both ends are compared with the ids of the table of nodes
+        above = tables[unit.of].unit
+        assert isinstance(above, Unit), "checked when the dataset was made"
+        for column in unit.ends:
+            yield above, column
     for other in tables.values():
         link = other.unit
-        if link is None or link.target is None or not link.key:
+        if not isinstance(link, Unit) or link.target is None or not link.key:
             continue
         if link.target[0] == name:
             yield link, link.key
@@ -247,9 +257,10 @@ def require_word(
 
 
 def fitting_sources(tables: Mapping[str, Table]) -> dict[str, Source]:
-    """Returns a ``Source`` for each table with the physical types that fit its declaration best.
+    """Returns a ``Source`` for each table as if its columns were stored in exactly the declared
+    types.
 
-    The statement shown to analysts is made from these, without the data.
+    The SQL that analysts see is made from these, so that it does not depend on the data.
     """
     sources = {}
     for name, table in tables.items():

@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 import duckdb
 
-from sfumato.engines.base import Exact, UnitRows
+from sfumato.engines.base import Exact, Graph, UnitRows
 from sfumato.engines.cube import Coded, coded
 from sfumato.engines.declared import fitting_sources, held, held_again
-from sfumato.engines.duckdb_printer import printed, quote, text
+from sfumato.engines.duckdb_printer import printed, quote
+from sfumato.engines.edges import edge_statements, numbered, read_columns
 from sfumato.engines.emit import Statement, queries
 from sfumato.engines.interruption import is_stopped
 from sfumato.engines.lane import Lane
@@ -31,6 +32,7 @@ from sfumato.engines.lanes import Lanes
 from sfumato.engines.layout import layout_statements
 from sfumato.engines.leftovers import spill_prefix
 from sfumato.engines.local import Local
+from sfumato.engines.lock_down import lock_down, set_limits
 from sfumato.engines.prepared import Prepared, kept_tables, read_tables
 from sfumato.engines.relation import Tables, stored_columns
 from sfumato.engines.remote import fill
@@ -46,6 +48,7 @@ from sfumato.metadata.table import Table
 from sfumato.noise.entropy import token
 from sfumato.noise.law import Integers
 from sfumato.plan.cube import BoundedCube
+from sfumato.plan.graph import BoundedGraph
 from sfumato.plan.relation import Scan
 from sfumato.plan.rows import BoundedRows
 from sfumato.plan.stages import Bounded
@@ -64,11 +67,11 @@ _OWNER.addHandler(logging.NullHandler())
 
 
 class DuckDB:
-    """The DuckDB engine over declared tables.
+    """The engine that runs plans as SQL in DuckDB, inside this process.
 
     ``limits``: its memory, threads, time, and how many questions run at once; a question that needs
     more fails. ``prepared``: the layouts that plans may read in place of their tables. ``spill``:
-    the folder in which the engine makes its own folder for data that does not fit into memory.
+    the folder in which it makes its own folder for data that does not fit into memory.
 
     Guarantees:
         an engine failure is one constant message
@@ -107,9 +110,9 @@ class DuckDB:
         self._opened: dict[str, Opened] = {}
         self._sources: dict[str, Source] = {}
         try:
-            self._limit()
+            set_limits(self._connection, self._limits)
             self._open_sources()
-            self._lock_down(self._readable_files())
+            lock_down(self._connection, self._spill, self._readable_files())
         except BaseException:
             self.close()
             raise
@@ -154,7 +157,7 @@ class DuckDB:
             lane.connection.interrupt()
 
     def served(self, table: str) -> Served | None:
-        """Returns how a remote table is read; None for a local one. For the owner's check only."""
+        """Returns how a remote table is read, for the owner's check; None for a local one."""
         return self._opened[table].served
 
     def unprotected(
@@ -199,7 +202,7 @@ class DuckDB:
         return ";\n\n".join(statement.sql for statement in emitted)
 
     def wait(self, patience: Patience = ENDLESS) -> None:
-        """Blocks until a lane is free.
+        """Blocks until the engine can run one more question.
 
         Raises:
             Cancelled: the caller stopped waiting.
@@ -222,7 +225,7 @@ class DuckDB:
         return partial(self._run, plan, emitted, patience)
 
     def run(self, plan: Bounded, sampling_key: str) -> Exact:
-        """Computes the exact integers of a plan."""
+        """Runs a plan and returns its exact integers, without noise."""
         return self.ready(plan, sampling_key)()
 
     def _run(
@@ -263,6 +266,15 @@ class DuckDB:
             patience,
         )
 
+    def edges(
+        self, plan: BoundedGraph, key: str, patience: Patience = ENDLESS
+    ) -> Callable[[], Graph]:
+        """Prepares a bounded graph; raises as ``ready`` does."""
+        asked = read_columns(plan)
+        self._look_again(asked)
+        statements = edge_statements(plan, self._sources, key)
+        return lambda: numbered(self._all(_columns, statements, asked, patience))
+
     @contextmanager
     def _listed(
         self,
@@ -272,9 +284,9 @@ class DuckDB:
         patience: Patience,
     ) -> Iterator[UnitRows]:
         with tempfile.TemporaryFile(dir=self._spill) as file:
-            widths = plan.rows.widths
-            starts, names = self._one(partial(write, file, widths), sql, columns, patience)
-            yield mapped(file, sum(widths), starts, names if plan.naming else None)
+            fetch = partial(write, file, plan.rows)
+            starts, names, tokens = self._one(fetch, sql, columns, patience)
+            yield mapped(file, plan, starts, names, tokens)
 
     @contextmanager
     def _coded(
@@ -301,11 +313,21 @@ class DuckDB:
         patience: Patience,
     ) -> T:
         """Runs one statement and returns what ``fetch`` returns for it."""
-        results = self._found(fetch, [statement], columns, patience)
+        return self._all(fetch, [statement], columns, patience)[0]
+
+    def _all(
+        self,
+        fetch: Callable[[duckdb.DuckDBPyConnection, str], T],
+        statements: list[str],
+        columns: Mapping[str, Collection[str]],
+        patience: Patience,
+    ) -> list[T]:
+        """Runs statements and returns what ``fetch`` returns for each."""
+        results = self._found(fetch, statements, columns, patience)
         if results is None:
             # outside the handler, so that not even the context of our error quotes its text
             raise EngineFailed()
-        return results[0]
+        return results
 
     def _sources_of(self, plan: Bounded) -> Mapping[str, Source]:
         kept = kept_tables(plan)
@@ -442,28 +464,6 @@ class DuckDB:
         finally:
             for table, _ in copied:
                 connection.execute(table.empty)
-
-    def _limit(self) -> None:
-        if self._limits.memory_limit is not None:
-            self._connection.execute(f"SET memory_limit = {text(self._limits.memory_limit)}")
-        if self._limits.threads is not None:
-            self._connection.execute(f"SET threads = {self._limits.threads}")
-
-    def _lock_down(self, sources: list[Path]) -> None:
-        paths = ", ".join(text(str(source)) for source in sources)
-        for setting in (
-            f"SET temp_directory = {text(self._spill)}",
-            f"SET allowed_paths = [{paths}]",
-            f"SET allowed_directories = [{text(self._spill)}]",
-            "SET autoinstall_known_extensions = false",
-            "SET autoload_known_extensions = false",
-            "SET allow_community_extensions = false",
-            "SET enable_external_access = false",
-            # declared files are local, and the operating system prefetches them already
-            "SET disable_parquet_prefetching = true",
-            "SET lock_configuration = true",
-        ):
-            self._connection.execute(setting)
 
 
 def _statements(plan: Bounded, sources: Mapping[str, Source], sampling_key: str) -> list[Statement]:

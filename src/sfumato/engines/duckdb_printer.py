@@ -58,7 +58,7 @@ _ROUNDER = "6755399441055744.0::DOUBLE"
 
 
 def printed(node: Node) -> str:
-    """Returns the DuckDB SQL of a node.
+    """Returns a node of the SQL tree as DuckDB SQL.
 
     Guarantees:
         a tree is printed as the statement that it is
@@ -86,7 +86,7 @@ def printed(node: Node) -> str:
 
 
 def quote(name: str) -> str:
-    """Returns a quoted identifier.
+    """Returns a name as a quoted SQL identifier.
 
     >>> quote('a"b')
     '"a""b"'
@@ -95,7 +95,7 @@ def quote(name: str) -> str:
 
 
 def text(value: str) -> str:
-    """Returns a string literal.
+    """Returns a string as a SQL literal.
 
     >>> text("it's")
     "'it''s'"

@@ -44,7 +44,7 @@ class _Form:
 
 
 def marks(paths: Sequence[Path]) -> tuple[Mark | None, ...]:
-    """Returns the identity of the file at each path; None if there is no file."""
+    """Returns the identity of the file at each path (to detect changes); None if there is no file."""
     return tuple(_mark(path) for path in paths)
 
 
@@ -171,7 +171,9 @@ def unreadable(
     source: object,
     kind: str,
 ) -> InvalidSource:
-    """Returns the error for a source that cannot be read; it quotes nothing of its content."""
+    """Returns the error for a file that cannot be read; its message contains nothing of the
+    content.
+    """
     return InvalidSource(
         f"Table {name!r}: {without_secrets(str(source)[:200])!r} cannot be read ({kind}).",
         allowed="an intact Parquet, CSV or Excel file, or an Arrow, pandas or polars table",

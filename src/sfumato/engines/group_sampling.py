@@ -34,11 +34,9 @@ _FOUND = sql.Item(sql.Table("found"))
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The sampling order of a sampling key.
+    """The SQL of group sampling: which groups of a unit count if the unit has too many.
 
-    ``numbered``: units are integers (BIGINT), else strings. ``by_row``: md5 is computed for each
-    row instead of each group; for engines that would compute the rows twice to join them with the
-    numbers of the groups.
+    A keyed hash ranks the groups of each unit; the key is the sampling key.
     """
 
     key: str
@@ -148,7 +146,9 @@ class Order:
         return sql.Concat(tuple(words))
 
     def units(self, rows: str) -> tuple[sql.Join, ...]:
-        """Returns a join that adds the number y of each unit; none where units are integers."""
+        """Returns a join that adds an integer column y for each unit; empty if units are integers
+        already.
+        """
         if self.numbered:
             return ()
         number = sql.Column("id")

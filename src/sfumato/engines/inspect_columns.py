@@ -28,6 +28,7 @@ from sfumato.engines.value_sql import (
 )
 from sfumato.errors import unknown
 from sfumato.metadata.column import (
+    LATTICE_STEPS,
     Array,
     Boolean,
     Category,
@@ -82,6 +83,8 @@ class ColumnFacts:
             without a clip that is a number.
         forms: the most frequent forms of the values that were not read, at most three.
         never: the labels of the declared values that no row has.
+        rounded: rows whose value was read, lies within the bounds and between two steps; None
+            for steps as fine as ``Real`` derives by itself, and for a type without steps.
 
     >>> facts = ColumnFacts(Column("age", Integer(0, 99)), rows=9, empty=1, marked=0, read=6,
     ...                     below=0, above=1)
@@ -100,6 +103,7 @@ class ColumnFacts:
     above_clip: int | None = None
     forms: tuple[Form, ...] = ()
     never: tuple[str, ...] = ()
+    rounded: int | None = None
 
     @property
     def missing(self) -> int:
@@ -145,6 +149,9 @@ def inspect_column(engine: DuckDB, table: str, column: Column) -> ColumnFacts:
     if _has_clip(column.type):
         ((below, above),) = ask(_clip_counts)
         facts = replace(facts, below_clip=below, above_clip=above)
+    if _has_coarse_steps(column.type):
+        ((rounded,),) = ask(_rounded_count)
+        facts = replace(facts, rounded=rounded)
     if facts.unread:
         found = ask(_form_counts)
         facts = replace(facts, forms=_forms(column.type, found))
@@ -244,6 +251,22 @@ def _clip_counts(values: sql.Query, kind: ColumnType) -> sql.Query:
     low, high = map(sql.Constant, kind.clip)
     items = _number_of(low > _CODE), _number_of(high < _CODE)
     return sql.Select(items, sql.Item(values))
+
+
+def _has_coarse_steps(kind: ColumnType) -> bool:
+    """Whether a type has steps that are not as fine as those that ``Real`` derives by itself."""
+    if isinstance(kind, Real):
+        return kind.upper_code - kind.lower_code < LATTICE_STEPS
+    return isinstance(kind, Integer)
+
+
+def _rounded_count(values: sql.Query, kind: ColumnType) -> sql.Query:
+    """Counts the rows whose value lies within the bounds and between two steps."""
+    assert isinstance(kind, Integer | Real), "only numbers are rounded"
+    low, high = ends(kind)
+    is_inside = low <= _READ, high >= _READ
+    is_between = sql.Logic("AND", (*is_inside, sql.Not(_READ.equals(_CODE))))
+    return sql.Select((_number_of(is_between),), sql.Item(values))
 
 
 def _number_of(test: sql.Expression) -> sql.Aggregate:

@@ -91,7 +91,7 @@ class UnitFacts:
         return self.rows - self.unnamed - self.without_partner
 
     def with_limits(self, limits: tuple[LimitFacts, ...]) -> "UnitFacts":
-        """Returns the same counts with more limits."""
+        """Returns a copy with the counts for these limits added."""
         return replace(self, limits=self.limits + limits)
 
 
@@ -103,7 +103,9 @@ def inspect_rows(engine: DuckDB, table: str) -> int:
 
 
 def inspect_units(engine: DuckDB, dataset: Dataset, table: str, unit: Unit) -> UnitFacts:
-    """Counts the units of a table and the rows that limits leave out, with all rows in one group.
+    """Counts the units of a table, and the rows that its contribution limits leave out.
+
+    All rows are taken as one group.
 
     Raises:
         InvalidSource: a column that leads to the units cannot be read to its end.
@@ -210,7 +212,7 @@ def group_columns(dataset: Dataset, table: str) -> Iterator[Column]:
     """Yields the possible GROUP BY columns of a table; none if limits do not depend on groups."""
     declared = dataset.tables[table]
     unit = declared.unit
-    if unit is None:
+    if not isinstance(unit, Unit):
         return
     limits = unit.max_rows, unit.max_groups
     if not any(isinstance(limit, int) for limit in limits):

@@ -16,7 +16,7 @@ _LOOK = 0.02
 
 
 class Lanes(Generic[T]):
-    """A pool of lanes; each is used by one caller at a time.
+    """A pool of an engine's connections (lanes), each used by one question at a time.
 
     >>> lanes = Lanes(["first", "second"])
     >>> with lanes.take() as one, lanes.take() as other:

@@ -36,7 +36,7 @@ MOST_GROUPS = 100_000
 
 
 def whole(dataset: Dataset, table: str) -> Scan:
-    """Returns the scan of all columns of a table that a layout stores.
+    """Returns the scan of a table with all the columns that a prepared layout stores.
 
     Columns of arrays are left out, as no question reads them.
     """
@@ -115,7 +115,11 @@ def _is_marked(column: Column) -> bool:
 
 
 def key_alone(raw: Raw) -> Column | None:
-    """Returns the marked column that is the only key; None if other columns affect the count."""
+    """Returns the column by whose values a question counts, if it is marked and nothing else
+    matters.
+
+    None if the count also depends on other columns.
+    """
     key = raw.keys[0].value.expression if len(raw.keys) == 1 else None
     if not isinstance(key, Field) or not _is_marked(key.column):
         return None

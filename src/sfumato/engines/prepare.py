@@ -26,7 +26,7 @@ from sfumato.errors import InvalidDeclaration, InvalidSource, MissingDeclaration
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
 from sfumato.noise.entropy import token
-from sfumato.privacy.unit import Auto
+from sfumato.privacy.unit import Auto, Unit
 
 Report = Callable[[str], None]
 # No timeout in practice: it is the owner who waits.
@@ -79,6 +79,9 @@ def prepare(
             limits[name] = _rows(name, declared.tables[name], rows)
             data[name] = paths
     if not limits:
+        for name in tables:
+            # a table whose rows are about two units each says what can be asked of it
+            declared.row_unit(name)
         raise WrongUse(
             "No table to prepare.",
             allowed="private tables with a unit, read from Parquet or CSV files",
@@ -140,7 +143,7 @@ def _rows(name: str, table: Table, rows: int | None) -> int:
         if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= MOST:
             raise InvalidDeclaration(f"rows={rows!r}.", allowed=f"an integer from 1 to {MOST:,}")
         return rows
-    assert table.unit is not None, "asked of tables with a unit"
+    assert isinstance(table.unit, Unit), "asked of tables with a unit"
     total = table.unit.max_rows_total
     limit = table.unit.max_rows
     groups = table.unit.max_groups

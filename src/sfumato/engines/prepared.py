@@ -29,6 +29,7 @@ from sfumato.plan.scope import nodes
 from sfumato.plan.show import canonical
 from sfumato.plan.stages import Bounded
 from sfumato.privacy.event import Json
+from sfumato.privacy.unit import Unit
 
 FORMAT = 3
 MANIFEST = "layout.json"
@@ -37,9 +38,10 @@ _MAGIC = b"PAR1"
 
 
 def fingerprint(path: Path) -> str | None:
-    """Returns a hash that identifies the present files of a source; None if there are none.
+    """Returns a hash of the current files of a source; None if there are no files.
 
-    It is computed from the name, size and time of change of each file, and the footer of Parquet.
+    Computed from each file's name, size and modification time, and from the footer of Parquet
+    files. A changed hash makes a prepared layout stale.
 
     Guarantees:
         a changed file has another fingerprint
@@ -101,14 +103,14 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The layouts of a folder, by table."""
+    """The prepared layouts in a folder: the layout of each table, by the table's name."""
 
     folder: Path
     layouts: Mapping[str, Layout]
 
     @classmethod
     def open(cls, folder: str | Path, dataset: Dataset) -> "Prepared":
-        """Opens the layouts of a dataset.
+        """Reads the manifest of the layouts in a folder and checks it against a dataset.
 
         Guarantees:
             a stale layout is refused
@@ -173,7 +175,7 @@ class Prepared:
         return all(fingerprint(Path(path)) == mark for path, mark in known.items())
 
     def require_current(self, table: str) -> None:
-        """Refuses a stale layout.
+        """Checks that a table's layout is not stale.
 
         Raises:
             InvalidSource: the data or the layout has changed since it was prepared.
@@ -192,7 +194,7 @@ def origins(dataset: Dataset, table: str) -> list[Path] | None:
     Returns None if the table cannot be prepared.
     """
     way = _way(dataset, table)
-    if way[0].unit is None:
+    if not isinstance(way[0].unit, Unit):
         return None
     paths = []
     for step in way:
@@ -221,7 +223,7 @@ def _way(dataset: Dataset, name: str) -> list[Table]:
     """Returns a table, then the tables in which its units are looked up, in order."""
     table = dataset.tables[name]
     way = [table]
-    while table.unit is not None and table.unit.target is not None:
+    while isinstance(table.unit, Unit) and table.unit.target is not None:
         table = dataset.tables[table.unit.target[0]]
         way.append(table)
     return way
@@ -233,7 +235,7 @@ def engine_version() -> str:
 
 
 def read_manifest(folder: Path) -> dict[str, Json] | None:
-    """Returns the manifest of a folder; None if it has none."""
+    """Returns the manifest of a folder of prepared layouts; None if the folder has no manifest."""
     try:
         form = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -274,7 +276,7 @@ def _mapping(form: object) -> dict[str, Json]:
 
 
 def kept_tables(plan: Bounded) -> list[str]:
-    """Returns the tables that a plan reads from prepared layouts: all of its tables or none."""
+    """Returns the tables that a plan reads from prepared layouts: either all of its tables or none."""
     if plan.tracked.kept is None:
         return []
     return list(dict.fromkeys(scan.table for scan in scans(plan.tracked.raw.relation)))

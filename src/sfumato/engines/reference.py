@@ -15,7 +15,8 @@ from operator import add
 
 import numpy as np
 
-from sfumato.engines.base import Codes, Exact, UnitRows, flattened, nulls_first, tidy
+from sfumato.engines.base import Codes, Exact, Graph, UnitRows, flattened, nulls_first, tidy
+from sfumato.engines.reference_graph import reference_graph
 from sfumato.engines.reference_order import hashed, place, unit_rows
 from sfumato.engines.reference_rows import Row, Tables, rows
 from sfumato.engines.stop import ENDLESS, Patience
@@ -30,6 +31,7 @@ from sfumato.plan.aggregate import (
     Sum,
 )
 from sfumato.plan.cube import BoundedCube, Places
+from sfumato.plan.graph import BoundedGraph
 from sfumato.plan.relation import Filter, PublicJoin, Ranked, Relation, Scan, Semi, UnitJoin, scans
 from sfumato.plan.rows import BoundedRows
 from sfumato.plan.scalar import Field
@@ -76,7 +78,7 @@ class Reference:
         """Does nothing: plans are not interrupted."""
 
     def close(self) -> None:
-        """Does nothing: the engine has nothing open."""
+        """Does nothing, since the engine has no resources."""
 
     def ready(
         self, plan: Bounded, sampling_key: str, patience: Patience = ENDLESS
@@ -119,6 +121,12 @@ class Reference:
     @contextmanager
     def _listed(self, plan: BoundedRows, key: str) -> Iterator[UnitRows]:
         yield unit_rows(plan, rows(plan.rows.relation, self._tables), key)
+
+    def edges(
+        self, plan: BoundedGraph, key: str, patience: Patience = ENDLESS
+    ) -> Callable[[], Graph]:
+        """Prepares a bounded graph (see ``Engine``); reading it cannot be interrupted."""
+        return partial(reference_graph, plan, self._tables, key)
 
     def _sampled(self, plan: Bounded, aggregate: Aggregate) -> Mapping[Codes, tuple[int, ...]]:
         """Computes one part of a plan that reads prepared layouts: every row counts by itself.

@@ -4,16 +4,18 @@
 import hashlib
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from itertools import chain
 
 import numpy as np
 
 from sfumato.engines.base import Codes, UnitRows, nulls_first
 from sfumato.engines.reference_rows import Row
+from sfumato.engines.row_tokens import TokenReader
 from sfumato.engines.value_codes import WHOLE_PATTERN
-from sfumato.metadata.column import Array
+from sfumato.metadata.column import Array, Text
 from sfumato.plan.rows import MISSING, BoundedRows
+from sfumato.plan.value import Value
 
 _PRIME = 2**31 - 1
 
@@ -36,7 +38,7 @@ def unit_rows(
     """Returns the first rows of each unit; units are sorted by the hash of their names."""
     by_unit: dict[str, list[Codes]] = defaultdict(list)
     for row in relation_rows:
-        codes = tuple(row.code(value.expression) for value in plan.rows.values)
+        codes = tuple(_code(row, value) for value in plan.rows.values)
         by_unit[row.unit or ""].append(codes)
     names = []
     if plan.unit is None:
@@ -48,17 +50,35 @@ def unit_rows(
             names = [hashed(plan.naming, unit).encode() for unit in units]
     starts = np.cumsum([0, *map(len, blocks)])
     widths = plan.rows.widths
-    kept = [_stored(codes, widths) for codes in chain.from_iterable(blocks)]
+    listed = list(chain.from_iterable(blocks))
+    tokens = {}
+    for place, value in enumerate(plan.rows.values):
+        if isinstance(value.type, Text):
+            reader = TokenReader(value.type)
+            texts = [codes[place] for codes in listed]
+            reader.read([text if isinstance(text, str) else None for text in texts])
+            tokens[place] = reader.tokens()
+    kept = [_stored(codes, widths, tokens) for codes in listed]
     table = np.array(kept, np.int64).reshape(len(kept), sum(widths))
-    return UnitRows(table, starts, np.array(names, "S32") if plan.naming else None)
+    return UnitRows(table, starts, np.array(names, "S32") if plan.naming else None, tokens)
 
 
-def _stored(codes: Codes, widths: Sequence[int]) -> list[int]:
-    """Replaces NULL by MISSING, and lists by their numbers."""
+def _code(row: Row, value: Value) -> int | str | None:
+    """Returns the code of a value; of a text the characters that are split into tokens."""
+    code = row.code(value.expression)
+    if isinstance(code, str) and isinstance(value.type, Text) and value.type.tokens is not None:
+        return code[: value.type.tokens.longest]
+    return code
+
+
+def _stored(codes: Codes, widths: Sequence[int], texts: Container[int]) -> list[int]:
+    """Replaces NULL by MISSING, texts by 0, and lists by their numbers."""
     stored: list[int] = []
-    for code, width in zip(codes, widths, strict=True):
+    for place, (code, width) in enumerate(zip(codes, widths, strict=True)):
         if code is None:
             stored += [MISSING] * width
+        elif place in texts:
+            stored.append(0)
         elif isinstance(code, str):
             stored += map(int, code.strip("[]").split(","))
         else:

@@ -128,7 +128,7 @@ def _scan(scan: Scan, tables: Tables) -> list[Row]:
 def _owners(owner: Owner, tables: Tables) -> Callable[[Mapping[str, object]], str | None]:
     """Returns a function from a raw row to the unit that owns it, or None."""
     if owner.via is None or owner.owner is None:
-        return lambda raw: _named(raw, owner.columns)
+        return lambda raw: _named(raw, owner.columns, unordered=owner.unordered)
     above = _owners(owner.owner, tables)
     smallest: dict[str, str] = {}
     for raw in tables[owner.via]:
@@ -146,10 +146,13 @@ def _owners(owner: Owner, tables: Tables) -> Callable[[Mapping[str, object]], st
     return find
 
 
-def _named(raw: Mapping[str, object], columns: Sequence[str]) -> str | None:
+def _named(
+    raw: Mapping[str, object], columns: Sequence[str], *, unordered: bool = False
+) -> str | None:
     """Returns the name that columns of a row spell; None if one of them is NULL.
 
-    It is the string of a single column; of several, each string follows its length.
+    It is the string of a single column; of several, each string follows its length. With
+    ``unordered``, the strings come in ascending order.
     """
     values = [raw.get(column) for column in columns]
     if None in values:
@@ -157,6 +160,8 @@ def _named(raw: Mapping[str, object], columns: Sequence[str]) -> str | None:
     texts = [text_of(value) for value in values]
     if len(texts) == 1:
         return texts[0]
+    if unordered:
+        texts.sort()
     return "".join(f"{len(part)}:{part}" for part in texts)
 
 

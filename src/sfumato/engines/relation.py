@@ -70,7 +70,7 @@ class Tables:
 
     @property
     def joined(self) -> "Tables":
-        """The same tables as the right side of a join by unit or of a semi-join: one row a unit."""
+        """The same tables, to be read as the right side of a join by unit: with one row per unit."""
         if not self.kept:
             return self
         return replace(self, kept=1, first=None)
@@ -124,7 +124,7 @@ def _add_owner_columns(stored: dict[str, set[str]], scan: Scan) -> None:
 
 
 def rows(relation: Relation, tables: Tables) -> sql.Query:
-    """Returns the SELECT of a relation.
+    """Returns the SELECT that computes the rows of a relation: their codes and their unit.
 
     Guarantees:
         every relation has the rows of the reference
@@ -301,7 +301,7 @@ def _select_with_unit(
     """
     rows_of = sql.Item(sql.Table(source.sql))
     if owner.via is None or owner.owner is None:
-        unit = named(owner.columns, source)
+        unit = named(owner.columns, source, unordered=owner.unordered)
         if tables.numbered:
             unit = sql.Cast(stored(owner.columns[0]), sql.SqlType.BIGINT)
         return sql.Select((*items, unit.named(UNIT)), rows_of, where=test)

@@ -51,9 +51,11 @@ class _Place:
 
 @dataclass(frozen=True, eq=False)
 class Columns(Mapping[Codes, tuple[int, ...]]):
-    """The integers of a part as a table: a row for each group, with its codes in the first columns.
+    """One aggregate's integers from an engine, kept as an Arrow table: a row per group, keys first.
 
-    As a mapping it equals the result of ``tidy``; the mapping is computed at its first use.
+    Large results are read from the table by column, without a Python object per group. As a mapping
+    from group codes to integers it equals the result of ``tidy``; the mapping is computed at its
+    first use.
     """
 
     table: "pyarrow.Table"
@@ -75,7 +77,9 @@ class Columns(Mapping[Codes, tuple[int, ...]]):
         return self.place.read(_tuples(self._rows_of(groups))) if groups else {}
 
     def leaves(self, groups: Sequence[Codes]) -> list[Leaves]:
-        """Returns the leaves of non-zero weight of each given group, with their weights."""
+        """Returns the leaves with a non-zero weight of each group, and these weights, for
+        quantiles.
+        """
         import pyarrow  # only questions with very many rows need it
 
         *keys, leaf, weight = self._rows_of(groups).columns
@@ -133,7 +137,7 @@ def gather(
     places: Sequence[int],
     result: Rows,
 ) -> dict[int, Groups]:
-    """Returns the integers of the parts of a statement, given its rows.
+    """Returns the integers of each aggregate of a statement, by group, from its result rows.
 
     The cells must be Python integers, and strings for text keys.
     """
@@ -148,7 +152,10 @@ def columns(
     places: Sequence[int],
     result: "pyarrow.Table",
 ) -> dict[int, Groups]:
-    """Returns the integers of the parts as ``gather`` does, given the result as an Arrow table."""
+    """Returns the integers of the aggregates at ``places`` from a plan's result, as Arrow tables.
+
+    The result equals that of ``gather``, without a Python object per group.
+    """
     return {part: Columns(result, place) for part, place in _places(plan, places).items()}
 
 

@@ -5,29 +5,30 @@
 open it, and it disappears when the process ends.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import IO, TYPE_CHECKING
 
 import duckdb
 import numpy as np
 
 from sfumato.engines import sql_tree as sql
-from sfumato.engines.base import Names, UnitRows
+from sfumato.engines.base import Names, RowTokens, UnitRows
 from sfumato.engines.duckdb_printer import printed, text
 from sfumato.engines.expression import narrow, typed
 from sfumato.engines.filter_pushdown import pushed_down
 from sfumato.engines.relation import rows
+from sfumato.engines.row_tokens import TokenReader
 from sfumato.engines.value_sql import Source
-from sfumato.metadata.column import Array
+from sfumato.metadata.column import Array, Text
 from sfumato.noise.law import Integers
-from sfumato.plan.rows import MISSING, BoundedRows
+from sfumato.plan.rows import MISSING, BoundedRows, RowList
 from sfumato.plan.value import Value
 
 if TYPE_CHECKING:
     import pyarrow
 
-# The number of codes that are fetched at once.
-_BATCH = 1_000_000
+# The number of codes that are fetched at once, and of rows with texts.
+_BATCH, _TEXTS = 1_000_000, 16_384
 
 
 def listed(
@@ -50,7 +51,7 @@ def listed(
     unit = [] if plan.unit is None else ["unit"]
     items = [*unit]
     for name, value in zip(names, plan.rows.values, strict=True):
-        items.append(f"{printed(_code(value))} AS {name}")
+        items.append(f"{_cut(printed(_code(value)), value)} AS {name}")
     source = f"SELECT {', '.join(items)} FROM ({printed(rows(raw.relation, tables))})"
     # equal rows of a unit are numbered; otherwise all of them would be kept, or none
     number = "1 AS number"
@@ -82,21 +83,28 @@ def _has_lists(plan: BoundedRows) -> bool:
 
 def write(
     file: IO[bytes],
-    widths: Sequence[int],
+    listed_rows: RowList,
     connection: duckdb.DuckDBPyConnection,
     statement: str,
-) -> tuple[Integers, Names]:
+) -> tuple[Integers, Names, dict[int, RowTokens]]:
     """Runs the statement of ``listed`` and writes the codes to a file, row by row.
 
-    ``widths`` are the numbers of codes of each value, as in ``RowList``. Returns two arrays: the
-    index of the first row of each unit, followed by the number of rows; and the hashes of the
-    units' names, if the statement has them.
+    Returns the index of the first row of each unit, followed by the number of rows; the hashes of
+    the units' names, if the statement has them; and the tokens of each text.
     """
+    widths = listed_rows.widths
+    readers = {}
+    for place, value in enumerate(listed_rows.values):
+        if isinstance(value.type, Text):
+            readers[place] = TokenReader(value.type)
     starts = [np.zeros(0, np.int64)]
     names = [np.zeros(0, "S32")]
     written = 0
-    batches = connection.sql(statement).to_arrow_reader(max(_BATCH // sum(widths), 1))
+    size = max(_BATCH // sum(widths), 1)
+    batches = connection.sql(statement).to_arrow_reader(min(size, _TEXTS) if readers else size)
     for batch in batches:
+        for place, reader in readers.items():
+            reader.read(batch.column(place).to_pylist())
         blocks = map(_block, batch.columns, widths)
         file.write(np.concatenate(list(blocks), axis=1).data)
         first_of_units, *named = batch.columns[len(widths) :]
@@ -105,20 +113,23 @@ def write(
         names += [column.to_numpy(zero_copy_only=False)[first].astype("S32") for column in named]
         written += batch.num_rows
     file.flush()
-    return np.concatenate([*starts, np.array([written], np.int64)]), np.concatenate(names)
+    tokens = {place: reader.tokens() for place, reader in readers.items()}
+    return np.concatenate([*starts, np.array([written], np.int64)]), np.concatenate(names), tokens
 
 
 def mapped(
     file: IO[bytes],
-    width: int,
+    plan: BoundedRows,
     starts: Integers,
-    names: Names | None = None,
+    names: Names,
+    tokens: Mapping[int, RowTokens],
 ) -> UnitRows:
-    """Returns the rows in a file as ``UnitRows``, memory-mapped; ``width`` is the codes per row."""
-    shape = (int(starts[-1]), width)
-    if not shape[0]:
-        return UnitRows(np.zeros(shape, np.int64), starts, names)
-    return UnitRows(np.memmap(file, np.int64, "r", shape=shape), starts, names)
+    """Returns the rows in a file as ``UnitRows``, memory-mapped; ``names`` only if units have
+    some.
+    """
+    shape = (int(starts[-1]), sum(plan.rows.widths))
+    codes = np.memmap(file, np.int64, "r", shape=shape) if shape[0] else np.zeros(shape, np.int64)
+    return UnitRows(codes, starts, names if plan.naming else None, tokens)
 
 
 def _code(value: Value) -> sql.Expression:
@@ -126,6 +137,13 @@ def _code(value: Value) -> sql.Expression:
     if isinstance(value.type, Array):
         return typed(value)
     return narrow(value)
+
+
+def _cut(code: str, value: Value) -> str:
+    """Returns the SQL of a value; of a text only the characters that are split into tokens."""
+    if isinstance(value.type, Text) and value.type.tokens is not None:
+        return f"left({code}, {value.type.tokens.longest})"
+    return code
 
 
 def _present(name: str, value: Value) -> str:
@@ -137,7 +155,12 @@ def _present(name: str, value: Value) -> str:
 
 
 def _block(column: "pyarrow.Array", width: int) -> Integers:
-    """Returns the codes of a column, a row for each of its values; MISSING in place of NULL."""
+    """Returns the codes of a column, a row for each of its values; MISSING in place of NULL.
+
+    The code of a string is 0.
+    """
+    if column.type == "string":
+        return np.where(column.is_null().to_numpy(zero_copy_only=False), MISSING, 0).reshape(-1, 1)
     if hasattr(column, "flatten"):
         column = column.flatten()
     # widened before a missing value is filled in: a column with one would become floats in NumPy

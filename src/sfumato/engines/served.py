@@ -30,11 +30,12 @@ class ServerFailed(OSError):
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A declared table that is copied for each question, with the SQL that reads each column.
+    """A table of a database server or database file, which is copied to DuckDB for each question.
 
-    ``relation`` is its qualified name. ``columns`` maps a column to the expression that reads it
-    and its type in DuckDB. ``unread`` maps columns that cannot be read to their types; no
-    declaration fits them. ``kinds`` are the physical types, compared again before rows are read.
+    ``relation`` is its qualified name there. ``columns`` maps each readable column to the SQL
+    expression that reads it and its type in DuckDB. ``unread`` maps columns that cannot be read to
+    their types; no declaration fits them. ``kinds`` are the physical types, compared again before
+    rows are read.
     """
 
     name: str
@@ -46,7 +47,9 @@ class Served:
 
     @property
     def origin(self) -> Server | Path:
-        """The server or the file; all tables of one origin are read in one snapshot."""
+        """The server or file that has the table. All tables of the same origin are read in one
+        snapshot.
+        """
         source = self.table.source
         assert isinstance(source, Server | Path), "an address, or an absolute path"
         return source
@@ -58,15 +61,15 @@ class Served:
 
     @property
     def types(self) -> dict[str, str]:
-        """The type of each column in DuckDB."""
+        """The DuckDB type of each readable column."""
         held = {column: kind for column, (_, kind) in self.columns.items()}
         return held | dict(self.unread)
 
     @property
     def empty(self) -> str:
-        """The statement that creates the empty local table.
+        """The SQL statement that creates the local copy, without rows.
 
-        It has an extra column, so that a question that reads no column still counts the rows.
+        The copy has an extra column, so that a question that reads no column can still count rows.
         """
         columns = [f"{quote(column)} {stored}" for column, (_, stored) in self.columns.items()]
         columns.append(f"{quote(_ROW)} BOOLEAN")
@@ -79,7 +82,7 @@ class Served:
 
 
 class Reader(Protocol):
-    """The interface of the modules that read tables of one kind of database."""
+    """How tables of one kind of database are read; implemented by a module per kind."""
 
     def served(
         self,
@@ -104,9 +107,10 @@ class Reader(Protocol):
         ...
 
     def count_respellings(self, table: Served, column: str) -> int:
-        """Counts the strings that the database treats as equal to another one and Sfumato does not.
+        """Counts strings of a column that the database treats as equal but sfumato does not, for
+        the owner.
 
-        Of several spellings of a value all but one are counted, over all rows. For the owner only.
+        Of several spellings of a value all but one are counted, over all rows.
 
         Raises:
             ServerFailed: the database fails.

@@ -19,7 +19,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from sfumato.engines.base import Exact, UnitRows
+from sfumato.engines.base import Exact, Graph, UnitRows
 from sfumato.engines.cube import Coded, coded
 from sfumato.engines.declared import owner_columns
 from sfumato.engines.emit import Statement, queries
@@ -45,6 +45,7 @@ from sfumato.errors import (
 from sfumato.metadata.table import Table
 from sfumato.noise.entropy import token
 from sfumato.plan.cube import BoundedCube
+from sfumato.plan.graph import BoundedGraph
 from sfumato.plan.rows import BoundedRows
 from sfumato.plan.stages import Bounded
 
@@ -313,6 +314,20 @@ class SparkEngine:
         """
         raise WrongUse(
             "Spark gives no rows of units: they may not fit on one machine.",
+            allowed="questions in SQL, and marginals",
+            remedy="Open the data with DuckDB (engine=sf.Local()) where it fits.",
+        )
+
+    def edges(
+        self, plan: BoundedGraph, key: str, patience: Patience = ENDLESS
+    ) -> Callable[[], Graph]:
+        """Refuses: edges are not collected from Spark.
+
+        Raises:
+            WrongUse: always.
+        """
+        raise WrongUse(
+            "Spark gives no edges of graphs: they may not fit on one machine.",
             allowed="questions in SQL, and marginals",
             remedy="Open the data with DuckDB (engine=sf.Local()) where it fits.",
         )

@@ -16,7 +16,7 @@ from sfumato.metadata.timestamp import Timestamp
 
 
 class Kind(Enum):
-    """The types of expressions; each value is the name of the type on Spark."""
+    """The types of SQL expressions on Spark; the value of each is its name there."""
 
     NULL = "VOID"
     INTEGER = "INT"
@@ -66,7 +66,7 @@ Rules: TypeAlias = Mapping[type[Expression], Callable[[Any, Writer], Typed]]
 
 
 def identifier(name: str) -> str:
-    """Returns a quoted identifier.
+    """Returns a name as a quoted Spark SQL identifier.
 
     >>> identifier("c_e.a`b")
     '`c_e.a``b`'

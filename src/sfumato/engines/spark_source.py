@@ -55,7 +55,7 @@ _TEXTS = ("VARCHAR", "BIGINT", "DECIMAL", "BOOLEAN", "DATE", "TIMESTAMP", "NULL"
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A table on Spark: the ``Source`` for the emitter, and the FROM item that replaces it."""
+    """A Spark table as the SQL emitter needs it: its ``Source``, and the FROM item that reads it."""
 
     source: Source
     rows: Rows

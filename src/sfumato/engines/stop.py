@@ -53,7 +53,7 @@ class Stop:
 
     @contextmanager
     def calling(self, call: Callable[[], object]) -> Iterator[None]:
-        """Inside the ``with`` block, ``stop`` makes this call."""
+        """Inside the ``with`` block, calling ``stop`` calls ``call``, which ends the running work."""
         with self._lock:
             self._calls.append(call)
         try:
@@ -78,7 +78,7 @@ def is_duration(seconds: object) -> bool:
 
 
 class Patience:
-    """How long the caller waits for one question: until ``stop``, or a number of seconds from now.
+    """How long a caller waits for an answer: until ``stop`` is called, or ``seconds`` have passed.
 
     Raises:
         WrongUse: ``stop`` is no ``Stop``, or ``seconds`` is no number above 0.
@@ -99,7 +99,7 @@ class Patience:
 
     @property
     def left(self) -> float:
-        """The number of seconds that are left."""
+        """The number of seconds until the timeout."""
         if self._stop is not None and self._stop.is_stopped:
             return 0.0
         return self._ends - time.monotonic()
@@ -138,7 +138,7 @@ class Patience:
 
     @contextmanager
     def calling(self, call: Callable[[], object]) -> Iterator[None]:
-        """Inside the ``with`` block, a stop makes this call at once; a timeout does not."""
+        """Inside the ``with`` block, a stop calls ``call`` at once; a timeout does not."""
         if self._stop is None:
             yield
             return
@@ -151,9 +151,9 @@ ENDLESS = Patience()
 
 
 def patience_of(stop: Stop | None, time_limit: float | None) -> Patience:
-    """Returns the ``Patience`` for optional arguments; ``ENDLESS`` if both are None.
+    """Returns the ``Patience`` of a question's arguments ``stop`` and ``time_limit``, in seconds.
 
-    Raises as ``Patience`` does.
+    ``ENDLESS`` if both are None. Raises as ``Patience`` does.
 
     >>> patience_of(None, None) is ENDLESS
     True

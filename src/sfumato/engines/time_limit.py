@@ -26,7 +26,7 @@ STAY = 10.0
 
 
 class Watch:
-    """The running statements of one question, and the time by which the last must have ended.
+    """The statements of a question in progress, and the time by which the last must have ended.
 
     ``patience`` is that of the caller; it may end before the owner's ``limit``.
     """
@@ -45,7 +45,7 @@ class Watch:
 
     @property
     def left(self) -> float:
-        """The number of seconds that are left."""
+        """The number of seconds until the question's time limit."""
         return min(self._ends - time.monotonic(), self._patience.left)
 
     @property
@@ -59,11 +59,12 @@ class Watch:
         return self._patience.is_over
 
     def next(self) -> None:
-        """Records that a statement has ended."""
+        """Records that the running statement has ended and the next one begins."""
         self._finished += 1
 
     def share(self, percent: float) -> float:
-        """Returns the fraction done of all statements, given the percentage of the running one.
+        """Returns the progress of the question, from 0 to 1, given that of the running statement in
+        percent.
 
         It never decreases, even if the engine revises its estimate.
         """

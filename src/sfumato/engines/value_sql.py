@@ -46,10 +46,10 @@ _ZERO_DAY = sql.Day("1970-01-01")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A FROM item that the engine wrote, and the physical type of each of its columns.
+    """A table as SQL reads it: its FROM item, and the physical type of each column.
 
-    ``coded``: a prepared layout, whose columns already are codes, with the columns ``unit`` and
-    ``place``. ``numerals``: the separators of numbers that are stored as strings.
+    ``coded``: it is a prepared layout, whose columns already contain codes, with the columns
+    ``unit`` and ``place``. ``numerals``: the separators of numbers that are stored as strings.
     """
 
     sql: str
@@ -93,12 +93,27 @@ def _family(physical: str) -> str:
     return "other"
 
 
-def named(columns: Sequence[str], source: Source) -> sql.Expression:
+def named(
+    columns: Sequence[str],
+    source: Source,
+    *,
+    unordered: bool = False,
+) -> sql.Expression:
     """Returns the name of a unit, made of several columns; NULL if one of them is NULL.
 
     The name is the string of a single column; several strings are joined, each after its length.
+    With ``unordered``, the lesser of two strings comes first.
     """
     texts = [column_text(column, source) for column in columns]
+    if unordered:
+        first, second = texts
+        is_sorted = sql.Paren(first) <= sql.Paren(second)
+        return sql.Case(((is_sorted, _spelled([first, second])),), _spelled([second, first]))
+    return _spelled(texts)
+
+
+def _spelled(texts: Sequence[sql.Expression]) -> sql.Expression:
+    """Returns one string, or several in one, each after its length."""
     if len(texts) == 1:
         return texts[0]
     pieces: list[sql.Expression] = []
@@ -239,7 +254,7 @@ def narrowest(kind: ColumnType) -> sql.SqlType:
 
 
 def stored(column: str) -> sql.Column:
-    """Returns the SQL name of a stored column."""
+    """Returns the SQL reference to a stored column."""
     return sql.Column(column, quoted=True)
 
 

@@ -17,7 +17,9 @@ T = TypeVar("T")
 
 
 class Worker:
-    """Runs one function at a time in its own thread; ``interrupt`` must end a running function.
+    """A thread that runs one function at a time; ``interrupt`` must end a running function.
+
+    The caller's thread only waits, so that it can receive Ctrl-C.
 
     >>> Worker(lambda: None).run(lambda: 3)
     3

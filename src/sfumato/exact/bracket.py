@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """A proved upper bound of a number, and a lower one unless ``lower`` is None.
+    """A proved upper bound of a number, and a proved lower bound if one is known (else None).
 
     >>> Bounds(None, 0.2)
     Bounds(lower=None, upper=0.2)
@@ -29,7 +29,7 @@ class Bracket(Bounds):
 
     @property
     def width(self) -> float:
-        """The difference of the bounds."""
+        """The upper bound minus the lower bound."""
         return self.upper - self.lower
 
     def __contains__(self, value: float) -> bool:

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies frozen values into values made of exact built-in types and of sfumato's own classes.
+"""Copies frozen values that an analyst's code passes in (plans, events, statistics) to trusted
+ones.
 
-A subclass of a built-in type can override ``==`` and so claim to equal a value that acts
-differently. Proof: values.proof.md.
+Privacy is proved for what such a value states; afterwards the session compares, prices and runs it.
+An object of a class that the analyst wrote could override ``==`` or its fields and be priced as one
+thing and run as another. A copy contains exact built-in types and classes defined in sfumato only,
+so it can not. Proof: values.proof.md.
 """
 
 import sys
@@ -21,21 +24,23 @@ import numpy as np
 from sfumato.errors import InvalidDeclaration
 
 T = TypeVar("T")
-# The copies of parts that are known already, by the id of the part.
+# The copies made so far, by the id of the original.
 Known: TypeAlias = dict[int, Any]
 _Copier: TypeAlias = Callable[[Any, Known], object]
 
-# Types are compared by identity: the class of a class could lie about equality too.
+# The ids of types whose values are used as they are. Types are compared by identity, since a
+# metaclass could override their equality.
 _PLAIN = frozenset(map(id, (int, bool, float, str, bytes, NoneType)))
 # What copies the values of a class, by the id of the class; the class is kept so that its id is.
 _COPIERS: dict[int, tuple[type, _Copier]] = {}
 
 
 def copied(value: T, known: Known | None = None) -> T:
-    """Returns a copy of a frozen value that has built-in types and classes of sfumato alone.
+    """Returns a copy of a frozen value that contains built-in types and classes of sfumato only.
 
-    A dataclass is built anew by its constructor, which checks its fields. Arrays, and fields that
-    are not compared (such as a network), are not copied.
+    A dataclass is built anew by its constructor, which checks its fields. Arrays, objects of
+    sfumato that are no dataclass, and fields that are not compared (such as a network) are not
+    copied.
 
     Guarantees:
         every part of a copy has exactly its type
@@ -56,7 +61,11 @@ def copied(value: T, known: Known | None = None) -> T:
 
 
 def is_same(value: object, own: object) -> bool:
-    """Whether a value equals ``own``, a value of ``copied``, and has its types, part by part.
+    """Whether ``value`` is equal to ``own``, which ``copied`` returned, with the same type in every
+    part.
+
+    Objects that ``copied`` passes on uncopied (enumeration members, arrays, objects that are no
+    dataclass) are the same only if they are identical.
 
     Guarantees:
         what is the same has the same types
@@ -91,7 +100,7 @@ def _compared(kind: Any) -> tuple[str, ...]:
 
 
 def is_ours(kind: type) -> bool:
-    """Whether a class is defined in a module of sfumato, as looked up there by its name.
+    """Whether a class is defined in sfumato: the module that it names has it under its name.
 
     >>> is_ours(Fraction), is_ours(type("Fraction", (), {"__module__": "sfumato.exact.values"}))
     (False, False)
@@ -99,7 +108,8 @@ def is_ours(kind: type) -> bool:
     module, name = kind.__module__, kind.__qualname__
     if type(module) is not str or type(name) is not str or not module.startswith("sfumato."):
         return False
-    return vars(sys.modules.get(module)).get(name) is kind
+    loaded = sys.modules.get(module)
+    return loaded is not None and vars(loaded).get(name) is kind
 
 
 def _copied(value: Any, known: Known) -> Any:
@@ -132,7 +142,10 @@ def _tuple(value: tuple[Any, ...], known: Known) -> tuple[Any, ...]:
 
 
 def _copier(kind: type) -> _Copier:
-    """Returns the function that copies values of a class.
+    """Returns the function that copies values of a class; built-in plain values and tuples need
+    none.
+
+    Objects of sfumato that are no dataclass are passed on uncopied: their methods are ours.
 
     Raises:
         InvalidDeclaration: the class is none of sfumato.

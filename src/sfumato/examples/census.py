@@ -70,7 +70,7 @@ _MARITAL = {
 
 
 def census() -> Table:
-    """Returns the declared table. It has no id of persons: each row is one person."""
+    """Returns the declared census table. It has no person id: each row is one person."""
     difficulty = Boolean(true="1", false="2", missing="N")
     # 'N' (not applicable) is NULL; without missing= it is not a group
     columns: dict[str, ColumnType] = {

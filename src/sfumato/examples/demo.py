@@ -33,6 +33,10 @@ _DEMOS = {
         "What accuracy costs; a training is killed and resumed.",
     ),
     "telemetry": (f"{_HERE}.demo_telemetry", "A million made-up devices that nobody can read."),
+    "graph": (
+        f"{_HERE}.demo_graph",
+        "A graph under two units; is the hub there? A synthetic one.",
+    ),
     "hospitals": (
         f"{_HERE}.hospitals",
         "One unit over three tables: a study and a statistics office.",
@@ -91,7 +95,7 @@ def tell(console: Console, folder: Path) -> Story:
 
 
 def say(console: Console, title: str, text: str) -> None:
-    """Prints a section of a demo."""
+    """Prints a titled paragraph of a demo on the console."""
     console.print()
     console.print(Rule(f"[bold]{title}[/bold]", align="left"))
     console.print(text, markup=False)

@@ -27,7 +27,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """The results of a run of the demo."""
+    """The results of a run of ``sfumato demo``, as the HTML report shows them."""
 
     budget: Budget
     told: tuple[Told, ...]
@@ -39,7 +39,7 @@ class Story:
 
 
 def page(story: Story) -> str:
-    """Returns the page."""
+    """Returns the demo's report as HTML."""
     parts = [_header(story)]
     for index, told in enumerate(story.told, start=1):
         parts.append(_question(index, told))

@@ -102,7 +102,7 @@ def _pairs(rows: Iterator[tuple[str, int, Mapping[str, object]]]) -> Iterator[Ba
 
 
 def find(asked: Sequence[Question], sums: Mapping[str, Mapping[int, Aggregator]]) -> Found:
-    """Computes the estimates of all questions."""
+    """Computes the estimates of all questions from the aggregated reports in ``sums``."""
     pages = sums["home-page"]
     weeks = []
     for week in range(THIS_WEEK + 1):

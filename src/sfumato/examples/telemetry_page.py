@@ -21,7 +21,7 @@ _MADE_UP = (
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """The results of a run of the demo."""
+    """The results of a run of ``sfumato demo telemetry``, as the HTML page shows them."""
 
     asked: Sequence[Question]
     sent: Sequence[Sent]
@@ -33,7 +33,7 @@ class Story:
 
 
 def page(story: Story) -> str:
-    """Returns the page."""
+    """Returns the telemetry demo's page as HTML."""
     findings = story.found
     sections = [
         _header(story),

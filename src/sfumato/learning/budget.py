@@ -56,7 +56,9 @@ class Budgeted:
         return self.epsilon, self.delta
 
     def whole(self, plan: Event) -> Event:
-        """Returns the event to charge for a plan: the plan itself, or a ``Block`` around it."""
+        """Returns the event to charge for a whole run: its plan, or a ``Block`` with the epsilon
+        and delta.
+        """
         block = self.block
         if block is None:
             return plan

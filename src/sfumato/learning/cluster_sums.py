@@ -13,11 +13,11 @@ import numpy as np
 
 from sfumato.errors import InvalidDeclaration
 from sfumato.learning.points import STEPS, Boxed, Points, read_points
-from sfumato.learning.unit_vectors import Added, UnitVectors
 from sfumato.noise import Integers
 from sfumato.plan.rows import BoundedRows
 from sfumato.privacy.distance import Norm
 from sfumato.query.statistic import Opened
+from sfumato.query.unit_vectors import Added, UnitVectors
 
 # The number of distances that are computed at once.
 _AT_ONCE = 1 << 20
@@ -55,7 +55,7 @@ class ClusterSums(UnitVectors[Points]):
 
     @property
     def length(self) -> int:
-        """The most that a row adds, in L1."""
+        """The largest L1 norm of the vector that a row adds to the sums."""
         return STEPS * (1 + self.box.width)
 
     @property
@@ -69,7 +69,7 @@ class ClusterSums(UnitVectors[Points]):
         return len(self.reach) * (1 + self.box.width)
 
     def read(self, opened: Opened) -> Points:
-        """Reads the rows as points of the box."""
+        """Reads the rows and returns them as points."""
         return read_points(opened, self.plan, self.box, self.places)
 
     def added(self, rows: Points) -> Iterator[Added]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fitted clusters (the model of ``KMeans``): predict, save and load. All of it is free."""
+"""Fitted clusters (the model of ``KMeans``): predict, save and load. None of it costs budget."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ from sfumato.query.cost import Cost
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Clusters:
-    """Cluster centers, largest cluster first, and their noisy sizes; ``fit`` of ``KMeans`` returns
-    it.
+    """The fitted model of ``KMeans``: cluster centers, largest cluster first, with their noisy
+    sizes.
 
     ``places`` are the centers with each column scaled to -1 to 1 between its declared bounds;
     ``centers`` are the same in the units of the columns.

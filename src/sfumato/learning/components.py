@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fitted principal components (the model of ``PCA``): transform, save and load. All is free."""
+"""Fitted principal components (the model of ``PCA``): transform, save and load. None of it costs
+budget.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,10 +22,10 @@ from sfumato.query.cost import Cost
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Components:
-    """Principal components: unit vectors ``axes`` (one per row) around the noisy ``mean``.
+    """The fitted model of ``PCA``: unit vectors ``axes``, one per row, around the noisy ``mean``.
 
-    ``fit`` of ``PCA`` returns it. Both are in columns scaled to -1 to 1 between the declared
-    bounds. ``shares`` are the noisy shares of the variance that each axis explains.
+    Both are in columns scaled to -1 to 1 between the declared bounds. ``shares`` are the noisy
+    shares of the variance that each axis explains.
     """
 
     columns: tuple[FrameColumn, ...]

@@ -24,9 +24,10 @@ Span: TypeAlias = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One panel's data: ``values`` has one row per line; ``half`` is half the width of its band.
+    """The data of one panel of a chart: the curves of a feature, with noise bands.
 
-    The last column of ``values`` is for missing values. ``half`` is None if the noise is unknown.
+    ``values`` has one row per line, and its last column is for missing values. ``half`` is half the
+    width of the band; None if the noise is unknown.
     """
 
     feature: Feature

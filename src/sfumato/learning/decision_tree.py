@@ -103,7 +103,9 @@ class DecisionTree(Recipe[Tree]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> Planned[Tree]:
-        """Plans one task: a selection per level, then one release of the leaves."""
+        """Plans a fit: a private selection of tests for each level, then one release of leaf
+        counts.
+        """
         task = self.task(examples, asked.allowance)
 
         def made(body: bytes, cost: Cost, charge: str) -> Tree:
@@ -135,7 +137,7 @@ class Growth:
 
     @property
     def line(self) -> str:
-        """The depth."""
+        """The depth of the tree, as a line for the ledger."""
         return f"decision tree of depth {self.depth}"
 
     @property
@@ -145,7 +147,7 @@ class Growth:
 
     @property
     def selection(self) -> SelectionMechanism:
-        """The mechanism that selects the tests of one level."""
+        """The mechanism that selects the tests of a level of the tree."""
         share, _ = self.allowance.shares(_TESTS, _LEAVES)
         each = share / self.depth
         if self.allowance.norm is Norm.L2:
@@ -182,15 +184,18 @@ class Growth:
         return math.sqrt(self.counting.noise.variance.upper) / self.sorting.weight
 
     def ready(self, declarations: Dataset) -> BoundedRows:
-        """The bounded rows."""
+        """Returns the plan of the rows that the task reads."""
         return self.sorting.plan
 
     def scores(self, levels: tuple[Integers, ...]) -> SplitScores:
-        """Returns the statistic that scores every test in the nodes below the given levels."""
+        """Returns the statistic that scores all candidate tests in each node of the next level.
+
+        ``levels`` are the tests selected so far, level by level.
+        """
         return SplitScores(self.sorting, levels)
 
     def leaves(self, levels: tuple[Integers, ...]) -> LeafSizes:
-        """Returns the statistic that counts the classes in the leaves below the given levels."""
+        """Returns the statistic that counts the classes in each leaf of the tree with these tests."""
         return LeafSizes(self.sorting, levels)
 
     def run(self, curator: Curator) -> bytes:
@@ -205,7 +210,7 @@ class Growth:
         return np.concatenate([*levels, sizes]).astype("<i8").tobytes()
 
     def grown(self, body: bytes) -> tuple[tuple[Integers, ...], Floats]:
-        """Reads an answer: the tests of each level, and the shares of the classes in each leaf."""
+        """Decodes a stored answer: the tests of each level, and the class shares of each leaf."""
         numbers = np.frombuffer(body, "<i8").astype(np.int64)
         inner = (1 << self.depth) - 1
         ends = [(1 << level) - 1 for level in range(1, self.depth)]

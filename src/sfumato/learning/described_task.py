@@ -27,27 +27,27 @@ class DescribedTask:
 
     @property
     def line(self) -> str:
-        """The line of the wrapped task, then ``about``."""
+        """The wrapped task's line in the ledger, followed by ``about``."""
         return line_about(self.task.line, self.about)
 
     @property
     def kind(self) -> str:
-        """The kind of the task."""
+        """The wrapped task's kind."""
         return self.task.kind
 
     @property
     def form(self) -> str:
-        """The form of the task."""
+        """The wrapped task's form, which is part of its cache key."""
         return self.task.form
 
     @property
     def event(self) -> Event:
-        """The event of the task."""
+        """The wrapped task's privacy event."""
         return self.task.event
 
     @property
     def cells(self) -> Sequence[int | None]:
-        """The cells of the task."""
+        """The wrapped task's number of integers in each release."""
         return self.task.cells
 
     @property
@@ -56,11 +56,11 @@ class DescribedTask:
         return self.task.size
 
     def ready(self, declarations: Dataset) -> Plan | NoPlan:
-        """The plan of the task."""
+        """Returns the wrapped task's plan."""
         return self.task.ready(declarations)
 
     def run(self, curator: Curator) -> bytes:
-        """The answer of the task."""
+        """Runs the wrapped task and returns its answer."""
         return self.task.run(curator)
 
 

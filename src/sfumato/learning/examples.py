@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidDeclaration
-from sfumato.learning.clip import LONGEST
 from sfumato.learning.features import Features, Floats, Group, Places, Weights
-from sfumato.learning.unit_vectors import Added, Coordinates, UnitVectors, counted
 from sfumato.noise import Integers
 from sfumato.plan.rows import MISSING, BoundedRows
 from sfumato.privacy.distance import Norm
+from sfumato.query.clip import LONGEST
 from sfumato.query.statistic import Opened, Rows
+from sfumato.query.unit_vectors import Added, Coordinates, UnitVectors, counted
 
 # Scores are in 1 / _SCORES, and are cut at _FARTHEST of these.
 SCORES = 1 << 10
@@ -155,10 +155,14 @@ class Classes(Reading):
 
 @dataclass(frozen=True, slots=True)
 class Targets(Reading):
-    """Counts by target: a row with target t (0 to 1) adds 1 - t to one block and t to another."""
+    """Sums of targets and of their complements, by coordinate: a row's target is a number t from 0
+    to 1.
+
+    A row adds 1 - t to one block of coordinates and t to another.
+    """
 
     def width(self, features: Features) -> int:
-        """Returns the size of two blocks of coordinates."""
+        """Returns the number of coordinates of the two blocks."""
         return 2 * features.width
 
     def added(
@@ -189,7 +193,9 @@ class Residuals(Reading):
     logistic: bool
 
     def width(self, features: Features) -> int:
-        """Returns the size of one block of coordinates."""
+        """Returns the number of coordinates of the features, for which each class has a block of
+        weights.
+        """
         return features.width
 
     def added(
@@ -199,7 +205,9 @@ class Residuals(Reading):
         label: Label,
         steps: int,
     ) -> Iterator[Added]:
-        """The weights times the residual."""
+        """Yields what each row adds to the gradient: its coordinate weights times (prediction -
+        target).
+        """
         weights = np.clip(self.weights, -_LARGEST_WEIGHT, _LARGEST_WEIGHT)
         score, read = (np.zeros(rows.count, np.int64) for _ in range(2))
         for places, weight in rows.shares(features.scale):
@@ -294,7 +302,7 @@ class ExampleSums(UnitVectors[Encoded]):
 
     @property
     def length(self) -> int:
-        """The most that a row adds, in L1."""
+        """The largest L1 norm of the vector that a row adds to the sums."""
         return self.steps * self.features.scale * len(self.columns)
 
     @property
@@ -317,15 +325,16 @@ class ExampleSums(UnitVectors[Encoded]):
         return self.reading.added(rows, self.features, self.label, self.steps)
 
     def summed(self, rows: Encoded) -> Integers:
-        """Returns the sum of what some rows add."""
+        """Returns the sum of the vectors that some rows add."""
         if rows.groups and isinstance(self.reading, Residuals):
             return self.reading.summed(rows, self.label, self.steps)
         return UnitVectors.summed(self, rows)
 
     @property
     def groups(self) -> tuple[Group, ...]:
-        """The groups of features that are encoded together; only if each row is a unit and weights
-        are whole.
+        """Groups of features that are encoded together.
+
+        Grouping applies only if each row is a unit and all weights are whole numbers.
         """
         if self.plan.most == 1 and self.features.scale == 1:
             return self.features.groups

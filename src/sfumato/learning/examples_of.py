@@ -33,10 +33,10 @@ class Coded:
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """The bounded rows of a SELECT; the column at ``place`` is the label, all others are features.
+    """The rows of a SELECT as training examples: which column is the label, and which are features.
 
-    ``place`` is None for models without a label (``KMeans``, ``PCA``). An array column gives one
-    feature per number.
+    The column at ``place`` is the label, all others are features. ``place`` is None for models
+    without a label (``KMeans``, ``PCA``). An array column gives one feature per number.
     """
 
     plan: BoundedRows
@@ -54,9 +54,11 @@ class Examples:
         Raises:
             UnknownName: the rows have no such label.
             WrongUse: a label that is no declared class and no number.
+            MissingDeclaration: a column is a text.
             Others as ``row_list``.
         """
         rows = row_list(statement, dataset)
+        rows.require_codes()
         if label is None:
             return cls(compile_rows(rows, dataset), None)
         place = place_of(rows, label)
@@ -70,13 +72,13 @@ class Examples:
 
     @property
     def values(self) -> tuple[Value, ...]:
-        """The values of the features, in order."""
+        """The columns that are features, in the order of the SELECT."""
         values = enumerate(self.plan.rows.values)
         return tuple(value for place, value in values if place != self.place)
 
     @property
     def labelled(self) -> Value:
-        """The label column.
+        """The column that is the label.
 
         Raises:
             WrongUse: rows without a label.
@@ -89,7 +91,7 @@ class Examples:
 
     @property
     def about(self) -> str:
-        """A description for the line of the ledger, such as ``income from people``."""
+        """A description for the ledger, such as ``income from people``."""
         read = {node.table for node in nodes(self.plan.rows.relation) if isinstance(node, Scan)}
         tables = ", ".join(sorted(read))
         if self.place is None:
@@ -97,7 +99,9 @@ class Examples:
         return f"{self.labelled.name} from {tables}"
 
     def require_unlabelled(self, recipe: str) -> None:
-        """Raises WrongUse if there is a label, for a recipe that reads none."""
+        """Raises WrongUse if the examples have a label; ``recipe`` is the name of a recipe without
+        labels.
+        """
         if self.place is not None:
             raise WrongUse(
                 f"{recipe} with label={self.labelled.name!r}.",

@@ -54,8 +54,10 @@ class Listed:
         codes: Integers,
         scale: int,
     ) -> tuple[Integers, Integers | None]:
-        """Returns the coordinate of each code; the weight of the next coordinate is None (whole
-        weight here).
+        """Returns the coordinate of each row's code, and None: the coordinate has the whole weight.
+
+        ``Line`` divides the weight between two coordinates and returns the second one's weight
+        instead.
         """
         known = (codes >= self.lower) & (codes < self.lower + self.count)
         at = np.where(known, codes - self.lower, self.count)
@@ -81,9 +83,7 @@ class Binned:
         codes: Integers,
         scale: int,
     ) -> tuple[Integers, Integers | None]:
-        """Returns the coordinate of each code; the weight of the next coordinate is None (whole
-        weight here).
-        """
+        """Returns the coordinate of each row's code, and None: the coordinate has the whole weight."""
         at = np.where(codes == MISSING, len(self.edges) + 1, self._bins(codes))
         return at, None
 
@@ -118,8 +118,10 @@ class Line:
         codes: Integers,
         scale: int,
     ) -> tuple[Integers, Integers | None]:
-        """Returns the first coordinate of each code, and the weight that goes to the next
-        coordinate.
+        """Returns, for each row's code, its first coordinate and the weight of the coordinate after
+        it.
+
+        The two weights add up to ``scale``.
         """
         inside = np.clip(codes, self.lower, self.upper)
         size = self.upper - self.lower
@@ -167,7 +169,9 @@ class Group:
         return found.astype(self.narrow)
 
     def places(self, cells: Places) -> Iterator[Integers]:
-        """Yields the coordinates of each feature, given cells: the inverse of ``cells``."""
+        """Yields the coordinates of the rows in each feature, given their cells: the inverse of
+        ``cells``.
+        """
         starts = accumulate(self.widths[:-1], initial=self.first)
         for start, at in zip(starts, np.unravel_index(cells, self.widths), strict=True):
             yield start + at
@@ -182,7 +186,9 @@ class Group:
         return found
 
     def folded(self, sums: Integers) -> Integers:
-        """Returns the sum at each coordinate, given the sum in each cell."""
+        """Returns the sums at the coordinates of the features, from the sums in the cells of the
+        group.
+        """
         grid, found = sums.reshape(self.widths), []
         for width in self.widths:
             # the first side, whose place the next one takes
@@ -193,7 +199,9 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """The features of a row; their coordinates are numbered one feature after the other.
+    """Maps the columns of a row to coordinates with integer weights: the input of linear models.
+
+    ``parts`` has an encoding for each column; coordinates are numbered through all of them.
 
     >>> sex = Features((Listed("sex", 0, 2),))
     >>> sex.width, sex.scale
@@ -219,7 +227,7 @@ class Features:
 
     @property
     def scale(self) -> int:
-        """The total weight that a row puts on each feature."""
+        """The sum of the weights that a row has on the coordinates of a feature."""
         if any(isinstance(part, Line) for part in self.parts):
             return _DIVIDED
         return 1
@@ -241,7 +249,10 @@ class Features:
 
     @property
     def groups(self) -> tuple[Group, ...]:
-        """The features in groups that are encoded together; all weights must be whole."""
+        """The features in groups of neighbours that share one encoding table of limited size.
+
+        All weights of the features must be whole numbers.
+        """
         groups: list[Group] = []
         for start, part in zip(self.starts, self.parts, strict=True):
             if groups and groups[-1].size * part.width <= _CELLS:
@@ -252,14 +263,14 @@ class Features:
         return tuple(groups)
 
     def grouped(self, codes: Sequence[Integers]) -> list[Places]:
-        """Returns, per group, the cells of its codes."""
+        """Returns, for each group of features, the cell of each row, from the codes of each column."""
         places = [part.places(column, 1)[0] for part, column in zip(self.parts, codes, strict=True)]
         left = iter(places)
         return [group.cells([*islice(left, len(group.widths))]) for group in self.groups]
 
     @property
     def narrow(self) -> type[np.unsignedinteger[Any]]:
-        """The smallest unsigned type that holds every coordinate."""
+        """The smallest unsigned integer type that can hold a coordinate."""
         return _narrowest(self.width)
 
     def blank(self, count: int) -> list[tuple[Places, Weights | None]]:

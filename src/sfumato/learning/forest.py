@@ -61,7 +61,7 @@ class Forest(Recipe[Trees]):
         examples: Examples,
         allowed: Allowance,
     ) -> "ForestGrowth":
-        """Returns the task that grows the trees, one after the other.
+        """Returns the task that grows all trees of the forest, one after the other.
 
         Raises:
             WrongUse: as ``DecisionTree``.
@@ -82,7 +82,7 @@ class Forest(Recipe[Trees]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> Planned[Trees]:
-        """Plans one task: the selections and the leaf counts of each tree."""
+        """Plans a fit as one task, with the selections and the leaf counts of each tree."""
         task = self.task(examples, asked.allowance)
 
         def made(body: bytes, cost: Cost, charge: str) -> Trees:

@@ -37,12 +37,12 @@ _TRUTHS = ("False", "True")
 
 @dataclass(frozen=True, slots=True)
 class FrameColumn:
-    """How a model reads one column of a frame: the strings of its codes, or the step of its
-    numbers.
+    """How a fitted model reads a column of a data frame: from its values to the codes of the fit.
 
-    ``length`` is the number of numbers in a value that is a list; 0 for single values. ``words``
-    are the declared strings with their codes, and ``missing`` the strings that mean a missing
-    value; model files of earlier versions have neither.
+    ``texts`` are the labels of the codes from ``lower`` on, for a column of strings; otherwise
+    numbers are divided by ``step`` and rounded. ``length`` is the number of numbers in a value that
+    is a list; 0 for single values. ``words`` are the declared strings with their codes, and
+    ``missing`` the strings that mean a missing value; model files of earlier versions have neither.
 
     >>> FrameColumn("sex", 0, ("F", "M")).codes(["M", None, "?"]).tolist() == [1, MISSING, MISSING]
     True
@@ -59,7 +59,9 @@ class FrameColumn:
 
     @classmethod
     def of(cls, value: Value) -> "FrameColumn":
-        """Returns the frame column for a value of the fitted rows."""
+        """Builds the description of a frame column from the declared type of a value that was
+        fitted.
+        """
         kind = value.type
         if isinstance(kind, Array):
             return cls(value.name, kind.lower_code, step=kind.step, length=kind.length)
@@ -74,10 +76,10 @@ class FrameColumn:
         return cls(value.name, kind.lower_code, (), kind.step, is_date, missing=missing)
 
     def features(self, values: Sequence[object]) -> list[Integers]:
-        """Returns the codes of each feature that reads the column: one, or one per number of a
-        list.
+        """Returns the codes of each feature that reads the column.
 
-        A list with a missing number, or of another length, counts as missing.
+        A column of lists gives a feature for each number of a list; other columns give a single
+        feature. A list with a missing number, or of another length, counts as missing.
         """
         if not self.length:
             return [self.codes(values)]
@@ -252,8 +254,8 @@ def with_report(
     *,
     report: bool,
 ) -> Any:
-    """Returns the predictions; with ``report`` a pair of them and the ``ColumnReport`` of each
-    column.
+    """Returns predictions, or a pair of them and a ``ColumnReport`` for each column if ``report``
+    is set.
     """
     return (predicted, unread_values(frame, columns)) if report else predicted
 

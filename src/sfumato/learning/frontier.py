@@ -64,7 +64,8 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Frontier:
-    """Accuracy against epsilon: one point per epsilon, beside two baselines.
+    """A recipe's accuracy at several epsilons, with two baselines: without noise, and the largest
+    class.
 
     The baselines are the accuracy without noise, and that of always predicting the largest class.
     Each of ``folds`` fits is tested on other rows. If fits are independent, their median lies
@@ -131,7 +132,7 @@ class Frontier:
         }
 
     def save(self, path: str | Path) -> None:
-        """Writes the picture (``.svg``) or the numbers (``.json``).
+        """Writes the chart (to a ``.svg`` path) or the numbers (to a ``.json`` path).
 
         Raises:
             WrongUse: another ending.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The recipe ``KMeans``: noisy rounds compress the rows into weighted points, which are clustered
-free.
+at no cost.
 
 Each of three rounds releases, for each of its centers, the number of rows and the sum of their
 offsets. The first round has 8 centers per cluster that fill the box, the second 4 per cluster found
@@ -87,7 +87,7 @@ class KMeans(Recipe[Clusters]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> Planned[Clusters]:
-        """Plans one task with three releases."""
+        """Plans a fit as one task with three releases."""
         task = self.task(examples, asked, orders)
 
         def made(body: bytes, cost: Cost, charge: str) -> Clusters:

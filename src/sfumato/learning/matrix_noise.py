@@ -74,9 +74,11 @@ def turned(
     separation: int,
     checkpoints: int,
 ) -> tuple[int, ...]:
-    """Divides steps into one piece per checkpoint, of whole turns except the last piece.
+    """Divides the steps of a training run into pieces that end with a checkpoint; returns their
+    lengths.
 
-    A unit pays for every turn that begins, so a piece should not end within one.
+    Every piece but the last is a multiple of ``separation``, since a unit pays for each round of
+    the batches that a piece begins.
 
     >>> turned(50, separation=8, checkpoints=3)
     (24, 16, 10)

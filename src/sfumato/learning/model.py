@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fitted model of additive, linear, ridge and naive Bayes recipes: predict, plot, save;
-free.
+"""The fitted model of additive, linear, ridge and naive Bayes recipes: predict, plot, save; costs
+no budget.
 """
 
 import hashlib

@@ -7,12 +7,12 @@ from fractions import Fraction
 import numpy as np
 
 from sfumato.errors import InvalidDeclaration
-from sfumato.learning.clip import LONGEST, clipped
 from sfumato.learning.features import Features, Floats
 from sfumato.noise import Integers
 from sfumato.plan.rows import MISSING, BoundedRows
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.unit import Relation
+from sfumato.query.clip import LONGEST, clipped
 from sfumato.query.statistic import BoundedStatistic, Opened, Rows
 
 # The number of cells of a matrix of examples, or of products of units, at once.
@@ -58,7 +58,9 @@ class SecondMoments(BoundedStatistic[Integers]):
         return count * (count + 1) // 2
 
     def distance(self, norm: Norm) -> Distance:
-        """The squared bound; four times that for a replaced unit."""
+        """Returns the sensitivity: the square of the bound on a unit's vector, four times that if
+        replaced.
+        """
         if norm is not Norm.L2:
             raise InvalidDeclaration(f"Second moments in {norm.value}.", allowed="L2")
         times = 1
@@ -67,7 +69,7 @@ class SecondMoments(BoundedStatistic[Integers]):
         return Distance(norm, Fraction((times * self.bound) ** 2), self.plan.neighbours)
 
     def exact(self, opened: Opened) -> Integers:
-        """The exact sums."""
+        """Returns the sums without noise."""
         rows = opened.unit_rows(self.plan)
         if self.plan.most == 1:
             return self._single(rows)

@@ -93,7 +93,7 @@ class NaiveBayes(Recipe[Model]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> Planned[Model]:
-        """Plans one release of counts."""
+        """Plans a fit as one release of example counts."""
         task = self.task(examples, asked.allowance)
 
         def made(body: bytes, cost: Cost, charge: str) -> Model:

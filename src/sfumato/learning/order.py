@@ -22,7 +22,7 @@ from sfumato.query.curator import Curator, Sample
 
 @dataclass(frozen=True, slots=True)
 class FullBatch:
-    """Every step reads all units.
+    """A training order in which each step reads all units.
 
     >>> FullBatch().share
     Fraction(1, 1)
@@ -30,12 +30,12 @@ class FullBatch:
 
     @property
     def design(self) -> Design | None:
-        """None: no sampling."""
+        """None, since no sample is drawn."""
         return None
 
     @property
     def share(self) -> Fraction:
-        """The share of the units that a step reads: all."""
+        """The share of the units that a step reads: 1."""
         return Fraction(1)
 
 
@@ -62,7 +62,7 @@ class Poisson:
 
     @property
     def design(self) -> Design | None:
-        """The sampling design that is drawn and charged."""
+        """The sampling design of each step, by which it is drawn and charged."""
         return PoissonSample(self.rate)
 
     @property
@@ -94,7 +94,7 @@ class Fixed:
 
     @property
     def design(self) -> Design | None:
-        """The sampling design that is drawn and charged."""
+        """The sampling design of each step, by which it is drawn and charged."""
         return FixedSample(self.size, self.population)
 
     @property
@@ -176,7 +176,7 @@ def event_of(order: Order, step: Event) -> Event:
 
 
 def drawn(order: Order, curator: Curator) -> Sample | None:
-    """Draws the sample of one step; None for all units."""
+    """Draws the units that a step reads; returns None if it reads all units."""
     design = order.design
     if design is None:
         return None

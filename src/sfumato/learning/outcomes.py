@@ -109,11 +109,14 @@ class Outcomes(BoundedStatistic[Integers]):
         """Returns the index of the predicted class of each row: a function of that row only."""
 
     def distance(self, norm: Norm) -> Distance:
-        """Returns ``most`` rows per unit in either count; a replaced unit can change both."""
+        """Returns the distance of the two counts on neighbouring data.
+
+        A unit has at most ``most`` rows in either count; replacing a unit can change both counts.
+        """
         return outcome_distance(self.plan, norm)
 
     def exact(self, opened: Opened) -> Integers:
-        """The exact counts."""
+        """Returns the two counts without noise."""
         codes = opened.unit_rows(self.plan).codes
         total = np.zeros(2, np.int64)
         for first in range(0, len(codes), self.at_once):
@@ -130,7 +133,9 @@ class Outcomes(BoundedStatistic[Integers]):
 
 @dataclass(frozen=True, slots=True)
 class RightCounts(BoundedStatistic[Integers]):
-    """For each of several public models, the number of rows that it predicts rightly.
+    """The number of rows that each of several public models predicts correctly.
+
+    The private choice among models scores them by it. All models must predict the rows of one plan.
 
     Guarantees:
         right counts move by at most their proved distance
@@ -146,7 +151,7 @@ class RightCounts(BoundedStatistic[Integers]):
 
     @property
     def plan(self) -> BoundedRows:
-        """The rows that all models predict."""
+        """The plan of the rows that the models predict, the same for all models."""
         return self.models[0].plan
 
     def distance(self, norm: Norm) -> Distance:
@@ -156,13 +161,18 @@ class RightCounts(BoundedStatistic[Integers]):
         return Distance(norm, Fraction(self.plan.most), self.plan.neighbours)
 
     def exact(self, opened: Opened) -> Integers:
-        """The exact counts."""
+        """Returns the count of each model, without noise."""
         return np.array([model.exact(opened)[0] for model in self.models], np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class AddedRightCounts(RightCounts):
-    """``RightCounts`` for add-remove neighbours: all counts move in the same direction."""
+    """The number of rows that each of several public models predicts correctly, for add-remove
+    neighbours.
+
+    Adding a unit moves all counts up (removing moves all down), so choosing the best model costs
+    less than with ``RightCounts``, which also covers replaced units.
+    """
 
     is_monotone: ClassVar[bool] = True
 
@@ -187,9 +197,7 @@ class WeightOutcomes(Outcomes):
 
     @property
     def at_once(self) -> int:
-        """The largest number of rows that are predicted at a time, so that their scores fit
-        memory.
-        """
+        """How many rows are predicted at a time, so that their scores fit into memory."""
         return max(_AT_ONCE // len(self.weights), 1)
 
     @property

@@ -52,7 +52,7 @@ class PCA(Recipe[Components]):
 
     Each column is scaled to -1 to 1 between its declared bounds. The cost is a rho, or an epsilon
     with a delta. There is no label. Another number of components of the same rows at the same cost
-    is free.
+    costs no budget.
 
     >>> PCA(10).components
     10
@@ -93,7 +93,7 @@ class PCA(Recipe[Components]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> Planned[Components]:
-        """Plans one task with three releases."""
+        """Plans a fit as one task with three releases: mean, radius and products of offsets."""
         task = self.task(examples, asked, orders)
 
         def made(body: bytes, cost: Cost, charge: str) -> Components:
@@ -112,8 +112,10 @@ B = TypeVar("B", bound=Boxed)
 
 @dataclass(frozen=True, slots=True)
 class Spread(Generic[B]):
-    """The task that measures the mean of points, a radius that holds most, and products of
+    """The task of a ``PCA`` fit: it measures the mean of the rows, a radius, and products of
     offsets.
+
+    The radius is one within which most rows lie; products are of rows' offsets from the mean.
     """
 
     plan: BoundedRows
@@ -141,7 +143,7 @@ class Spread(Generic[B]):
 
     @property
     def sigmas(self) -> tuple[Fraction, ...]:
-        """The noise of each release; ``_SHARES`` divides the cost among them."""
+        """The standard deviation of the noise of each of the three releases."""
         found = []
         for share, distance in zip(_SHARES, self.distances, strict=True):
             sigma = self.multiplier * sqrt_up(distance.value / share)
@@ -177,7 +179,7 @@ class Spread(Generic[B]):
         return math.sqrt(products) / (PRODUCT * self._weight * self.length**2)
 
     def ready(self, declarations: Dataset) -> BoundedRows:
-        """The bounded rows."""
+        """Returns the plan of the rows that the task reads."""
         return self.plan
 
     @property

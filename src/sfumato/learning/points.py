@@ -26,9 +26,9 @@ _BITS = 48
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Rows as points, with a column per number.
+    """Rows as vectors of integers, one coordinate per number, from -STEPS to STEPS.
 
-    A row with a missing number is not ``known``; its point is the middle of the box.
+    ``known`` is False for a row with a missing number; its coordinates are 0.
     """
 
     matrix: NDArray[np.int16]
@@ -49,7 +49,7 @@ class Points:
 
 
 class Boxed(Protocol):
-    """Something that maps columns of codes to points, each row by itself."""
+    """The interface of what maps codes to ``Points``: each row is mapped by itself."""
 
     @property
     def width(self) -> int:
@@ -63,9 +63,10 @@ class Boxed(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Scales codes from ``lower`` to ``upper`` to whole numbers from -STEPS to STEPS, clipped.
+    """Maps codes between declared bounds to integers from -STEPS to STEPS; codes beyond are
+    clipped.
 
-    A row with a missing code becomes the middle of the box, and is not ``known``.
+    A row with a missing code is not ``known``; its coordinates are 0.
 
     Guarantees:
         a point depends on its own row alone
@@ -84,7 +85,7 @@ class Box:
         return len(self.lower)
 
     def points(self, codes: Sequence[Integers]) -> Points:
-        """Returns the points of columns of codes."""
+        """Returns the points of rows of codes; ``codes`` has an array for each column."""
         matrix = np.zeros((len(codes[0]), self.width), np.int16)
         is_known = np.ones(len(matrix), np.bool)
         for dimension, (column, lower, upper) in enumerate(

@@ -37,7 +37,7 @@ Made: TypeAlias = Callable[[bytes, Cost, str], Fitted]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The keyword arguments of a fit that limit its cost.
+    """The arguments of ``fit`` that state its privacy cost: epsilon, rho, and delta.
 
     >>> Asked(epsilon=1).allowance.norm
     <Norm.L1: 'L1'>
@@ -65,11 +65,13 @@ class Planned(ABC, Generic[Fitted]):
 
     @abstractmethod
     def preview(self, session: Session) -> Preview:
-        """Returns what the fit would cost and how noisy it would be; free."""
+        """Returns what the fit would cost and how noisy it would be; this costs no budget."""
 
     @abstractmethod
     def fitted(self, session: Session, progress: Progress | None) -> Fitted:
-        """Charges the account and returns the model; free if the same fit was charged before."""
+        """Charges the account and returns the fitted model; a fit that was charged before costs
+        nothing.
+        """
 
     @abstractmethod
     def resumed(self, session: Session, run: str, progress: Progress | None) -> Fitted:
@@ -85,7 +87,8 @@ Prepared: TypeAlias = Callable[[Asked, Collection[Fraction]], Planned[Fitted]]
 
 
 class Recipe(ABC, Generic[Fitted]):
-    """How a model is fitted to examples; ``ln.fit`` takes any recipe.
+    """The interface of a learning method with its settings, which plans a fit; ``ln.fit`` takes
+    any.
 
     >>> from sfumato import learning as ln
     >>> isinstance(ln.Ridge(), Recipe)
@@ -135,7 +138,7 @@ class OneRelease(Planned[Fitted]):
 
     @property
     def event(self) -> Event:
-        """The event of the fit."""
+        """The privacy event that the fit is charged for."""
         return self.task.event
 
     @property
@@ -174,7 +177,7 @@ class OneRelease(Planned[Fitted]):
         return self.made(stored.body, cost, stored.charge)
 
     def resumed(self, session: Session, run: str, progress: Progress | None) -> Fitted:
-        """Always refused: a single task has no checkpoint."""
+        """Raises WrongUse: a fit that is a single task has no checkpoint to resume from."""
         raise WrongUse(
             f"run={shown(run)} of a recipe that measures once.",
             remedy="Fit it: what is paid for is returned from the ledger, free.",
@@ -220,9 +223,10 @@ class Versioned:
 
 @dataclass(frozen=True, slots=True)
 class Run(Planned[Fitted]):
-    """A planned fit in pieces that end with a checkpoint; ``sizes`` are the releases of each piece.
+    """A planned fit that is a series of pieces, each of which ends with a stored checkpoint.
 
-    ``parts`` are items of the cost that describe what a release consists of.
+    ``sizes`` are the numbers of releases of each piece. ``parts`` are items of the cost report that
+    describe what a release consists of.
     """
 
     series: Series
@@ -235,7 +239,7 @@ class Run(Planned[Fitted]):
 
     @property
     def event(self) -> Event:
-        """The event of the whole run."""
+        """The privacy event that the whole run is charged for."""
         return self.series.event
 
     @property
@@ -253,7 +257,7 @@ class Run(Planned[Fitted]):
         self.series.piece(1, {}).ready(declarations)
 
     def carried_out(self, curator: Curator, declarations: Dataset) -> bytes:
-        """Runs all pieces with a curator and returns the last checkpoint (used by ``tune``)."""
+        """Runs all pieces inside another task and returns the last checkpoint; ``tune`` uses it."""
         body = b""
         for place in range(1, len(self.sizes) + 1):
             piece = self.series.piece(place, {place - 1: body} if body else {})

@@ -86,7 +86,7 @@ class Ridge(Recipe[Model]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> Planned[Model]:
-        """Plans one release of moments."""
+        """Plans a fit as one release of second moments."""
         task = self.task(examples, asked.budget, orders)
         features = examples.features(linear)
 

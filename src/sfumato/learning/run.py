@@ -51,7 +51,7 @@ class Training:
 
     @property
     def line(self) -> str:
-        """The recipe and the number of steps."""
+        """A line for the ledger: the recipe and the number of steps."""
         return f"{self.recipe}: {sum(self.sizes)} releases, {len(self.sizes)} checkpoints"
 
     @property
@@ -66,13 +66,13 @@ class Training:
 
     @property
     def step(self) -> Event:
-        """The event of one release."""
+        """The privacy event of a single training step."""
         distance = self.counted.distance(Norm.L2)
         return event_of(self.order, self.mechanism.event(distance))
 
     @property
     def event(self) -> Composed | Repeated | Block:
-        """The event of all releases: one part per piece."""
+        """The privacy event of all steps: one part per piece."""
         plan = Composed(tuple(Repeated(self.step, size) for size in self.sizes))
         block = self.budget.block
         if block is None:
@@ -81,7 +81,7 @@ class Training:
 
     @property
     def descent(self) -> Descent:
-        """The gradient descent that computes with the releases."""
+        """The gradient descent that turns the released sums into weights."""
         noise = float(self.sigma) / self.example
         features = len(self.counted.columns)
         return Descent(features, sum(self.sizes), noise, self.logistic)
@@ -97,7 +97,9 @@ class Training:
         place: int,
         earlier: Mapping[int, bytes],
     ) -> "Piece":
-        """Returns the steps of the piece at this place, from the last checkpoint on."""
+        """Returns the task of the steps up to the checkpoint ``place``, from the last stored one
+        on.
+        """
         state = State.start(self.counted.features.width)
         if earlier:
             state = State.from_bytes(earlier[max(earlier)])

@@ -45,9 +45,10 @@ def law_of(runs: int) -> NegativeBinomial:
 
 @dataclass(frozen=True, slots=True)
 class RunShares:
-    """Divides the cost of a tuning: ``one`` returns the cost of a single run.
+    """Divides the cost of a tuning among its runs, whose number is random.
 
-    The best of several runs costs more than one run; ``law`` is the distribution of their number.
+    ``one`` returns the cost that a single run may have. The best of several runs costs more than
+    one run; ``law`` is the distribution of their number.
 
     >>> half = RunShares(Asked(epsilon=1), law_of(10), ())
     >>> half.one(lambda asked: ())

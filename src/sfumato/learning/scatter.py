@@ -12,15 +12,15 @@ from math import isqrt
 import numpy as np
 
 from sfumato.errors import InvalidDeclaration
-from sfumato.learning.clip import clipped
 from sfumato.learning.features import Floats
 from sfumato.learning.points import STEPS, Boxed, Points, read_points
-from sfumato.learning.unit_vectors import Added, UnitVectors
 from sfumato.noise import Integers
 from sfumato.plan.rows import BoundedRows
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.unit import Relation
+from sfumato.query.clip import clipped
 from sfumato.query.statistic import BoundedStatistic, Opened
+from sfumato.query.unit_vectors import Added, UnitVectors
 
 # The lengths, of steps, to which an offset may be cut.
 FINEST, COARSEST = 1 << 10, 1 << 5
@@ -48,7 +48,9 @@ def radii(numbers: int) -> Integers:
 
 @dataclass(frozen=True, slots=True)
 class RadiusCounts(UnitVectors[Points]):
-    """For each radius, STEPS times the rows for which it is the smallest radius that holds them.
+    """A histogram of distances from a center: how many rows each of a list of radii is needed for.
+
+    A row counts at the smallest radius that holds it. Counts are multiplied by STEPS.
 
     Guarantees:
         radius counts move by at most their proved distance
@@ -65,7 +67,7 @@ class RadiusCounts(UnitVectors[Points]):
 
     @property
     def length(self) -> int:
-        """The most that a row adds, in L1."""
+        """The largest L1 norm of the vector that a row adds to the counts."""
         return STEPS
 
     @property
@@ -79,7 +81,7 @@ class RadiusCounts(UnitVectors[Points]):
         return _RADII
 
     def read(self, opened: Opened) -> Points:
-        """Reads the rows as points."""
+        """Reads the rows and returns them as points."""
         return read_points(opened, self.plan, self.box, self.places)
 
     def added(self, rows: Points) -> Iterator[Added]:
@@ -154,7 +156,7 @@ class Scatter(BoundedStatistic[Integers]):
         return Distance(norm, Fraction(largest**2, 2), self.plan.neighbours)
 
     def exact(self, opened: Opened) -> Integers:
-        """The exact sums."""
+        """Returns the sums without noise."""
         rows = opened.unit_rows(self.plan)
         points = read_points(opened, self.plan, self.box, self.places)
         sizes = np.diff(rows.starts)

@@ -39,7 +39,8 @@ class Scorable(ABC):
         """
 
     def plot(self, *_: Any) -> Any:
-        """Always refused; models with one curve per column override it.
+        """Raises WrongUse; only models with a curve for each column can be plotted, and override
+        it.
 
         Raises:
             WrongUse: always.

@@ -27,10 +27,10 @@ from sfumato.query.session import Session
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The share of right predictions, with an interval.
+    """The accuracy of a model on private rows, with a confidence interval.
 
-    ``right`` and ``wrong`` are noisy counts. The interval covers the noise for the rows that were
-    read; it says nothing about other rows.
+    ``right`` and ``wrong`` are noisy counts of rows. The interval covers the noise for the rows
+    that were read; it says nothing about other rows.
 
     >>> Score(80, 20, 0.8, 0.75, 0.85, Fraction(95, 100), Cost("1", "0.5", "0", ()), "c0ffee")
     accuracy 0.800 [0.750, 0.850] in about 100 rows (95% interval, cost: epsilon = 1)
@@ -67,7 +67,7 @@ def score(
 
     The statement reads rows as in ``fit``, with the features of the model under the same names and
     declarations. Score rows that the model was not fitted to (``WHERE``): on its own rows a model
-    looks better than it is. The same score again is free.
+    looks better than it is. The same score again costs no budget.
 
     Raises:
         WrongUse: a model of a number, other classes or other features.
@@ -139,12 +139,12 @@ class OutcomeCounts:
 
     @property
     def event(self) -> AdditiveNoise:
-        """The event of the one release."""
+        """The privacy event of the release."""
         return self.mechanism.event(self.counted.distance(self.allowance.norm))
 
     @property
     def cells(self) -> tuple[int]:
-        """Two counts."""
+        """The number of integers of the release: two counts."""
         return (2,)
 
     @property
@@ -153,7 +153,7 @@ class OutcomeCounts:
         return 16
 
     def ready(self, declarations: Dataset) -> BoundedRows:
-        """The bounded rows."""
+        """Returns the plan of the rows that the task reads."""
         return self.counted.plan
 
     def run(self, curator: Curator) -> bytes:

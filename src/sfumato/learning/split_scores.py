@@ -39,9 +39,9 @@ class Weighted:
 
 @dataclass(frozen=True, slots=True)
 class Sorting:
-    """The rows, features and label that both statistics read.
+    """The input of a decision tree's statistics: rows, features and label.
 
-    The rows of a unit share its ``weight``.
+    All rows of a unit together have the weight ``weight``.
 
     Guarantees:
         a unit weighs at most the declared weight
@@ -95,14 +95,17 @@ class Sorting:
         rows: Weighted,
         levels: tuple[Integers, ...],
     ) -> Integers:
-        """Returns the node and the class of each row, as one number."""
+        """Returns the number of the node that each row reaches, combined with the row's class."""
         nodes = Candidates(self.features).leaves(rows.coordinates, levels)
         return nodes * self.classes + rows.classes
 
 
 @dataclass(frozen=True, slots=True)
 class SplitScores(GroupedScores):
-    """The scores of all tests in each node of the last level, in units of 1 / ``weight``.
+    """Scores of all candidate tests in each node of a tree's next level; the best is selected
+    privately.
+
+    ``levels`` are the tests of the levels above. Scores are in units of 1 / ``weight``.
 
     Guarantees:
         scores of tuples move by at most their proved distance
@@ -121,7 +124,7 @@ class SplitScores(GroupedScores):
         return Distance(norm, Fraction(moved), sorting.plan.neighbours)
 
     def exact(self, opened: Opened) -> list[Integers]:
-        """The exact scores."""
+        """Returns the scores without noise."""
         sorting = self.sorting
         rows = sorting.read(opened)
         reached = sorting.reached(rows, self.levels)
@@ -153,7 +156,7 @@ class LeafSizes(BoundedStatistic[Integers]):
 
     @property
     def width(self) -> int:
-        """The number of integers."""
+        """The number of integers: one for each class in each leaf."""
         return self.sorting.classes << len(self.levels)
 
     def distance(self, norm: Norm) -> Distance:
@@ -165,7 +168,7 @@ class LeafSizes(BoundedStatistic[Integers]):
         return Distance(norm, Fraction(sorting.units * weight), sorting.plan.neighbours)
 
     def exact(self, opened: Opened) -> Integers:
-        """The exact sizes."""
+        """Returns the sizes without noise."""
         rows = self.sorting.read(opened)
         return _sizes(self.sorting.reached(rows, self.levels), rows.weights, self.width)
 

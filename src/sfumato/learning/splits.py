@@ -31,7 +31,7 @@ class Candidates:
 
     @property
     def listed(self) -> list[bool]:
-        """For each feature, whether its values are unordered."""
+        """Whether the values of each feature are unordered, so that a test compares with one value."""
         return [isinstance(part, Listed) for part in self.features.parts]
 
     def leaves(

@@ -45,7 +45,7 @@ def read_cost(form: Mapping[str, Any]) -> Cost:
 
 
 def texts(values: Sequence[Any]) -> tuple[str, ...]:
-    """Returns values as a tuple of strings.
+    """Checks that the values of a model file are strings; returns them as a tuple.
 
     Raises:
         ValueError: one is none.
@@ -70,7 +70,7 @@ def whole(
     least: int = -_CODES,
     most: int = _CODES,
 ) -> int:
-    """Returns a value that is a whole number within bounds.
+    """Checks that a value of a model file is an integer within bounds, and returns it.
 
     Raises:
         ValueError: it is none.
@@ -92,7 +92,10 @@ def numbers(
     values: Any,
     *shape: int | None,
 ) -> NDArray[np.float64]:
-    """Returns values as a float array of a given shape; None stands for any length.
+    """Checks that the values of a model file are numbers, and returns them as an array of a given
+    shape.
+
+    ``shape`` has the length of each axis; None stands for any length.
 
     Raises:
         ValueError: another shape, or what is no number.

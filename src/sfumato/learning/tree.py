@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fitted decision trees (the model of ``DecisionTree``): predict, save and load; free."""
+"""Fitted decision trees (the model of ``DecisionTree``): predict, save and load; costs no budget."""
 
 import hashlib
 import json

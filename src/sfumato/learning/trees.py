@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fitted forests (the model of ``Forest``): predict, save and load; free."""
+"""Fitted forests (the model of ``Forest``): predict, save and load; costs no budget."""
 
 import hashlib
 import json
@@ -30,7 +30,7 @@ _VOTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Grown:
-    """One tree of a forest: the tests of each level, and the class shares of each leaf."""
+    """A tree of a forest: the tests of each level, and the class shares of each leaf."""
 
     levels: tuple[Integers, ...]
     shares: Floats

@@ -58,7 +58,7 @@ class Scope:
 
     @classmethod
     def of(cls, account_id: str) -> "Scope":
-        """Returns the path that an account id stands for."""
+        """Parses an account id into the account's path."""
         return cls(
             *(part.replace("%2F", "/").replace("%25", "%") for part in account_id.split("/"))
         )

@@ -28,7 +28,7 @@ from sfumato.privacy.budget import Budget
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A closed period of an account: its limit (None if it had none) and what was spent in it.
+    """A past budget period of an account: its limit (None if it had no limit), and the total spent.
 
     >>> Period(Budget(1), Charge(10**12, 0, 0)).limit
     Budget(epsilon=1, delta=0)
@@ -40,7 +40,7 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The status of one account. ``limit`` is None if only the accounts above bound it.
+    """The budget status of one account.
 
     ``spent`` and ``reserved`` are sums of charges, in multiples of 1e-12 (delta: of 1e-24).
     ``left`` is the largest next charge that every account of the path admits. A frozen account

@@ -67,7 +67,7 @@ class LockedAccounts:
 
     @property
     def root(self) -> AccountRow:
-        """The row of the dataset's account."""
+        """The stored row of the dataset's account, the first of the path."""
         return self.accounts[self.lineage[0]]
 
     @property
@@ -104,9 +104,10 @@ class LockedAccounts:
         require_listed(self.lineage, self._stored)
 
     def require(self, cost: Charge, payers: Collection[str]) -> None:
-        """Refuses a cost that one of the ``payers`` (account ids) does not admit.
+        """Raises BudgetExceeded if an account cannot pay a cost; ``payers`` are ids of accounts to
+        check.
 
-        The error names the account with the least left.
+        The error names the account with the least budget left.
         """
         limited = {
             payer: balance_of(self.accounts[payer])

@@ -37,11 +37,12 @@ class Answers(Owner):
         self._tally = Tally()
 
     def answer(self, question: str) -> bytes | None:
-        """Returns the stored answer with this key; None if there is none. Free."""
+        """Returns the stored answer with a key; None if there is none. Costs no budget."""
         return self._given(lambda rows: rows.answer(question))
 
     def first_answer(self, statements: Sequence[str], account: str) -> bytes | None:
-        """Returns the earliest answer of an account to a statement, at whatever cost; free.
+        """Returns the earliest answer of an account to a statement, at whatever cost it was
+        paid for; costs no budget.
 
         ``statements`` are the keys of the statement, in the present and in earlier formats. None if
         there is no answer.
@@ -57,9 +58,9 @@ class Answers(Owner):
         return self._given(find)
 
     def released(self, parts: Sequence[str], account: str) -> dict[str, list[bytes]]:
-        """Returns, by part, an account's stored answers that contain the part, oldest first; free.
+        """Returns an account's stored answers that contain each of the ``parts``, oldest first.
 
-        A part is an aggregate of an answer that can be reused by its own key.
+        A part is an aggregate that later questions can reuse by its own key. Costs no budget.
         """
 
         def find(rows: Rows) -> dict[str, list[bytes]]:
@@ -89,16 +90,16 @@ class Answers(Owner):
         return self.own_answer(request) is not None
 
     def own_answer(self, request: Request) -> bytes | None:
-        """Returns the stored answer that the asking account has paid for, or None; free."""
+        """Returns the stored answer to a request if the asking account has paid for it, else None."""
         return _body(readable(lambda: self._store.read(lambda rows: own_answer(rows, request))))
 
     def charge_of(self, request: Request) -> str:
-        """Returns the id of the charge that paid for the account's answer; "" if there is none."""
+        """Returns the id of the charge by which the account paid for an answer; "" if it has none."""
         row = readable(lambda: self._store.read(lambda rows: own_answer(rows, request)))
         return "" if row is None else row.charge
 
     def answer_of(self, charge_id: str, scope: Scope) -> bytes | None:
-        """Returns the answer that a charge of this account paid for; None if there is none. Free.
+        """Returns the answer that a charge of this account paid for; None if there is none.
 
         Raises:
             AccountFrozen: an account of the path is frozen.
@@ -117,15 +118,16 @@ class Answers(Owner):
         return self._given(find)
 
     def to_share(self, request: Request) -> bytes | None:
-        """Returns the answer of another account that ``recall`` would give to this one for a cost.
+        """Returns another account's answer that ``recall`` would share with this account for a
+        cost.
 
-        The caller may measure it, but must not show it before it is paid for.
+        The caller may use its size to compute the cost, but must not show it before it is paid for.
         """
         ready = Ready.of(request)
         return self._given(lambda rows: shared_answer(rows, ready))
 
     def require_key(self, request: Request) -> None:
-        """Refuses a request whose idempotency key is bound to another request; free.
+        """Refuses a request whose idempotency key is bound to another request; costs no budget.
 
         Raises:
             KeyUsed: the key is bound to another request.
@@ -136,11 +138,11 @@ class Answers(Owner):
     def recall(self, request: Request, *, held: str = "") -> bytes | None:
         """Returns the stored answer to a request, or None if the answer must be computed.
 
-        The answer is free for an account that has paid for it. An answer that the same analyst paid
-        for in another account, or any analyst if the owner's policy shares answers, is returned for
-        its full cost. That cost is charged to those accounts between the dataset and the analyst
-        that have not paid for it, not to the dataset. ``held`` is the id of a reserved charge that
-        this payment replaces.
+        The answer costs no budget for an account that has paid for it. An answer that the same
+        analyst paid for in another account, or any analyst if the owner's policy shares answers, is
+        returned for its full cost. That cost is charged to those accounts between the dataset and
+        the analyst that have not paid for it, not to the dataset. ``held`` is the id of a reserved
+        charge that this payment replaces.
 
         Raises:
             KeyUsed: the idempotency key is bound to something else.

@@ -154,13 +154,15 @@ def _into(store: Store, transaction: Callable[[Rows], int]) -> int:
 
 
 def begin_filling(store: Store, rows: Rows, what: str) -> None:
-    """Marks a store as being filled, so that nothing can be charged to it meanwhile."""
+    """Marks a store as incomplete while an archive is imported, so that nothing can be charged to
+    it.
+    """
     require_empty(store, rows)
     rows.put_about(UNFINISHED, what)
 
 
 def require_empty(store: Store, rows: Rows) -> None:
-    """Refuses a store that already has rows."""
+    """Raises an error if a store already contains rows."""
     if rows.counts() != _EMPTY:
         raise WrongUse(
             f"The ledger {shown(store.place)} is not empty.",

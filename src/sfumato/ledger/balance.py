@@ -40,16 +40,16 @@ class Held:
     unbounded: int = 0
 
     def plus(self, charge: Charge) -> "Held":
-        """Returns the sum with one more charge."""
+        """Returns the sum with a charge added."""
         return self._moved(charge, 1)
 
     def minus(self, charge: Charge) -> "Held":
-        """Returns the sum without one of its charges."""
+        """Returns the sum with a charge, which was added before, taken out again."""
         return self._moved(charge, -1)
 
     @property
     def charge(self) -> Charge:
-        """The sum as one charge."""
+        """The sum as a ``Charge``."""
         return Charge(None if self.unbounded else self.epsilon, self.rho, self.delta)
 
     def _moved(self, charge: Charge, sign: int) -> "Held":
@@ -92,7 +92,7 @@ class Balance:
 
     @property
     def left(self) -> Left:
-        """The largest next charge that the caps admit."""
+        """The largest cost that the account's next charge may have."""
         return self.gates.left(self.taken)
 
     def require(self, charge: Charge) -> None:
@@ -178,7 +178,7 @@ def charge_to_json(charge: Charge) -> dict[str, Json]:
 
 
 def charge_from_json(form: Mapping[str, Json]) -> Charge:
-    """Parses a stored charge."""
+    """Reads a charge from the JSON that the ledger stores."""
     epsilon = form["epsilon"]
     return Charge(
         None if epsilon is None else _increments(epsilon),
@@ -218,7 +218,7 @@ def held_text(held: Held) -> str:
 
 
 def held_from_text(text: str) -> Held:
-    """Parses the stored string of a reserved sum."""
+    """Reads the sum of an account's reserved charges from its stored string."""
     if held := _HELD.get(text):
         return held
     form = json.loads(text)
@@ -227,7 +227,7 @@ def held_from_text(text: str) -> Held:
 
 
 def gates_to_json(gates: Gates) -> dict[str, Json]:
-    """Returns the stored form of an account's caps."""
+    """Returns an account's caps as the JSON that the store keeps."""
     return {
         "epsilon": str(gates.epsilon),
         "rho": None if gates.rho is None else str(gates.rho),

@@ -135,10 +135,11 @@ def is_instalment_of(entry: Entry, row: InstalmentRow) -> bool:
 
 
 def binding_entries(rows: Iterable[AccountRow]) -> Iterator[tuple[Entry, list[AccountRow]]]:
-    """Yields new entries that bind the accounts of an older format, each with the rows it binds.
+    """Yields the journal entries that an upgrade adds to bind the accounts of an older ledger
+    format.
 
-    No entry of that format has bound them. The row of the dataset's account, which has the end of
-    the chain, is in the last list of its dataset.
+    Each entry comes with the account rows that it binds. The row of a dataset's own account, which
+    stores the end of the chain, is in the dataset's last entry.
     """
 
     def dataset(row: AccountRow) -> str:

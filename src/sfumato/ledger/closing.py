@@ -66,7 +66,11 @@ def close(rows: Rows, locked: LockedAccounts, row: ChargeRow, reason: str) -> No
 
 
 def close_for(until: Callable[[Rows], int | None], dataset: str, reason: str, rows: Rows) -> int:
-    """Runs ``close_overdue`` with a time that ``until`` computes from the rows, in one transaction."""
+    """Closes overdue charges of a dataset up to a time that is read in the same transaction.
+
+    ``until`` computes this time from the rows of the store, in milliseconds; None closes all open
+    charges. ``reason`` is recorded with each charge. Returns the number of charges closed.
+    """
     return close_overdue(rows, until(rows), dataset, reason)
 
 
@@ -79,7 +83,7 @@ def void(rows: Rows, locked: LockedAccounts, row: ChargeRow, reason: str) -> Non
 
 
 def give_up(rows: Rows, charge_id: str, reason: str) -> None:
-    """Voids a charge if it is still reserved."""
+    """Voids a charge if it is still reserved; else does nothing. ``reason`` goes into the journal."""
     unlocked = rows.charge(charge_id)
     if unlocked is None:
         return

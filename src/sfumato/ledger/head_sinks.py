@@ -35,7 +35,7 @@ class Silent(Exception):
 
 
 class Sink(Protocol):
-    """A place that stores the newest head of one ledger."""
+    """A storage outside of the ledger for its newest signed head, such as a file or an HTTP server."""
 
     @property
     def name(self) -> str:
@@ -44,7 +44,7 @@ class Sink(Protocol):
 
     @property
     def readable(self) -> bool:
-        """Whether a stored head can be read back."""
+        """Whether the sink can return the head that it stores."""
         ...
 
     def newest(self) -> Head | None:

@@ -33,10 +33,10 @@ class _Renewed(Protocol):
 
 
 class Heartbeat:
-    """Renews the lease of one charge until the ``with`` block, or the thread that entered it, ends.
+    """Renews the lease of a charge during a ``with`` block, so that the ledger does not close it.
 
-    If the lease is lost, renewal stops, and the worker is refused at its next step. A store that is
-    unreachable for a moment does not end the renewal.
+    Renewal also ends with the thread that entered the block. If the lease is lost, the worker is
+    refused at its next step. A store that is unreachable for a moment does not end the renewal.
 
     Guarantees:
         a dead worker is not renewed
@@ -60,7 +60,7 @@ class Heartbeat:
         self.ledger.heartbeats.remove(self)
 
     def beat(self) -> bool:
-        """Renews the lease if it is due; returns False once it must never be renewed again."""
+        """Renews the lease if it is due; returns False if renewal has ended for good."""
         if not self._lives():
             return False
         if time.monotonic() < self._due:
@@ -82,10 +82,10 @@ class Heartbeat:
 
 
 class Heartbeats:
-    """All charges of one ledger whose leases are renewed, by one thread.
+    """The thread of a ledger that renews the leases of all charges in progress.
 
-    The thread starts with the first charge and stays for a while after the last one, because
-    starting a thread for each small question would be too slow.
+    It starts with the first charge and stays for a while after the last, because starting a thread
+    for each small question would be too slow.
     """
 
     def __init__(self, lease: timedelta) -> None:
@@ -118,7 +118,7 @@ class Heartbeats:
             return [(heartbeat.charge, heartbeat.fence) for heartbeat in self._beating]
 
     def look(self) -> bool:
-        """Renews the leases that are due; returns False, which ends the thread, if there are none."""
+        """Renews the leases that are due; returns False if there are none, which ends the thread."""
         with self._lock:
             beating = list(self._beating)
             if not beating:

@@ -32,7 +32,8 @@ _PAGE = 1000
 
 
 class Instalments(Answers):
-    """The steps of a charge that is answered in instalments, and of one that takes long.
+    """The ledger's methods for charges whose answer is stored in several instalments, or takes
+    long.
 
     Guarantees:
         an instalment is on disk before it may be shown
@@ -116,8 +117,7 @@ class Instalments(Answers):
         self._write(transaction)
 
     def suspend(self, charge_id: str, *, fence: int, reason: str = "") -> None:
-        """Suspends a charge, so that another worker can resume it; one with secret state is
-        forfeited.
+        """Releases a charge of this worker, so that another worker can resume it.
 
         ``reason`` "engine" counts as a failure of the analyst; "" is an orderly end.
 
@@ -187,7 +187,8 @@ class Instalments(Answers):
         return readable(lambda: self._store.read(find))
 
     def instalments(self, charge_id: str, *, after: int = 0) -> list[tuple[int, bytes]]:
-        """Returns up to 1,000 stored instalments of a charge, those after place ``after``; free.
+        """Returns up to 1,000 stored instalments of a charge, those after place ``after``; costs no
+        budget.
 
         Each is a pair of its place and its bytes; they are in the order of places.
 

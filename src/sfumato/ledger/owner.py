@@ -261,7 +261,7 @@ class Owner:
         return closed
 
     def share_answers(self, dataset: str, *, allowed: bool, reason: str = "") -> None:
-        """Decides whether others may get, at its full cost, an answer that one analyst paid for."""
+        """Decides whether analysts may get, at full cost, an answer that another one paid for."""
         self._decide(dataset, {SHARING: allowed}, reason)
 
     def go_without_heads(self, dataset: str, *, silence: str, reason: str) -> None:

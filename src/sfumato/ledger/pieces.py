@@ -19,9 +19,11 @@ from sfumato.ledger.journal import canonical_json
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """The progress of a charge with ``places`` instalments.
+    """The progress of a charge whose answer has ``places`` numbered instalments.
 
-    ``secret``: the worker has state that is not stored, so nobody else can resume the charge.
+    ``fence`` is the number of the worker that has the charge, ``begun`` the last place begun,
+    ``last`` the last place stored. ``secret``: the worker has state that is not stored, so nobody
+    else can resume the charge.
 
     Guarantees:
         a place is begun once
@@ -55,7 +57,7 @@ class Pieces:
         return canonical_json(asdict(self))
 
     def with_begun(self, up_to: int) -> "Pieces":
-        """Returns the progress with all places up to ``up_to`` begun.
+        """Returns the progress with the places up to ``up_to`` marked as begun.
 
         Raises:
             WrongUse: place ``up_to`` was begun before, or is beyond the places that were paid for.
@@ -68,7 +70,8 @@ class Pieces:
         return replace(self, begun=up_to)
 
     def with_appended(self, place: int) -> "Pieces":
-        """Returns the progress with the instalment of a place stored; skipped places are lost.
+        """Returns the progress with the instalment of a place marked as stored; places skipped are
+        lost.
 
         Raises:
             WrongUse: this worker has not begun the place, or it was appended or skipped before.

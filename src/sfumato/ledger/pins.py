@@ -66,7 +66,9 @@ class Pin:
 
 
 class Known:
-    """The file of a user's pins: one pin for each place at which a ledger was verified.
+    """A user's file of pinned ledgers: the identity and signing key first seen at each address.
+
+    A ledger that is verified at an address must match its pin.
 
     Raises:
         WrongUse: the file cannot be read or written.
@@ -76,7 +78,7 @@ class Known:
         self.path = Path(path) if path is not None else default_path()
 
     def find(self, place: str) -> Pin | None:
-        """The pin of a place; None if no ledger was verified there."""
+        """Returns the pin of an address; None if no ledger was verified there before."""
         form = self._read().get(place)
         try:
             return Pin(form["ledger"], form["key"], form.get("state", "")) if form else None
@@ -84,7 +86,7 @@ class Known:
             raise self._unreadable() from None
 
     def keep(self, place: str, pin: Pin) -> None:
-        """Pins the ledger at a place."""
+        """Stores the pin of the ledger at an address."""
         pins: dict[str, Json] = {**self._read(), place: asdict(pin)}
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -72,7 +72,8 @@ _LENGTH = len(LastEntry(0, 0, "0" * 64).to_bytes())
 
 
 class RememberedHead:
-    """The last entries of one ledger that this user remembers on this machine, in a file.
+    """A file of this user with the last journal entries of a ledger, by which a rollback is
+    detected.
 
     The file is found by the ledger's identity. ``shared``: several processes may charge the ledger
     at once, as on a server, and write the same slots. If two do so at the same moment, one of the

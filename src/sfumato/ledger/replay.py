@@ -56,11 +56,12 @@ _COSTS_KEPT = 100_000
 
 @dataclass(slots=True)
 class Replay:
-    """The state that the journal implies. Call ``apply`` for each entry, chain by chain.
+    """The state of a ledger computed from its journal alone, to compare with the stored tables.
 
-    ``problems`` lists entries that no ledger would have written. A replay that continues an earlier
-    verification (``verified``) starts with ``before`` charges, of which those in ``older`` were not
-    final; ``find_source`` looks up a shared answer of that time.
+    ``apply`` takes each entry, chain by chain. ``problems`` lists entries that no ledger would have
+    written. A replay that continues an earlier verification (``verified``) starts with ``before``
+    charges, of which those in ``older`` were not final; ``find_source`` looks up a shared answer of
+    that time.
     """
 
     problems: list[str] = field(default_factory=list)
@@ -92,7 +93,7 @@ class Replay:
         return self.before + len(self._ended) // PLACE - len(self.older)
 
     def apply(self, entry: Entry) -> None:
-        """Applies one entry."""
+        """Updates the state by the next journal entry."""
         act = _ACTS.get(entry.kind)
         if act is None:
             self.problems.append(f"{named(entry)} is of an unknown kind")
@@ -147,7 +148,7 @@ class Replay:
         return rows
 
     def book(self, account_id: str) -> Book:
-        """Returns an account of the replay; one below a dataset is created when it is first named."""
+        """Returns the state of an account; an account below a dataset is created when first named."""
         if account_id not in self.books:
             scope = Scope.of(account_id)
             if not scope.parent or scope.root not in self.books:

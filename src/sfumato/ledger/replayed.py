@@ -58,12 +58,12 @@ class Sum:
 
     @property
     def parts(self) -> tuple[int, int, int, int]:
-        """Its four numbers: epsilon, rho, delta and unbounded."""
+        """The numbers of the sum: epsilon, rho, delta, and charges without a finite epsilon."""
         return self.epsilon, self.rho, self.delta, self.unbounded
 
     @property
     def charge(self) -> Charge:
-        """The sum as one charge."""
+        """The sum as an immutable ``Charge``."""
         pure = None if self.unbounded else self.epsilon
         return Charge(pure, self.rho, self.delta, self.orders)
 
@@ -123,7 +123,9 @@ class Book:
 
     @property
     def settled(self) -> Charge:
-        """What is spent, at the Renyi orders common to all charges that were ever reserved."""
+        """The spent part of the account, at the Renyi orders common to all charges that were ever
+        reserved.
+        """
         return replace(self.spent.charge, orders=self.taken.orders)
 
     def row(self, account_id: str, seq: int, head: str) -> AccountRow:
@@ -186,7 +188,7 @@ class Open:
         )
 
     def to_json(self) -> list[Json]:
-        """The charge as it was opened and its progress, for ``from_json``."""
+        """Returns the open charge and its progress as JSON, which ``from_json`` reads."""
         return [
             list[Json](self.row),
             self.state,

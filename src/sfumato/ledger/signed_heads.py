@@ -35,11 +35,11 @@ from sfumato.privacy.event import Json
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The last entry of each chain of a ledger at one time, signed with Ed25519 (RFC 8032).
+    """A signed statement of where a ledger's journal ends: the last entry of each of its chains.
 
     ``identity`` is that of the ledger, ``at`` the time (ISO 8601, UTC). ``chains`` maps the name of
     each chain to the number and the hash of its last entry. ``accounts`` is the digest of all
-    accounts at that time. Keys and hashes are in hexadecimal.
+    accounts at that time. The signature is Ed25519 (RFC 8032). Keys and hashes are in hexadecimal.
 
     Guarantees:
         a head that was altered is refused
@@ -71,7 +71,7 @@ class Head:
 
     @classmethod
     def from_text(cls, text: str) -> "Head":
-        """Parses a written head.
+        """Parses the text that ``to_text`` returns, and checks its signature.
 
         Raises:
             LedgerCorrupt: the text is no head, or its signature does not fit.
@@ -95,7 +95,7 @@ class Head:
 
     @property
     def message(self) -> bytes:
-        """The bytes that are signed."""
+        """The bytes that the signature covers."""
         return canonical_json({"sfumato-head": self._body()}).encode()
 
     def to_text(self) -> str:
@@ -171,7 +171,8 @@ Key: TypeAlias = Source | None
 
 
 class Signer:
-    """An Ed25519 key in a file of mode 0600, created if missing, or one that a function returns.
+    """Signs heads with an Ed25519 key: one in a file, created with mode 0600 if missing, or a given
+    one.
 
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()

@@ -79,7 +79,9 @@ INTERRUPTED = "interrupted"
 
 
 class Ledger(Instalments):
-    """The ledger of one store. Safe to share between threads; ``Owner`` has the owner's commands.
+    """The ledger of a store: reserves, commits and closes charges, and looks up answers.
+
+    Safe to share between threads. ``Owner`` has the owner's commands.
 
     Guarantees:
         a charge is on disk before it can execute
@@ -149,7 +151,7 @@ class Ledger(Instalments):
 
     @property
     def store(self) -> Store:
-        """The store, for reading (``verify``)."""
+        """The store of the ledger's rows, for ``verify``."""
         return self._store
 
     def close(self) -> None:

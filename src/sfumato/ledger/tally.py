@@ -57,7 +57,7 @@ class Tally:
         return since_written >= _SECONDS and pending >= _ENOUGH
 
     def datasets(self) -> list[str]:
-        """Returns the datasets that have counts."""
+        """Returns the datasets that have counts not written to the journal yet."""
         with self._lock:
             return list(self._counts)
 

@@ -144,7 +144,9 @@ def _beside(work: Callable[[], T]) -> "Future[T]":
 
 
 def check(rows: Rows, problems: list[str], heads: Sequence[Head] = ()) -> Report:
-    """Runs the checks of ``verify`` on the rows of one transaction; adds to ``problems``."""
+    """Runs the checks of ``verify`` inside a transaction, and appends what is wrong to
+    ``problems``.
+    """
     return _check(rows, Replay(problems), heads)
 
 

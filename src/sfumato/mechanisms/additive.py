@@ -78,7 +78,7 @@ class AdditiveMechanism:
         return AdditiveNoise(self.noise, distance, self.cells)
 
     def draw(self, cells: int, entropy: Entropy = SYSTEM) -> tuple[int, ...]:
-        """Samples noise for ``cells`` integers."""
+        """Returns ``cells`` independent noise samples."""
         drawn = self.noise.sample(cells, entropy)
         return tuple(drawn.tolist())
 
@@ -119,7 +119,7 @@ class AdditiveMechanism:
         return exact + noise
 
     def error(self, confidence: Number) -> int:
-        """Returns the smallest h with P(|noise| <= h) >= confidence, for one integer."""
+        """Returns the least h such that one noise sample is in -h to h with the given confidence."""
         return self.noise.half_width(confidence)
 
 
@@ -143,9 +143,9 @@ def laplace(distance: Distance, epsilon: Number) -> AdditiveMechanism:
 
 
 def geometric(distance: Distance, epsilon: Number) -> AdditiveMechanism:
-    """The geometric mechanism: the original name of ``laplace`` on the integers.
+    """Returns the geometric mechanism: another name of ``laplace`` on the integers.
 
-    For one count it is optimal for every user at once among all epsilon-DP mechanisms (Ghosh,
+    For a single count it is optimal for every user at once among all epsilon-DP mechanisms (Ghosh,
     Roughgarden, Sundararajan 2009).
 
     >>> from fractions import Fraction
@@ -215,7 +215,7 @@ def calibrated_gaussian(
 
 
 def staircase(distance: Distance, epsilon: Number) -> AdditiveMechanism:
-    """The staircase mechanism for ONE integer that changes by at most ``distance`` (Linf).
+    """Returns the staircase mechanism for one integer that changes by at most ``distance`` (Linf).
 
     It is epsilon-DP, with the least expected |noise| of all additive epsilon-DP mechanisms (Geng
     and Viswanath 2014). The gain over Laplace noise is large for large epsilon.

@@ -76,7 +76,9 @@ class ApproximateBounds:
 
     @property
     def threshold(self) -> int:
-        """The smallest t such that the noise of any bin exceeds t with probability at most
+        """The count above which a bin is taken to have rows.
+
+        It is the least t such that the noise of any bin exceeds t with probability at most
         ``failure``.
         """
         bins = len(self.edges) - 1

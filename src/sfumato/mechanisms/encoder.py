@@ -29,9 +29,11 @@ _WORKING = 128
 
 
 class Encoder(Protocol):
-    """The interface of an encoder: each row depends on the inputs so far.
+    """Maps the inputs of a stream's ticks so far to the integers that are released, with noise, at
+    a tick.
 
-    ``memory`` is an int64 array whose last axis is the cells; it is all that later rows depend on.
+    The map is linear and lower triangular. ``memory`` is an int64 array whose last axis is the
+    cells; it is all that later rows depend on.
     """
 
     @property
@@ -62,10 +64,11 @@ class Encoder(Protocol):
         participations: int,
         separation: int,
     ) -> int:
-        """Returns the largest change of all rows, in ``norm``, that one unit can make.
+        """Returns the largest change, in ``norm``, of all released integers that one unit can
+        cause.
 
-        The unit changes the inputs of at most ``participations`` ticks, ``separation`` apart, each
-        by a vector of L1 norm 1.
+        The unit changes the inputs of at most ``participations`` ticks, at least ``separation``
+        apart, each by a vector of L1 norm 1.
         """
         ...
 
@@ -132,7 +135,7 @@ class SquareRoot:
         return _sensitivity(self, participations, separation)
 
     def numbers(self, tick: int) -> int:
-        """Returns 1: a row has one integer for each cell."""
+        """Returns 1: the number of integers that a tick releases for each cell."""
         return 1
 
     def begin(self, cells: int) -> Integers:
@@ -194,7 +197,7 @@ class Tree:
 
     @property
     def most_numbers(self) -> int:
-        """The number of levels."""
+        """The largest number of integers that a tick releases for each cell: the number of levels."""
         return len(self.weights)
 
     def sensitivity(
@@ -214,7 +217,7 @@ class Tree:
         return len(self.complete(tick))
 
     def begin(self, cells: int) -> Integers:
-        """Returns zeros: for each level, the sum of the block that is not complete."""
+        """Returns the memory before the first tick: zeros, as no block has inputs yet."""
         return np.zeros((len(self.weights), cells), np.int64)
 
     def row(

@@ -92,7 +92,10 @@ class FreshKey:
 
 
 class Masks:
-    """The masks of one site for one run among ``sites`` sites of a roster.
+    """The random masks that a site adds to its share in one run, so that only the sum of all is
+    readable.
+
+    The masks of all ``sites`` of a roster cancel in the sum.
 
     Guarantees:
         masks cancel in the sum over all sites and in no smaller one

@@ -145,7 +145,7 @@ def representative(
     cap: int,
     monotone: bool = False,
 ) -> Representative[Candidate]:
-    """Selection of the most representative candidate, epsilon-DP.
+    """Returns an epsilon-DP mechanism that selects the candidate most similar to the rows.
 
     ``distance`` is in rows (L1); the other arguments are those of ``Representative``.
 

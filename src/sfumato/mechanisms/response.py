@@ -157,7 +157,7 @@ class ResponseMechanism:
         return self.estimate_counts(counts)
 
     def estimate_counts(self, counts: Sequence[int] | Integers) -> NDArray[np.float64]:
-        """Returns ``estimate``, given the number of reports of each category."""
+        """Returns ``estimate`` of the reports, given how many reports name each category."""
         given = np.asarray(counts)
         if given.shape != (self.categories,) or given.dtype.kind not in "iu" or given.min() < 0:
             raise InvalidDeclaration(
@@ -169,10 +169,11 @@ class ResponseMechanism:
         return seen
 
     def error(self, confidence: Number, people: int) -> float:
-        """Returns h with P(|estimate - truth| <= h) >= confidence, for one category.
+        """Returns a bound h of the error of an estimated count, which holds with the given
+        confidence.
 
-        A proved bound for ``people`` reports and any data: ``deviation`` (Hoeffding or Bernstein).
-        For all k categories together pass the confidence 1 - (1 - confidence) / k.
+        It is proved for one category, ``people`` reports and any data: ``deviation`` (Hoeffding or
+        Bernstein). For all k categories together pass the confidence 1 - (1 - confidence) / k.
         """
         spread = deviation(count("people", people), self._variance, confidence)
         # far above the rounding errors of ``estimate_counts``

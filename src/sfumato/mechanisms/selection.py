@@ -150,7 +150,7 @@ def union(events: int, confidence: Number) -> Fraction:
 
 
 def count(name: str, value: int) -> int:
-    """Returns ``value`` if it is an integer >= 1; else raises InvalidNumber that states ``name``."""
+    """Checks that ``value``, the argument called ``name``, is an integer from 1 on, and returns it."""
     if type(value) is not int or value < 1:
         raise InvalidNumber(f"{name} = {shown(value)}.", allowed="an integer >= 1")
     return value

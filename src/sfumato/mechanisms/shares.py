@@ -57,9 +57,11 @@ class ShareMechanism:
         masks: Masks,
         step: int,
     ) -> bytes:
-        """The masked share as little-endian integers modulo 2^64.
+        """Returns a site's share for the sum: exact integers plus noise plus masks, modulo 2^64.
 
-        ``drawn`` is noise that was sampled before the data was read, at least one draw an integer.
+        The bytes are little-endian, 8 for each integer. ``drawn`` is noise that was sampled before
+        the data was read, with at least one draw for each integer. ``step`` numbers the sums of a
+        run.
 
         Raises:
             InvalidDeclaration: masks of another roster or of too few sites; more integers than

@@ -112,11 +112,11 @@ class ThresholdMechanism:
         keys_at: Callable[[Integers], Sequence[K]],
         entropy: Entropy = SYSTEM,
     ) -> dict[K, int]:
-        """Does ``release`` for an array of counts; ``keys_at`` returns the keys at some indices of
-        it.
+        """Returns the noisy counts of the released keys, for an array of exact counts, as
+        ``release`` does.
 
-        ``keys_at`` is called for released keys only. Keys must be different, and None, integers,
-        strings, bytes or tuples of these.
+        ``keys_at`` returns the keys at some indices of the array; it is called for released keys
+        only. Keys must be different, and None, integers, strings, bytes or tuples of these.
 
         Raises:
             InvalidDeclaration: a count is not an integer.

@@ -45,7 +45,7 @@ class _TopK:
 
 @dataclass(frozen=True, slots=True)
 class PeelingMechanism(_TopK):
-    """Peeling: k exponential mechanisms in turn, each among the candidates that are left.
+    """Selects k candidates by k exponential mechanisms in turn, each among the candidates left.
 
     Guarantees:
         the event of peeling is one selection for each
@@ -87,11 +87,12 @@ class PeelingMechanism(_TopK):
 
 @dataclass(frozen=True, slots=True)
 class JointMechanism(_TopK):
-    """Joint top-k: one exponential mechanism over all sequences of k candidates; integer scores.
+    """Selects k candidates by a single exponential mechanism over all sequences of k candidates.
 
-    The loss of a sequence is the largest difference, over i, between the i-th best score and the
-    score of its i-th member. For the same epsilon it is usually more accurate than peeling; for
-    the same zCDP cost it is not, as k selections then cost less than one of the same epsilon.
+    Scores must be integers. The loss of a sequence is the largest difference, over i, between the
+    i-th best score and the score of its i-th member. For the same epsilon it is usually more
+    accurate than peeling; for the same zCDP cost it is not, as k selections then cost less than one
+    of the same epsilon.
 
     Guarantees:
         the event of a joint choice is one selection

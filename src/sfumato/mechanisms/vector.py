@@ -60,9 +60,10 @@ class VectorMechanism:
     def release(
         self, exact: Vector, drawn: Vector | None = None, entropy: Entropy = SYSTEM
     ) -> Integers:
-        """Returns exact integers plus noise, by ``add_saturating``.
+        """Returns exact integers plus noise; a sum beyond 64 bits becomes the largest or least
+        integer.
 
-        ``drawn`` is noise that was sampled before the data was read.
+        ``drawn`` is noise that was sampled before the data was read; by default it is drawn here.
         """
         if len(exact) != self.cells:
             raise InvalidDeclaration(

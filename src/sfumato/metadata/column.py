@@ -72,7 +72,7 @@ class Integer(Coded):
         return f"Integer({self.lower_code}, {self.upper_code}{_shown_clip(self)}{marks})"
 
     def decode(self, code: int) -> int:
-        """The value of a code."""
+        """Returns the integer that a code stands for."""
         return code
 
 
@@ -125,7 +125,7 @@ class Real(Coded):
         return f"Real({low}, {high}, step={step}{_shown_clip(self)}{shown_missing(self.missing)})"
 
     def decode(self, code: int) -> float:
-        """The value of a code."""
+        """Returns the number that a code stands for."""
         return float(code * self.step)
 
 
@@ -172,7 +172,7 @@ class Date(Coded):
         return f"Date('{low}', '{high}'{written}{shown_missing(self.missing)})"
 
     def decode(self, code: int) -> datetime.date:
-        """The value of a code."""
+        """Returns the date that a code stands for."""
         return EPOCH + datetime.timedelta(days=code)
 
 
@@ -214,11 +214,11 @@ class Category(Coded):
         return f"Category({shown}{shown_missing(self.missing)})"
 
     def decode(self, code: int) -> str:
-        """The label of a code."""
+        """Returns the label that a code stands for."""
         return self.labels[code]
 
     def texts(self) -> tuple[tuple[str, int], ...]:
-        """Returns each string of the data that is a declared value, with its code."""
+        """Returns the strings that the data may contain, each with its code."""
         return tuple((value, code) for code, value in enumerate(self.values))
 
 
@@ -268,11 +268,11 @@ class Boolean(Coded):
         return f"Boolean({(texts + shown_missing(self.missing)).removeprefix(', ')})"
 
     def decode(self, code: int) -> bool:
-        """The value of a code."""
+        """Returns the truth value that a code stands for."""
         return bool(code)
 
     def texts(self) -> tuple[tuple[str, int], ...]:
-        """Returns each string of the data that means false or true, with its code."""
+        """Returns the strings that mean false or true in the data, each with its code."""
         return tuple((text, 0) for text in self.false) + tuple((text, 1) for text in self.true)
 
 
@@ -348,7 +348,7 @@ class Array:
 
     @property
     def missing(self) -> Markers:
-        """None: no string can mean a missing array."""
+        """None: arrays have no strings that mark missing values."""
         return None
 
     @property
@@ -363,7 +363,7 @@ class Array:
 
     @property
     def step(self) -> Fraction:
-        """The value of one code."""
+        """The difference between the values of adjacent codes of an element."""
         return self.element.step
 
     @property
@@ -372,7 +372,7 @@ class Array:
         return self.element.size
 
     def decode(self, code: int) -> int | float:
-        """The number of a code."""
+        """Returns the number that a code of an element stands for."""
         return self.element.decode(code)
 
     def __repr__(self) -> str:

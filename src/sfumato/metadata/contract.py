@@ -53,12 +53,15 @@ class Contract:
         )
 
     def to_json(self) -> dict[str, Json]:
-        """The JSON form that the ledger stores."""
+        """Returns the contract as the JSON that the ledger stores."""
         return self._about() | {"epsilon": self.epsilon, "delta": self.delta}
 
     def about_data(self) -> dict[str, Json]:
-        """Returns the fields that answers depend on: all but the limits, and how texts are read
-        (RULES 21).
+        """Returns the declarations on which answers depend, as JSON; the limits (budgets) are left
+        out.
+
+        They are the data set, its units, the neighbour relation, and how strings are read (RULES
+        21).
         """
         if not self.reading:
             return self._about()
@@ -69,7 +72,7 @@ class Contract:
         return {"dataset": self.dataset, "relation": self.relation, "units": dict(self.units)}
 
     def require_same(self, stored: Mapping[str, object]) -> None:
-        """Refuses a contract that differs from the one ``stored`` in the ledger."""
+        """Raises ContractMismatch if the contract differs from the JSON that the ledger stores."""
         mine = self.to_json()
         different = [name for name in mine if mine[name] != stored.get(name)]
         if different:

@@ -4,10 +4,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from sfumato.errors import InvalidDeclaration, shown
+from sfumato.errors import InvalidDeclaration, UnsupportedSql, shown
 from sfumato.metadata.column import Boolean
 from sfumato.metadata.table import Table
-from sfumato.privacy.unit import AddRemove, Relation, Unit
+from sfumato.privacy.unit import AddRemove, Node, Relation, Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +59,13 @@ class Dataset:
                     f"Table {name!r}.", allowed="a name of letters, digits and _, with an sf.Table"
                 )
         for name in self.tables:
+            self._require_nodes(name)
             self._require_owner(name)
             self._require_no_other(name)
 
     @property
     def places(self) -> tuple[str, ...]:
-        """The places where the rows of private tables are stored, each listed once."""
+        """The files and addresses where the rows of private tables are stored, without repeats."""
         places = {table.place for table in self.tables.values() if not table.public}
         return tuple(sorted(places - {""}))
 
@@ -90,30 +91,84 @@ class Dataset:
         return tuple(lines)
 
     def unit_name(self, table: str) -> str | None:
-        """The name of a table's unit; None if each row is its own unit or the table is public."""
+        """Returns the name of a table's privacy unit; None for a public table, or if each row is a
+        unit.
+        """
         unit = self.tables[table].unit
+        if isinstance(unit, Node):
+            unit = self.row_unit(unit.of)
         return None if unit is None else self._at_the_end(unit).name
+
+    def row_unit(self, table: str) -> Unit | None:
+        """The unit of each row of a table; None if each row is its own, or the table is public.
+
+        Raises:
+            UnsupportedSql: each row is about two units: the table is declared with ``sf.Node``.
+        """
+        unit = self.tables[table].unit
+        if isinstance(unit, Node):
+            raise UnsupportedSql(
+                f"Table {table!r} is declared with {unit!r}: each row is about two units, and only "
+                "statistics of the graph are known to bound what one of them changes.",
+                allowed=f'sfumato.graph.ask(session, "{table}", graph.Edges(), epsilon=...), and '
+                "graph.Degrees()",
+                remedy="Ask the graph; or declare sf.Edge, if an edge is to be protected and not a "
+                "person.",
+            )
+        return unit
+
+    def node_column(self, node: Node) -> str:
+        """The column with the ids of the table that lists the nodes."""
+        unit = self.row_unit(node.of)
+        assert unit is not None, "checked when the dataset was made"
+        return unit.columns[0]
 
     def _at_the_end(self, unit: Unit) -> Unit:
         """The unit at the end of a chain of ``via``, whose columns hold its id."""
         while unit.target is not None:
-            above = self.tables[unit.target[0]].unit
+            above = self.row_unit(unit.target[0])
             assert above is not None, "checked when the dataset was made"
             unit = above
         return unit
+
+    def _require_nodes(self, name: str) -> None:
+        """Refuses a table of edges of nodes that no private table lists, or that is there twice."""
+        table = self.tables[name]
+        unit = table.unit
+        if not isinstance(unit, Node):
+            return
+        listed = self.tables.get(unit.of)
+        owner = None if listed is None else listed.unit
+        if not isinstance(owner, Unit) or owner.via is not None or len(owner.columns) != 1:
+            raise InvalidDeclaration(
+                f"Table {name!r} is declared with {unit!r}, and {unit.of!r} is no private table "
+                "whose unit is one column.",
+                allowed="the table that lists the persons, declared with sf.Unit on their ids",
+                remedy="Declare that table, without public=True; or sf.Edge, if an edge is to be "
+                "protected and not a person.",
+            )
+        for label, other in self.tables.items():
+            same = other.source is table.source if not table.place else other.place == table.place
+            if label != name and same and other.unit != unit:
+                raise InvalidDeclaration(
+                    f"Tables {name!r} and {label!r} have the same rows, and {label!r} is declared "
+                    f"with {other.unit!r}: by it, less than a person would be protected.",
+                    remedy=f"Declare one of them alone, or both with {unit!r}.",
+                )
 
     def _require_owner(self, name: str) -> None:
         """Refuses a chain of ``via`` that does not end at a unit whose columns hold its id."""
         path = [name]
         unit = self.tables[name].unit
-        while unit is not None and unit.target is not None:
+        while isinstance(unit, Unit) and unit.target is not None:
             target, column = unit.target
             other = self.tables.get(target)
-            if other is None or other.unit is None or other.unit.column != column:
+            above = None if other is None else other.unit
+            if not isinstance(above, Unit) or above.column != column:
                 named = [
                     f"{label}.{table.unit.column}"
                     for label, table in self.tables.items()
-                    if table.unit
+                    if isinstance(table.unit, Unit)
                 ]
                 raise InvalidDeclaration(
                     f"The unit of table {path[-1]!r} goes via {unit.via!r}, "
@@ -128,14 +183,14 @@ class Dataset:
                     "declare it without via=.",
                 )
             path.append(target)
-            unit = other.unit
+            unit = above
 
     def _require_no_other(self, name: str) -> None:
         """Refuses a column with the name of the unit, since statements refer to the unit by that
         name.
         """
         table = self.tables[name]
-        if table.unit is None:
+        if not isinstance(table.unit, Unit):
             return
         root = self._at_the_end(table.unit)
         id_columns = [root.name] if len(root.columns) == 1 else list(root.columns)

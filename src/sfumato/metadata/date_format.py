@@ -32,7 +32,8 @@ def require_format(declared: object) -> None:
 
 
 def date_pattern(form: str) -> str:
-    """Returns a regular expression that matches a date in a format, with a group for each part.
+    """Returns a regular expression that matches dates in a declared format, with a group for each
+    part.
 
     >>> date_pattern("%Y%m%d") == YEAR_PATTERN + "([0-9]{2})([0-9]{2})"
     True
@@ -45,8 +46,7 @@ def date_pattern(form: str) -> str:
 
 
 def places(form: str) -> tuple[int, int, int]:
-    """Returns the numbers of the groups of ``date_pattern`` that are the year, the month and the
-    day.
+    """Returns which groups of ``date_pattern`` match the year, the month and the day.
 
     >>> places("%d/%m/%Y")
     (3, 2, 1)
@@ -66,7 +66,7 @@ def in_format(day: datetime.date, form: str) -> str:
 
 
 def iso_order(form: str) -> str:
-    r"""Returns the replacement for ``date_pattern`` that writes the parts in the order of ISO 8601.
+    r"""Returns the replacement string that turns a match of ``date_pattern`` into an ISO 8601 date.
 
     >>> print(iso_order("%d/%m/%Y"))
     \3-\2-\1

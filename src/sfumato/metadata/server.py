@@ -154,7 +154,7 @@ class StoredObject:
 
     @property
     def name(self) -> str:
-        """The bucket and the key."""
+        """The bucket and key of the object, without options."""
         return self.url.removeprefix("s3://").partition("?")[0]
 
     @property

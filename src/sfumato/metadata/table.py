@@ -20,7 +20,7 @@ from sfumato.metadata.server import (
     path_of,
     scheme_of,
 )
-from sfumato.privacy.unit import Unit
+from sfumato.privacy.unit import Node, Unit
 
 # Of which files an option is, and what such a file is called.
 _OF_FILES = {
@@ -86,7 +86,7 @@ class Table:
     """
 
     source: object
-    unit: Unit | None = None
+    unit: Unit | Node | None = None
     columns: Mapping[str, ColumnType] = field(default_factory=dict)
     size: int | None = None
     public: bool = False
@@ -99,9 +99,11 @@ class Table:
     header_row: int | None = None
 
     def __post_init__(self) -> None:
-        if self.unit is not None and not isinstance(self.unit, Unit):
+        if self.unit is not None and not isinstance(self.unit, Unit | Node):
             raise InvalidDeclaration(
-                f"unit={shown(self.unit)}.", allowed='sf.Unit("person_id", max_rows=1) or None'
+                f"unit={shown(self.unit)}.",
+                allowed='sf.Unit("person_id", max_rows=1), sf.Edge("a", "b"), sf.Node("a", "b", '
+                'of="people"), or None',
             )
         if not isinstance(self.public, bool):
             raise InvalidDeclaration(f"public={shown(self.public)}.", allowed="True or False")
@@ -203,7 +205,7 @@ class Table:
 
     @property
     def described(self) -> "Table":
-        """The same declarations without the source; only its type is kept."""
+        """A copy of the declarations in which the source is replaced by its type."""
         if isinstance(self.source, _Undisclosed):
             return self
         kind = type(self.source).__name__

@@ -146,7 +146,10 @@ class Timestamp(Coded):
         return local.replace(tzinfo=datetime.timezone(datetime.timedelta(seconds=offset)))
 
     def code_of_local(self, local: int, offset: int | None) -> int | None:
-        """Returns the code of a local time with its offset, if known; None if no such time exists.
+        """Returns the code of a local time; None if clocks skip that time.
+
+        ``local`` is in seconds since 1970 in local time, ``offset`` its distance from UTC if it is
+        stated.
 
         >>> Timestamp("1970-01-01", "1970-01-31", step=60).code_of_local(7_230, 3600)
         60
@@ -157,7 +160,9 @@ class Timestamp(Coded):
         return min(max(second // int(self.step), self.lower_code), self.upper_code)
 
     def code_of_text(self, text: str) -> int | None:
-        """Returns the code of a string; None if it is no time, or one that the zone skips."""
+        """Returns the code of a time written as a string; None if it is no time, or one that clocks
+        skip.
+        """
         written = text if self.format is None else iso_moment(self.format, text)
         parsed = None if written is None else parsed_moment(written)
         return None if parsed is None else self.code_of_local(*parsed)

@@ -27,11 +27,12 @@ def random_bits(
     *,
     levels: int = 12,
 ) -> Words:
-    """Draws ``count`` independent bits, each true with probability ``bias``, packed into words.
+    """Draws ``count`` independent random bits, each 1 with the same probability, packed 64 to a
+    word.
 
-    Bit i is ``words[i // 64] >> (i % 64) & 1``. ``bias`` returns bounds of a real number in
-    [0, 1]; if that is an integer over a power of two, the bounds must become equal. ``levels``
-    digits are drawn at a time; this has no effect on the distribution.
+    Bit i is ``words[i // 64] >> (i % 64) & 1``. ``bias`` bounds the probability, a real number in
+    [0, 1], to any precision; for an integer over a power of two, the bounds must become equal.
+    ``levels`` binary digits are drawn at a time; this has no effect on the distribution.
 
     Guarantees:
         packed bits have exactly their bias

@@ -116,7 +116,7 @@ class Coin(ABC):
 
 @dataclass(frozen=True, slots=True, init=False)
 class Bernoulli(Coin):
-    """True with a rational probability.
+    """A random truth value that is true with a rational probability.
 
     Raises:
         InvalidNumber: the probability is outside [0, 1].

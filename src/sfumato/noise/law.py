@@ -24,7 +24,7 @@ _MOST = 1 << 60
 
 
 class Law(Protocol):
-    """The interface of a distribution on the integers.
+    """The interface of a probability distribution on the integers, from which noise is drawn.
 
     Samples are exact: no probability is rounded. Every ``Bracket`` contains the true value.
 

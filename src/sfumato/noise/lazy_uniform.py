@@ -22,9 +22,10 @@ def is_below(
     prefix: int = 0,
     known: int = 0,
 ) -> bool:
-    """Whether U < a, for a uniform U in [0, 1) whose first ``known`` bits are ``prefix``.
+    """Whether a uniform random number U in [0, 1) is below a real number.
 
-    ``real`` bounds the real number a. The other bits of U are drawn from ``entropy``.
+    ``real`` bounds that number to any precision. The first ``known`` bits of U are ``prefix``;
+    further bits are drawn only until the comparison is decided.
 
     Guarantees:
         a uniform number is below a real with the probability of the real

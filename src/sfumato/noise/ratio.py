@@ -206,7 +206,7 @@ class Pieces:
         ]
 
     def one(self, entropy: Entropy) -> int:
-        """One exact draw."""
+        """Returns an exact sample."""
         return sum(
             mode + sampler.one(entropy)
             for sampler, mode, times in self._pieces
@@ -214,7 +214,7 @@ class Pieces:
         )
 
     def many(self, shape: Shape, entropy: Entropy) -> Integers:
-        """Independent exact draws."""
+        """Returns an array of independent exact samples."""
         size_of(shape)
         total = np.zeros(shape, np.int64)
         for sampler, mode, times in self._pieces:
@@ -231,10 +231,12 @@ def pieces_for(variance: Fraction) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stated:
-    """Tables of outward bounds of P(X = x) and of P(X >= x) for x = first, first + 1, ...
+    """The tabulated distribution of an integer noise X: bounds of P(X = x) and P(X >= x) from x =
+    first on.
 
-    ``pmf`` and ``upper_tail`` each have the lower and the upper bounds. ``rest`` bounds the
-    probability of all other x.
+    Used to bound the ratio of two distributions without their formulas. ``pmf`` and ``upper_tail``
+    each have an array of lower and one of upper bounds, for x = first, first + 1, ... ``rest``
+    bounds the probability of all x outside of the tables.
     """
 
     first: int

@@ -89,11 +89,15 @@ class Curve(Protocol):
         ...
 
     def blocks(self, shift: int) -> int:
-        """Returns the number of blocks on each side that the table covers; beyond them is the tail."""
+        """Returns the number of blocks on each side of 0 that the sampling table covers; the rest
+        is the tail.
+        """
         ...
 
     def ends(self, shift: int, blocks: int) -> tuple[Integers, Integers]:
-        """Returns 2^31 f at the near and at the far end of each block, within ``ERROR``."""
+        """Returns 2^31 f at the near and far end of each block of 2^``shift`` integers, within
+        ``ERROR``.
+        """
         ...
 
     def rise(self, shift: int, farthest: int) -> Rise:
@@ -306,7 +310,7 @@ class Cells:
         return self.one(entropy) if x is None else x
 
     def one(self, entropy: Entropy) -> int:
-        """One exact draw."""
+        """Returns an exact sample."""
         while True:
             word = entropy.bits(96)
             cell = word & (1 << self.bits) - 1

@@ -42,7 +42,7 @@ class Sampler:
         return Sampler, (self._curve, self._plain)
 
     def one(self, entropy: Entropy) -> int:
-        """One exact draw."""
+        """Returns an exact sample."""
         if self._small is None:
             if self._wide is not None:
                 return self._wide(entropy)

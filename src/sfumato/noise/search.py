@@ -5,10 +5,11 @@ from collections.abc import Callable
 
 
 def smallest(holds: Callable[[int], bool], below: int = 0) -> int:
-    """Returns the smallest integer x with ``holds(x)``, by doubling steps and bisection.
+    """Returns the smallest integer x for which ``holds(x)`` is true, by doubling steps and
+    bisection.
 
-    ``holds`` must be true for all integers above one for which it is true. ``below`` is where the
-    search starts; it has no effect on the result.
+    ``holds`` must be monotone: true for all integers above any for which it is true. ``below`` is
+    where the search starts; it has no effect on the result.
 
     >>> smallest(lambda x: x >= -37)
     -37

@@ -57,7 +57,7 @@ class Aggregate:
     @property
     @abstractmethod
     def read(self) -> Value | None:
-        """The value that the aggregate reads from each row; None if it reads none, as COUNT(*)."""
+        """The value that the aggregate reads from each row; None for COUNT(*)."""
         raise NotImplementedError
 
     @property
@@ -67,13 +67,13 @@ class Aggregate:
 
     @property
     def coarse(self) -> int:
-        """The number of adjacent codes that the aggregate treats as equal: a level, or a leaf."""
+        """The number of adjacent codes that the aggregate treats as equal."""
         return 1
 
     @property
     @abstractmethod
     def title(self) -> str:
-        """The aggregate as SQL."""
+        """The aggregate as a SQL expression, such as ``SUM(age)``."""
         raise NotImplementedError
 
     @abstractmethod
@@ -248,10 +248,10 @@ class Sum(Linear):
 
 @dataclass(frozen=True, slots=True)
 class Mean(Linear):
-    """AVG(value): the pair (sum of u, sum of w - u).
+    """AVG(value): releases two sums, of u (code minus lowest code) and of w - u, w being the
+    largest u.
 
-    u is the code less its lower bound, w the largest u. Each row adds exactly w to the L1 norm of
-    the pair, for every value (RULES 15).
+    Each row adds exactly w to the L1 norm of the pair, for every value (RULES 15).
 
     >>> from sfumato.metadata.column import Column, Integer
     >>> age = Value.of(Column("age", Integer(20, 120)))
@@ -263,7 +263,7 @@ class Mean(Linear):
 
     @property
     def levels(self) -> int:
-        """The largest u (w), in codes."""
+        """The largest u (w): the upper code of ``value`` minus its lower code."""
         codes = self.value.numeric
         return codes.upper_code - codes.lower_code
 
@@ -383,7 +383,7 @@ class Quantiles(Aggregate):
 
     @property
     def has_ends(self) -> bool:
-        """Whether, for each level, the two ends of an interval are selected too."""
+        """Whether the ends of an interval are also selected for each level."""
         return False
 
     @property
@@ -394,7 +394,7 @@ class Quantiles(Aggregate):
 
     @property
     def leaves(self) -> int:
-        """The number of leaves."""
+        """The number of leaves: the candidates for a quantile."""
         return -(-self.codes // self.coarse)
 
     @property
@@ -420,7 +420,7 @@ class Quantiles(Aggregate):
         return f"QUANTILE({self.value.name}, {levels})"
 
     def reading(self, fine: int) -> Reading:
-        """Returns how leaves translate into values: each leaf stands for its middle."""
+        """Returns how a leaf's number is converted into a value: the middle of the leaf."""
         kind = self.value.type
         assert not isinstance(kind, Text), "lowering admits no text here"
         half = Fraction(self.coarse - 1, 2)
@@ -474,7 +474,7 @@ def quantiles(
     leaf: int = 1,
     ends: bool = False,
 ) -> Quantiles:
-    """Returns ``Quantiles`` of a value with at most ``SMALL`` codes and leaves of one code.
+    """Returns ``Quantiles`` if a value has at most ``SMALL`` codes and leaves of one code.
 
     Answers to these are stored under that class; all others are ``CodeQuantiles``.
     """

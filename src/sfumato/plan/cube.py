@@ -58,10 +58,11 @@ def axis(value: Value) -> GroupKey:
 
 @dataclass(frozen=True, slots=True)
 class Cube:
-    """A relation and the axes by which its rows may be counted. Like ``Raw``, it is unbounded.
+    """The counts of a relation's rows by any subset of declared axes (a contingency table).
 
-    A clique is a set of axes, given by name. Its marginal counts the rows in each of its cells;
-    the empty clique has one cell.
+    Like ``Raw``, it is unbounded: the contribution of a unit is not limited yet. A clique is a set
+    of axes, given by name. Its marginal counts the rows in each of its cells; the empty clique has
+    one cell.
 
     Guarantees:
         every row is in one cell of every marginal
@@ -99,7 +100,7 @@ class Cube:
 
     @property
     def raw(self) -> Raw:
-        """The question that counts rows by all axes together."""
+        """The plan that counts rows by all axes together."""
         return Raw(self.relation, self.axes, (CountRows(),))
 
     def shape(self, clique: Places) -> tuple[int, ...]:
@@ -108,8 +109,7 @@ class Cube:
         return tuple(len(key.codes or ()) + 1 for key in axes)
 
     def places(self, cliques: Sequence[Sequence[str]]) -> tuple[Places, ...]:
-        """Checks cliques, given by names of axes, and returns each as positions of axes. Reads no
-        data.
+        """Checks cliques, given by names of axes, and returns the positions of each clique's axes.
 
         Raises:
             UnknownName: there is no axis of this name.

@@ -39,5 +39,5 @@ class Levels:
 
     @property
     def questions(self) -> tuple[Bounded, ...]:
-        """The bounded question of each level."""
+        """The bounded plan of each grouping set."""
         return tuple(level.bounded for level in self.levels)

@@ -9,11 +9,12 @@ from sfumato.plan.stages import Bounded
 
 @dataclass(frozen=True, slots=True)
 class OpenCube:
-    """The plan of a task that chooses axes from earlier released numbers, then counts rows by them.
+    """The plan of a task that first asks questions, then counts rows by axes chosen from their
+    answers.
 
-    A task of ``Session.ask`` may state it as its plan. ``questions`` are asked first; the axes may
-    depend on their released answers. Then cubes are counted that equal ``cube`` in all but the
-    axes.
+    A task of ``Session.ask`` may state it as its plan. ``questions`` are asked first. Then the task
+    counts rows in cubes that differ from ``cube`` only in their axes (group keys); which axes may
+    depend on the released answers.
 
     Guarantees:
         only cubes of the same rows and bounds are admitted
@@ -36,7 +37,10 @@ class OpenCube:
     questions: tuple[Bounded, ...] = ()
 
     def admits(self, cube: BoundedCube) -> bool:
-        """Whether a cube equals ``cube`` in all but the axes, so that the proved bounds hold."""
+        """Whether a later count differs from ``self.cube`` at most in its axes.
+
+        If so, the sensitivity bounds that were proved for ``self.cube`` hold for it.
+        """
         # a subclass could override equality
         if type(cube) is not BoundedCube:
             return False

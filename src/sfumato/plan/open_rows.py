@@ -9,12 +9,11 @@ from sfumato.plan.stages import Bounded
 
 @dataclass(frozen=True, slots=True)
 class OpenRows:
-    """The plan of a task that chooses values from earlier released numbers, then reads them from
-    rows.
+    """The plan of a task that first asks questions, then reads columns chosen from their answers.
 
-    A task of ``Session.ask`` may state it as its plan. ``questions`` are asked first; the choice of
-    values may depend on their released answers. Then rows are read that equal ``rows`` in all but
-    the values.
+    A task of ``Session.ask`` may state it as its plan. ``questions`` are asked first. Then the task
+    reads rows by plans that differ from ``rows`` only in the values (columns) read; which values
+    may depend on the released answers.
 
     Guarantees:
         only values of the same rows and bounds are admitted
@@ -34,7 +33,11 @@ class OpenRows:
     questions: tuple[Bounded, ...] = ()
 
     def admits(self, rows: BoundedRows) -> bool:
-        """Whether rows equal ``rows`` in all but the values, so that the proved bounds hold."""
+        """Whether a later read differs from ``self.rows`` at most in which values it reads of each
+        row.
+
+        If so, the sensitivity bounds that were proved for ``self.rows`` hold for it.
+        """
         # a subclass could override equality
         if type(rows) is not BoundedRows or type(rows.rows) is not RowList:
             return False

@@ -16,7 +16,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A sort key; NULLs come last unless ``nulls_first``."""
+    """A sort key of ORDER BY; NULLs come last unless ``nulls_first`` is set."""
 
     expression: Scalar
     descending: bool = False

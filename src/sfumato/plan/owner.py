@@ -13,19 +13,24 @@ class Owner:
     Without ``via``, ``columns`` hold the unit's id. With ``via``, they are matched with the columns
     ``keys`` of that table, and the row belongs to the unit of the matching row, which ``owner``
     finds. If rows of several units match, the unit with the smallest id is taken. A row without a
-    match has no unit and is ignored.
+    match has no unit and is ignored. ``unordered``: two columns that hold the same ids
+    in the other order are the same unit.
     """
 
     columns: tuple[str, ...]
     via: str | None = None
     keys: tuple[str, ...] = ()
     owner: "Owner | None" = None
+    unordered: bool = False
 
 
 def owner_of(dataset: Dataset, table: str) -> Owner | None:
     """Returns how the unit of a declared table's rows is found.
 
     None if each row is its own unit, or if the table is public.
+
+    Raises:
+        UnsupportedSql: a row of the table is about two units (``sf.Node``).
 
     >>> from sfumato.metadata.table import Table
     >>> from sfumato.privacy.unit import Unit
@@ -34,10 +39,10 @@ def owner_of(dataset: Dataset, table: str) -> Owner | None:
     >>> owner_of(Dataset("d", {"visits": visits, "drugs": drugs}), "drugs").owner
     Owner(columns=('patient_id',), via=None, keys=(), owner=None)
     """
-    unit = dataset.tables[table].unit
+    unit = dataset.row_unit(table)
     if unit is None:
         return None
     if unit.via is None or unit.key is None:
-        return Owner(unit.columns)
+        return Owner(unit.columns, unordered=unit.unordered)
     target = unit.via.partition(".")[0]
     return Owner(unit.columns, target, (unit.key,), owner_of(dataset, target))

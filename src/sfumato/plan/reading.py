@@ -7,7 +7,7 @@ from fractions import Fraction
 
 
 class Kind(Enum):
-    """The kind of estimate that the integers of a release give."""
+    """What a release's integers estimate: a count, a sum, a mean or a quantile, for example."""
 
     NUMBER = "number"
     MEAN = "mean"

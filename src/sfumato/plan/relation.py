@@ -85,11 +85,11 @@ class PublicJoin:
 
 @dataclass(frozen=True, slots=True)
 class KeyJoin:
-    """Joins each row to a row of the same unit in a private table, with ``right`` equal to
-    ``left``.
+    """Joins each row to a row of the same unit in another private table, by equality of a key.
 
-    Of several rows of the unit with one key, the first in the order of the columns read is used, so
-    a row is never multiplied. ``outer``: rows without a match are kept, with NULLs.
+    The key is ``left`` in the row and the column ``right`` in the table. Of several rows of the
+    unit with one key, the first in the order of the columns read is used, so a row is never
+    multiplied. ``outer``: rows without a match are kept, with NULLs.
 
     >>> link, key = Column("link", Integer(0, 9)), Column("visits.id", Integer(0, 9))
     >>> joined = KeyJoin(Scan("drugs", columns=(link,)), Scan("visits"), Field(link), key)
@@ -139,7 +139,7 @@ class Semi:
 
 
 class Summary(Enum):
-    """An aggregate over the rows of one unit."""
+    """The aggregate functions that ``PerUnit`` computes over the rows of a unit."""
 
     COUNT = "count"
     COUNT_VALUES = "count values"
@@ -193,9 +193,10 @@ class Computed:
 
 @dataclass(frozen=True, slots=True)
 class PerUnit:
-    """GROUP BY unit: one row for each unit, or for each combination of a unit's ``keys``.
+    """GROUP BY unit: one row for each unit, with aggregates of its rows.
 
-    Each key is a column and the value from which it is computed.
+    With ``keys``, one row for each combination of a unit and their values. Each key is a column and
+    the value from which it is computed.
 
     >>> is_single(PerUnit(Scan("visits"), (), ())), is_single(Scan("visits"))
     (True, False)
@@ -212,7 +213,7 @@ class PerUnit:
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """A sort key of rows; NULL last."""
+    """A sort key for the rows of a unit; NULLs come last."""
 
     expression: Scalar
     descending: bool = False
@@ -247,7 +248,8 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """UNION ALL of several relations, each read as the same columns.
+    """UNION ALL of several relations with the same columns; ``values`` computes them in each
+    relation.
 
     >>> year = Column("year", Integer(2000, 2100))
     >>> old, new = Scan("old", columns=(year,)), Scan("new", columns=(year,))
@@ -327,10 +329,13 @@ def is_single(relation: Relation) -> bool:
 
 
 def row_by_row(relation: Relation) -> Scan | None:
-    """Returns the scan whose rows each give at most one row of the relation, independently.
+    """Returns the one table of which each row gives at most one row of the relation, by itself
+    alone.
 
-    None if there is none. A row may be joined to an arbitrary row of its unit in another table, and
-    filtered by whether its unit has rows in a relation that is read in the same way.
+    None if there is no such table. A prepared layout (a fixed sample of a unit's rows) can be read
+    only for such relations, since nothing may multiply its rows afterwards. A row may still be
+    joined to an arbitrary row of its unit in another table, or filtered by whether its unit has
+    rows in a relation that is read in the same way.
     """
     match relation:
         case Scan():

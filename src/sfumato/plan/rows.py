@@ -18,11 +18,12 @@ MISSING = -(2**63)
 
 @dataclass(frozen=True, slots=True)
 class RowList:
-    """The values to read from each row of a relation. Like ``Raw``, it is unbounded.
+    """A plan that reads values of each row of a relation, instead of aggregates.
+
+    Like ``Raw``, it is unbounded: the contribution of a unit is not limited yet.
 
     Raises:
         WrongUse: there are no values.
-        MissingDeclaration: a value is a text, which has no codes.
 
     >>> from sfumato.metadata.column import Column, Integer
     >>> from sfumato.plan.relation import Scan
@@ -37,18 +38,24 @@ class RowList:
     def __post_init__(self) -> None:
         if not self.values:
             raise WrongUse("Rows without values.", allowed="at least one value")
+
+    def require_codes(self) -> None:
+        """Raises MissingDeclaration, with the name of the value, if one is a text."""
         for value in self.values:
             if isinstance(value.type, Text):
-                name = shown(value.name)
                 raise MissingDeclaration(
-                    f"{name} is a text: its values are not declared, so they have no codes.",
+                    f"{shown(value.name)} is a text: its values are not declared, so they have no "
+                    "codes.",
                     allowed="values with codes: a Category, an Integer, a Boolean, a Date, a Real",
                     remedy="Declare it as sf.Category with its values, or leave it out.",
                 )
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """How many codes each value has: one, or for an array one for each of its numbers."""
+        """The number of codes of each value: 1, or for an array its number of elements.
+
+        The code of a text is only 0, or ``MISSING``: its tokens are stored apart.
+        """
         kinds = [value.type for value in self.values]
         return tuple(kind.length if isinstance(kind, Array) else 1 for kind in kinds)
 
@@ -59,7 +66,7 @@ class RowList:
 
     @property
     def raw(self) -> Raw:
-        """A question that reads the same values."""
+        """The plan of a question that reads the same values, by which the rows are bounded."""
         return Raw(self.relation, (), tuple(map(CountValues, self.values)))
 
 

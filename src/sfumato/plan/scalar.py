@@ -23,7 +23,7 @@ Value: TypeAlias = int | Fraction | str | bool | None
 
 
 class Comparison(Enum):
-    """Comparison operators."""
+    """The comparison operators of SQL."""
 
     EQ = "="
     NE = "<>"
@@ -43,7 +43,7 @@ class Operation(Enum):
 
 
 class Part(Enum):
-    """A part of a date; the value is its name in SQL.
+    """A part of a date, such as its year; the enumeration's value is the name in SQL.
 
     >>> Part("isodow").name
     'WEEKDAY'
@@ -96,7 +96,7 @@ class Grouping:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A literal."""
+    """A literal value."""
 
     value: Value
 
@@ -135,21 +135,21 @@ class IsNull:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """Three-valued NOT."""
+    """SQL's NOT: NULL if the operand is NULL."""
 
     operand: "Scalar"
 
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """Three-valued AND."""
+    """SQL's AND of any number of operands, with NULL as unknown."""
 
     operands: tuple["Scalar", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """Three-valued OR."""
+    """SQL's OR of any number of operands, with NULL as unknown."""
 
     operands: tuple["Scalar", ...]
 
@@ -300,7 +300,9 @@ def children(expression: Scalar) -> tuple[Scalar, ...]:
 
 
 def leaves(expression: Scalar) -> list[Leaf]:
-    """All leaves of an expression, in order, with repeats."""
+    """Returns the leaves of an expression (columns, constants, ...), from left to right, with
+    repeats.
+    """
     if isinstance(expression, Field | Key | Estimate | Grouping):
         return [expression]
     return [leaf for child in children(expression) for leaf in leaves(child)]

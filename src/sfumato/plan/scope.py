@@ -24,7 +24,7 @@ from sfumato.plan.scalar import Field, Scalar, leaves
 
 
 def nodes(relation: Relation) -> Iterator[Relation]:
-    """Yields a relation and, depth first, all relations below it, without public tables."""
+    """Yields a relation and, depth first, all relations below it; public tables are left out."""
     yield relation
     for source in below(relation):
         yield from nodes(source)
@@ -77,13 +77,15 @@ def same_in_unit(relation: Relation) -> frozenset[Column]:
 
 
 def is_one_group(relation: Relation, keys: Iterable[Scalar]) -> bool:
-    """Whether all rows of a unit are in one group, whatever the data: its keys are constant."""
+    """Whether GROUP BY ``keys`` puts all rows of a unit into one group, because the keys are
+    constants.
+    """
     read = {leaf.column for key in keys for leaf in leaves(key) if isinstance(leaf, Field)}
     return read <= same_in_unit(relation)
 
 
 def introduced(relation: Relation) -> tuple[Column, ...]:
-    """Returns the columns that a relation adds to those of the relations below it."""
+    """Returns the columns that a relation itself adds to those of the relations below it."""
     match relation:
         case Scan(_, _, columns) | Union(_, _, columns):
             return columns

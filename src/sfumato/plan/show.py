@@ -11,6 +11,7 @@ from json.encoder import encode_basestring
 from typing import Any, cast
 
 from sfumato.metadata.column import Column
+from sfumato.plan.owner import Owner
 from sfumato.privacy.event import Json
 
 
@@ -105,15 +106,26 @@ def _column(column: Column) -> str:
     )
 
 
-# Fields that column types did not always have: they are in the form of a column that declares
+def _owner(owner: Owner) -> str:
+    """The form of an owner; ``unordered`` is in it only if it is set, since it came later."""
+    inner = {}
+    for field in _asked(Owner):
+        value = getattr(owner, field.name)
+        if field.name not in _LATER or value:
+            inner[field.name] = form(value)
+    return _object(Owner.__name__, inner)
+
+
+# Fields that column types and owners did not always have: they are in the form of one that declares
 # them, and in no other, so the forms of before stay as they were. A value that is computed from the
 # column contains it.
-_LATER = ("format", "tokens")
+_LATER = ("format", "tokens", "unordered")
 _LEAVES: Mapping[type, Callable[[Any], str]] = {
     str: encode_basestring,
     int: str,
     bool: json.dumps,
     type(None): json.dumps,
     Column: _column,
+    Owner: _owner,
     Fraction: lambda value: f'{{"fraction":"{value}"}}',
 }

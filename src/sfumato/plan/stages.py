@@ -30,13 +30,15 @@ class Raw:
 
     @property
     def is_open(self) -> bool:
-        """Whether the groups are not declared, so that a noisy threshold decides which are shown."""
+        """Whether the set of groups is not declared, so that a noisy threshold decides which are
+        released.
+        """
         return any(key.codes is None for key in self.keys)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of one unit: its rows per group, its groups, and its rows in total (None: no
+    """The contribution limits of a unit: rows per group, groups, and rows in total (None: no
     limit).
 
     >>> Limits(rows=10, groups=5, total=None).in_all
@@ -49,7 +51,7 @@ class Limits:
 
     @property
     def in_group(self) -> int | None:
-        """The most rows that a unit can have in one group; None if there is no limit."""
+        """The largest number of rows that a unit can have in one group; None if there is no limit."""
         return _least(self.rows, self.total)
 
     @property
@@ -59,7 +61,9 @@ class Limits:
 
     @property
     def in_all(self) -> int | None:
-        """The most rows that a unit can have in all groups together; None if there is no limit."""
+        """The largest number of rows that a unit can have in all groups together; None for no
+        limit.
+        """
         rows = self.in_group
         if rows is None or self.groups is None:
             return self.total

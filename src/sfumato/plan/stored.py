@@ -48,7 +48,7 @@ _ENUMS: dict[str, type[Enum]] = {
 
 
 def restore_output(form: Json) -> output.Output:
-    """Returns the output whose ``canonical`` form this is.
+    """Reads an ``Output`` from its canonical JSON.
 
     Guarantees:
         an output survives its json form

@@ -27,11 +27,11 @@ NEGLIGIBLE = 10**6
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """The value that an aggregate or a key reads from each row.
+    """An expression over the columns of a row, with the type that gives its codes a meaning.
 
-    ``name`` appears in titles and messages; values that differ only in their names are equal.
-    ``rounding`` bounds the error that comes from the rounding of numbers to lattices within the
-    expression, from which it follows.
+    Aggregates and keys read it. ``name`` appears in titles and messages; values that differ only in
+    their names are equal. ``rounding`` bounds the error from rounding numbers to lattices within
+    the expression, from which it follows.
 
     Guarantees:
         the codes lie within the declared range
@@ -68,13 +68,13 @@ class Value:
 
     @property
     def numeric(self) -> Integer | Real | Boolean:
-        """The type of a numeric value."""
+        """The type of the value, which must be numeric."""
         assert isinstance(self.type, Integer | Real | Boolean), "lowering admits no other type here"
         return self.type
 
     @property
     def step(self) -> Fraction:
-        """The lattice step: the value of one code."""
+        """The lattice step: the difference between the values of adjacent codes."""
         return self.numeric.step
 
 

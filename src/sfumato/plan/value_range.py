@@ -44,7 +44,9 @@ _CYCLES = {
 
 
 def span(expression: Scalar) -> Span:
-    """Returns the least and the greatest code that an expression can have over all possible rows.
+    """Returns the least and greatest code that an expression can have, over all possible rows.
+
+    None if the expression has no codes.
 
     Guarantees:
         no row leads outside the span
@@ -66,8 +68,10 @@ def span(expression: Scalar) -> Span:
 
 
 def confine(expression: Scalar) -> None:
-    """Refuses a test (predicate) in which a constant or an intermediate result may overflow 64
-    bits.
+    """Checks that no constant or intermediate result of an expression can overflow 64 bits.
+
+    A predicate or join key must pass before it is part of a plan, because engines differ in how
+    they overflow.
 
     Guarantees:
         no intermediate result leaves 64 bits

@@ -46,7 +46,7 @@ from sfumato.privacy.guarantee import (
     ZeroConcentratedDP,
 )
 from sfumato.privacy.mechanism import Mechanism
-from sfumato.privacy.unit import AddRemove, Relation, ReplaceOne, Unit
+from sfumato.privacy.unit import AddRemove, Edge, Node, Relation, ReplaceOne, Unit
 
 __all__ = [
     "AddRemove",
@@ -62,12 +62,14 @@ __all__ = [
     "ContinuousLaw",
     "ContinuousNoise",
     "Distance",
+    "Edge",
     "Event",
     "FixedSample",
     "GaussianDP",
     "Group",
     "Guarantee",
     "Mechanism",
+    "Node",
     "NoisyMax",
     "Nonadaptive",
     "Norm",

@@ -11,7 +11,7 @@ from sfumato.privacy.unit import Relation
 
 
 class Norm(Enum):
-    """The norm in which a distance is measured.
+    """The norm by which the difference of two integer vectors is measured: L1, L2 or Linf.
 
     >>> Norm.LINF.value
     'Linf'
@@ -49,7 +49,9 @@ class Distance:
             raise InvalidNumber(f"A sensitivity of {self.value}.", allowed="greater than 0")
 
     def over(self, entries: int, norm: Norm) -> "Distance":
-        """Returns the L1 or L2 sensitivity of ``entries`` entries that each have this Linf bound."""
+        """Returns the L1 or L2 sensitivity of ``entries`` integers, each of which has this Linf
+        sensitivity.
+        """
         if self.norm is not Norm.LINF or norm is Norm.LINF or entries < 1:
             raise InvalidDeclaration(
                 f"An {self.norm.value} bound over {entries} entries has no {norm.value} form.",

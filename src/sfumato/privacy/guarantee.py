@@ -82,7 +82,11 @@ class ApproxDP:
         object.__setattr__(self, "delta", slack)
 
     def implies(self, other: "ApproxDP") -> bool:
-        """Whether both numbers are at most the other's, or the other is void (delta = 1)."""
+        """Whether a mechanism with this guarantee also has the other: both numbers are at most the
+        other's.
+
+        Also true if the other says nothing (delta = 1).
+        """
         _same_kind(self, other)
         if other.delta == 1:
             return True
@@ -133,7 +137,10 @@ class RenyiDP:
         object.__setattr__(self, "epsilon", _amount("epsilon", epsilon))
 
     def implies(self, other: "RenyiDP") -> bool:
-        """Whether the order is at least the other's and epsilon at most the other's."""
+        """Whether a mechanism with this guarantee also has the other.
+
+        The order must be at least the other's, and epsilon at most the other's.
+        """
         _same_kind(self, other)
         return self.order >= other.order and self.epsilon <= other.epsilon
 

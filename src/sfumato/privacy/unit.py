@@ -29,7 +29,9 @@ ReplaceOne = Relation.REPLACE_ONE
 
 
 class Auto(Enum):
-    """The choice that a limit is learnt privately, by a separate charged step (``sf.AUTO``)."""
+    """The type of ``sf.AUTO``: a limit to be learnt privately, by a separate question that is
+    charged.
+    """
 
     AUTO = "auto"
 
@@ -55,6 +57,8 @@ class Unit:
     collation calls them equal is refused, unless ``spellings_apart`` states that each spelling of
     an id, or of ``key``, is a unit of its own.
 
+    ``unordered``: the ids in two columns name one unit in either order, as ``Edge`` declares.
+
     ``max_rows`` limits the rows of a unit per group (Linf), ``max_groups`` the groups of a unit
     (L0), ``max_rows_total`` its rows per query. The limits are enforced on the data, never
     assumed. None means no limit; a question that needs one is refused. ``sf.AUTO``: the limit is
@@ -77,6 +81,7 @@ class Unit:
     key: str | None
     name: str | None
     spellings_apart: bool
+    unordered: bool
 
     def __init__(
         self,
@@ -89,8 +94,15 @@ class Unit:
         key: str | None = None,
         name: str | None = None,
         spellings_apart: bool = False,
+        unordered: bool = False,
     ) -> None:
         columns = _columns(column)
+        if not isinstance(unordered, bool) or (unordered and (len(columns) != 2 or via)):
+            raise InvalidDeclaration(
+                f"unordered={shown(unordered)} of a unit of {len(columns)} columns.",
+                allowed="True or False; True with two columns, and without via=",
+            )
+        object.__setattr__(self, "unordered", unordered)
         if not isinstance(spellings_apart, bool):
             raise InvalidDeclaration(
                 f"spellings_apart={shown(spellings_apart)} of the unit.", allowed="True or False"
@@ -114,12 +126,12 @@ class Unit:
 
     @property
     def column(self) -> str:
-        """The id columns, joined by commas."""
+        """The names of the id columns, joined by commas."""
         return ", ".join(self.columns)
 
     @property
     def target(self) -> tuple[str, str] | None:
-        """The table and the column that ``via`` names; None without it."""
+        """The table and column that ``via`` refers to; None if ``via`` is not set."""
         if self.via is None:
             return None
         table, _, column = self.via.partition(".")
@@ -127,7 +139,7 @@ class Unit:
 
     @property
     def once(self) -> bool:
-        """Whether the limits leave each unit at most one row."""
+        """Whether the declared limits allow each unit only one row."""
         one_group = self.max_groups in (None, 1)
         return self.max_rows_total == 1 or (self.max_rows == 1 and one_group)
 
@@ -141,6 +153,7 @@ class Unit:
             key=self.key,
             name=self.name,
             spellings_apart=self.spellings_apart,
+            unordered=self.unordered,
         )
 
     def __str__(self) -> str:
@@ -160,6 +173,8 @@ class Unit:
             text += f" as {_quoted(self.name)}"
         if self.spellings_apart:
             text += " spellings apart"
+        if self.unordered:
+            text += " unordered"
         return f"({text})"
 
     def __repr__(self) -> str:
@@ -171,7 +186,76 @@ class Unit:
                 items.append(f"{field}={value!r}")
         if self.spellings_apart:
             items.append("spellings_apart=True")
+        if self.unordered:
+            items.append("unordered=True")
         return f"Unit({', '.join(items)})"
+
+
+def Edge(  # noqa: N802  (it is written like the other units)
+    first: str,
+    second: str,
+    *,
+    name: str | None = None,
+    spellings_apart: bool = False,
+) -> Unit:
+    """The unit of a table of edges whose every edge is protected: the unordered pair of two ids.
+
+    Rows with the same two ids, in either order, are about one edge; one of them counts. Whoever
+    has 1/epsilon edges or more is hidden no more than by chance: ``Node`` protects a person with
+    all edges.
+
+    Raises:
+        InvalidDeclaration: not two different columns.
+
+    >>> Edge("a", "b")
+    Unit(['a', 'b'], max_rows_total=1, unordered=True)
+    """
+    return Unit(
+        [first, second],
+        max_rows_total=1,
+        name=name,
+        spellings_apart=spellings_apart,
+        unordered=True,
+    )
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Node:
+    """The unit of a table of edges in which a person with all edges is protected.
+
+    ``ends`` are the columns of the two ids of an edge. ``of`` is the private table of the persons,
+    whose unit is one column with their ids, and gives this unit its name. Neighbours differ by one
+    person: its rows in all tables of that unit, and every edge at it. An edge with an end that is
+    not in that table is not used. Each row is about two persons, so ``sfumato.graph`` alone answers
+    questions about such a table.
+
+    Raises:
+        InvalidDeclaration: not two different columns, or no table.
+
+    >>> Node("a", "b", of="people")
+    Node('a', 'b', of='people')
+    """
+
+    ends: tuple[str, str]
+    of: str
+
+    def __init__(self, first: str, second: str, *, of: str) -> None:
+        ends = _columns((first, second))
+        if not isinstance(of, str) or not of.isidentifier():
+            raise InvalidDeclaration(
+                f"of={shown(of)} of a node.", allowed='the table of the persons: of="people"'
+            )
+        object.__setattr__(self, "ends", ends)
+        object.__setattr__(self, "of", of)
+
+    def __str__(self) -> str:
+        """A canonical string that identifies the unit in the ledger's contract."""
+        first, second = map(_quoted, self.ends)
+        return f"(node {first}, {second} of {_quoted(self.of)})"
+
+    def __repr__(self) -> str:
+        first, second = self.ends
+        return f"Node({first!r}, {second!r}, of={self.of!r})"
 
 
 def _columns(column: object) -> tuple[str, ...]:

@@ -20,11 +20,12 @@ from sfumato.show.render import html_table
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The budget of a dataset: its limit, what is spent, and what is left to one asker.
+    """The budget of a dataset as an asker sees it: its limit, what is spent, and what is left.
 
-    Every number is exact. ``left`` is the largest epsilon of one more pure question of the asker,
-    ``left_rho`` the largest rho of one more Gaussian question. Both respect the limits of the
-    dataset, the purpose and the analyst. ``standing`` is the balance of the analyst's own account.
+    Every number is exact. ``left`` is the largest epsilon that one more pure question of the asker
+    may cost, ``left_rho`` the largest rho of one more Gaussian question. Both respect the limits of
+    the dataset, the purpose and the analyst. ``standing`` is the balance of the analyst's own
+    account.
     """
 
     limit: Budget
@@ -38,7 +39,7 @@ class Account:
 
     @property
     def spent_rho(self) -> str:
-        """The sum of all zCDP costs (rho)."""
+        """The sum of the zCDP costs (rho) of all charges."""
         return increments_text(self.balance.spent.rho)
 
     @property
@@ -48,15 +49,15 @@ class Account:
 
     @property
     def planned(self) -> Fraction | None:
-        """The epsilon, at the limit's delta, of all that is spent, as one plan fixed in advance.
+        """The epsilon of all spending together, at the limit's delta, as if it were one fixed plan.
 
-        Rounded up. None on a pure account.
+        Rounded up. None on an account with a pure epsilon.
         """
         return planned_epsilon(self.balance.spent, self.limit.delta)
 
     @property
     def reserved(self) -> str:
-        """The epsilon that is reserved for questions and runs that have not ended."""
+        """The epsilon that is reserved for questions and runs in progress."""
         return increments_text(self.balance.reserved.epsilon)
 
     @property
@@ -151,7 +152,8 @@ def amounts(charge: Charge) -> dict[str, Json]:
 
 
 def amount_text(charge: Charge, delta: Fraction = Fraction(0)) -> str:
-    """A charge in words: its epsilon, or its rho if it has no finite epsilon; and its delta if any.
+    """Returns a charge in words: its epsilon, or its rho if it has no finite epsilon; and its delta
+    if any.
 
     If ``delta``, that of the budget, is above 0, a rho is followed by the epsilon into which it
     converts at this delta, as one plan that was fixed in advance.
@@ -171,7 +173,7 @@ def amount_text(charge: Charge, delta: Fraction = Fraction(0)) -> str:
 
 
 def reserved_text(charge: Charge) -> str:
-    """The amounts that are reserved for charges in progress, for both gates, as a sentence.
+    """Returns a sentence with the epsilon and rho that are reserved for charges in progress.
 
     >>> reserved_text(Charge(10**12, 5 * 10**11, 0))
     'epsilon 1, rho 0.5: for questions and runs that have not ended'
@@ -185,7 +187,9 @@ def reserved_text(charge: Charge) -> str:
 
 
 def left_amounts(left: Left) -> dict[str, Json]:
-    """The largest epsilon, rho and delta of one more question, as exact decimals."""
+    """Returns the largest epsilon, rho and delta that one more question may cost, as exact
+    decimals.
+    """
     return {
         "epsilon": decimal_text(left.epsilon),
         "rho": decimal_text(left.rho),

@@ -38,9 +38,10 @@ def every_group(keys: Sequence[GroupKey]) -> list[Codes]:
 
 
 def cells_of(planned: Planned) -> tuple[int | None, ...]:
-    """Returns the number of integers that each part with additive noise releases.
+    """Returns how many integers each additive part of a plan releases; empty if that is not
+    declared.
 
-    Empty if the groups are not public: then the number is known only after the threshold.
+    If the groups are not public, the number is known only after the threshold.
 
     Guarantees:
         additive noise of declared groups is drawn before the read
@@ -56,11 +57,11 @@ def cells_of(planned: Planned) -> tuple[int | None, ...]:
 
 
 def noisy(planned: Planned, curator: Curator) -> tuple[list[Codes], list[Released]]:
-    """Releases all parts of a plan; returns the groups that are shown and the noisy integers.
+    """Adds noise to all parts of a plan; returns the groups to show and the noisy integers.
 
-    There is one ``Released`` for each part, with a row for each group. If grouping sets are
-    measured as separate levels, each part has the groups of its own level, and the groups that are
-    returned are those of the whole statement.
+    There is a ``Released`` for each part (aggregate), with a row for each group. If grouping sets
+    are measured as separate levels, each part has the groups of its own level, and the groups that
+    are returned are those of the whole statement.
 
     Guarantees:
         only groups that pass the threshold are shown
@@ -97,8 +98,7 @@ def _counts_as_part(counts: Mapping[Codes, int], mechanism: ThresholdMechanism) 
     reading = Reading(Kind.NUMBER, Fraction(1))
     once = (1,) * len(counts)
     title = CountUnits().title
-    shown_from = mechanism.threshold
-    return Released(title, reading, mechanism.noise, values, once, threshold=shown_from)
+    return Released(title, reading, mechanism.noise, values, once, threshold=mechanism.threshold)
 
 
 def _released(

@@ -6,12 +6,12 @@ split it by ``shares``, and buy a mechanism for each share.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sfumato.accounting.zcdp import approx_from_zcdp, zcdp_within
 from sfumato.errors import BudgetExceeded, InvalidNumber
-from sfumato.exact.rational import Number, decimal_text
+from sfumato.exact.rational import Number, decimal_text, positive
 from sfumato.mechanisms.additive import AdditiveMechanism, gaussian, laplace
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.guarantee import ZeroConcentratedDP
@@ -40,13 +40,17 @@ class Allowance:
     delta: Fraction | None = None
 
     def shares(self, *weights: int) -> tuple[Fraction, ...]:
-        """Splits the amount exactly in proportion to the weights; one weight n: n equal shares."""
+        """Splits the allowed cost exactly in proportion to weights; a single weight n means n equal
+        shares.
+        """
         parts = weights if len(weights) > 1 else (1,) * weights[0]
         one = self.amount / sum(parts)
         return tuple(one * weight for weight in parts)
 
     def noise(self, distance: Distance, share: Fraction) -> AdditiveMechanism:
-        """The Laplace or Gaussian mechanism that costs ``share`` at the sensitivity ``distance``."""
+        """Returns the Laplace or Gaussian mechanism whose cost at the sensitivity ``distance`` is
+        ``share``.
+        """
         if self.norm is Norm.L1:
             return laplace(distance, share)
         return gaussian(distance, share)
@@ -99,6 +103,30 @@ def allowance(
             allowed="a larger epsilon or delta",
         )
     return Allowance(Norm.L2, bought, price.delta)
+
+
+def price_of(
+    *,
+    keys: bool,
+    epsilon: Number | None,
+    rho: Number | None,
+    delta: Number | None,
+) -> Allowance:
+    """Reads the keywords of a task; if it shows unknown ``keys``, its ``delta`` pays for these.
+
+    Of an epsilon with a delta, half of the delta is for the keys. ``delta`` of the result is that
+    half, or what was stated beside a rho.
+
+    >>> cost = price_of(keys=True, epsilon=1, rho=None, delta="1e-6")
+    >>> cost == allowance(epsilon=1, delta="5e-7")
+    True
+    """
+    if not keys or delta is None:
+        return allowance(epsilon=epsilon, rho=rho, delta=delta)
+    whole = positive("delta", delta, at_most=Fraction(1, 2))
+    if epsilon is not None:
+        return allowance(epsilon=epsilon, rho=rho, delta=whole / 2)
+    return replace(allowance(rho=rho), delta=whole)
 
 
 def _rho(epsilon: Fraction, delta: Fraction) -> Fraction:

@@ -17,7 +17,6 @@ from sfumato.errors import UnknownName, WrongUse, shown
 from sfumato.exact.rational import Number, positive, to_fraction
 from sfumato.ledger.journal import canonical_json
 from sfumato.plan.output import Output
-from sfumato.plan.stored import restore_output
 from sfumato.privacy.event import Json
 from sfumato.query.answer_files import (
     Filled,
@@ -32,7 +31,7 @@ from sfumato.query.answer_files import (
 from sfumato.query.consistent import NOTE, consistent_error, consistent_rows, is_count
 from sfumato.query.cost import Cost
 from sfumato.query.estimate import AnyReleased
-from sfumato.query.table import error_rows, is_untold, load_body, released_parts
+from sfumato.query.table import error_rows, is_untold, load_body, released_of
 from sfumato.show.bars import Bar, bar_chart
 from sfumato.show.render import cells, html_table, key, text_table
 from sfumato.show.svg import Figure
@@ -68,6 +67,7 @@ class Answer:
         notes: remarks for the reader, such as the chosen mechanism or cells without support.
         bias: what the intervals do not cover: the effects of clipping and bounding.
         bytes: the stored JSON; the same question always returns the same bytes.
+        inner: the private answers that it was computed from, if it is SQL over private answers.
         recalled: whether the answer was stored before, so that it cost nothing this time.
     """
 
@@ -84,6 +84,7 @@ class Answer:
         self.protected = tuple(cast(list[str], form["protected"]))
         self.columns = cast(list[dict[str, Json]], form["columns"])
         self.form = form
+        self.inner: tuple[Answer, ...] = ()
 
     @property
     def rows(self) -> list[list[Json]]:
@@ -92,7 +93,10 @@ class Answer:
 
     @property
     def told(self) -> list[list[Json]]:
-        """The rows, with None in each cell whose interval is the whole range (``untold``)."""
+        """The rows, with None in each cell that the noise hides completely (``untold``).
+
+        The interval of such a cell is the whole possible range.
+        """
         errors = cast(list[list[Json]], self.form["errors"])
         rows = []
         for row, line in zip(self.rows, errors, strict=True):
@@ -141,12 +145,14 @@ class Answer:
         """
         fraction = to_fraction("confidence", confidence)
         level = positive("confidence", fraction, at_most=1 - Fraction(1, 10**12))
-        released = cast(dict[str, Json], self.form["released"])
-        order = cast(list[int], released["order"])
-        output, parts = self._released()
+        output, parts, order = released_of(self.form)
         lines = error_rows(output, parts, order, 1 - level)
         if self.form.get("consistent"):
             lines = _cut(lines, self.rows, output, parts)
+        return self._cells_with(lines)
+
+    def _cells_with(self, lines: Sequence[Json]) -> list[dict[str, Json]]:
+        """The rows with the interval of each released cell in its place."""
         names = [str(column["name"]) for column in self.columns]
         table = []
         for row, line in zip(self.rows, lines, strict=True):
@@ -158,12 +164,13 @@ class Answer:
         return table
 
     def consistent(self) -> "Answer":
-        """The answer with counts as integers of at least 0, and with totals that equal their sums.
+        """Returns the answer with counts rounded to integers from 0 on, and totals that equal their
+        sums.
 
-        This is post-processing: it is free and keeps the guarantee. Intervals of counts are cut at
-        0.
+        This is post-processing: it costs no budget and keeps the guarantee. Intervals of counts are
+        cut at 0.
         """
-        output, parts = self._released()
+        output, parts, _ = released_of(self.form)
         rows = consistent_rows(self.form, output, parts)
         notes: list[Json] = [*self.notes, NOTE]
         stored = cast(list[Json], self.form["errors"])
@@ -176,12 +183,6 @@ class Answer:
             "consistent": True,
         }
         return Answer(canonical_json(form).encode(), recalled=self.recalled)
-
-    def _released(self) -> tuple[Output, list[AnyReleased]]:
-        """The output expressions of the statement, and the parts from which they are computed."""
-        released = cast(dict[str, Json], self.form["released"])
-        output = restore_output(released["output"])
-        return output, released_parts(released)
 
     def to_json(self) -> dict[str, Json]:
         """The answer as ``sfumato query --format json`` prints it."""

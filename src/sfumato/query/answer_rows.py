@@ -35,7 +35,7 @@ def by_level(
     levels: int,
     members: Sequence[Sequence[int]],
 ) -> Iterator[ByLevel]:
-    """Joins, for each aggregate, the parts that measured it at each level into one ``ByLevel``.
+    """Combines the parts that measured an aggregate at each grouping set, for each aggregate.
 
     ``members`` has the group indices of each row, counted through all levels (see ``Rows``).
     """

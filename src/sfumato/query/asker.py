@@ -56,7 +56,7 @@ class Planned(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """A dataset and who asks about it: all that an answer depends on besides the question.
+    """Who asks about which dataset; it determines the keys under which answers are stored.
 
     ``past`` has the limits under which ledger formats before 4 stored answers: their keys contained
     the limit, and no purpose. If ``limit`` is set, this asker computes keys as these formats did.
@@ -82,14 +82,14 @@ class Asker:
         object.__setattr__(self, "_contract", canonical_json(canonical_json(about)))
 
     def about(self, dataset: Dataset) -> "Asker":
-        """The same asker for the same data, with other limits of its units declared."""
+        """Returns the same asker for a dataset with other limits of its units declared."""
         if dataset is self.dataset:
             return self
         return replace(self, dataset=dataset)
 
     @property
     def account(self) -> str:
-        """The id of the account that pays."""
+        """The id of the account that pays for the asker's questions."""
         return Scope(self.dataset.name, self.purpose, self.analyst).id
 
     @property
@@ -146,7 +146,8 @@ class Asker:
         return own
 
     def question_keys(self, planned: Planned, plan: str) -> tuple[str, str]:
-        """The key of a SQL answer for this account, and its key for all accounts (for sharing).
+        """Returns two keys of a SQL answer: one for this account only, one for sharing between
+        accounts.
 
         ``plan`` is the canonical form of the plan.
         """
@@ -157,10 +158,12 @@ class Asker:
         return own, shared
 
     def part_forms(self, bounded: Bounded, plan: str) -> list[str]:
-        """The canonical form of each part of a plan, as if the part were asked alone.
+        """Returns the canonical form of each part (aggregate) of a plan, as if it were a question
+        by itself.
 
-        A form is empty if the part cannot be reused: the groups of an open plan depend on all its
-        parts. ``plan`` is the canonical form of the plan.
+        Another question with the same part has the same form, so it can reuse the part. A form is
+        empty if the part cannot be reused: the groups of an open plan depend on all its parts.
+        ``plan`` is the canonical form of the plan.
         """
         if bounded.tracked.raw.is_open:
             return [""] * len(bounded.parts)
@@ -178,7 +181,10 @@ class Asker:
         return [form(part, known) for part in parts]
 
     def part_keys(self, forms: Sequence[str]) -> tuple[str, ...]:
-        """The key of each part, computed from its form; empty if the form is empty."""
+        """Returns the cache key of each part of a plan; empty for a part that cannot be reused.
+
+        ``forms`` are the results of ``part_forms``.
+        """
         return tuple(self._plan_key(self._own, plan) if plan else "" for plan in forms)
 
     def _alone(
@@ -202,7 +208,7 @@ class Asker:
         return replace(part, tracked=replace(part.tracked, raw=alone))
 
     def statement_key(self, question: Question) -> str:
-        """The key of a statement that does not depend on the price."""
+        """Returns the key of a statement, which is the same at every price."""
         return self._plan_key(self._own, form(question.raw), form(question.output))
 
     @property

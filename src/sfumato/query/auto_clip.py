@@ -140,7 +140,9 @@ def _size(column: Column) -> Value:
 
 
 def sizes_of(kind: Integer | Real) -> list[int]:
-    """The candidate sizes of a clip as codes, ascending; the last one covers the whole range."""
+    """Returns the candidates for a learnt clip, as codes, ascending; the last covers the whole
+    range.
+    """
     largest = max(abs(kind.lower_code), abs(kind.upper_code))
     return [math.ceil(largest * 2 ** ((place - STEPS) / 2)) for place in range(STEPS + 1)]
 

@@ -34,7 +34,7 @@ _LIMITS = ("max_rows", "max_groups", "max_rows_total")
 
 def automatic(question: Question, dataset: Dataset) -> Iterator[tuple[str, Question]]:
     """Yields each ``sf.AUTO`` limit that a question needs, with the question that learns it."""
-    unit = dataset.tables[question.table].unit
+    unit = dataset.row_unit(question.table)
     if unit is None:
         return
     for limit in _LIMITS:
@@ -43,7 +43,7 @@ def automatic(question: Question, dataset: Dataset) -> Iterator[tuple[str, Quest
 
 
 def unused_name(name: str, dataset: Dataset) -> str:
-    """Returns ``name``, or a name that begins with it, that no column of the dataset has."""
+    """Returns a column name that no table of the dataset has: ``name``, or ``name`` with a suffix."""
     declared = {column for table in dataset.tables.values() for column in table.columns}
     while name in declared:
         name += "_"
@@ -69,8 +69,11 @@ def _learning(limit: str, question: Question, dataset: Dataset) -> Question:
 
 
 def with_limits(dataset: Dataset, table: str, learnt: dict[str, int]) -> Dataset:
-    """The dataset with the learnt limits of a table; other ``sf.AUTO`` limits are removed."""
-    unit = dataset.tables[table].unit
+    """Returns the dataset with a table's learnt limits in place of ``sf.AUTO``.
+
+    Limits that are ``sf.AUTO`` and were not learnt are removed.
+    """
+    unit = dataset.row_unit(table)
     if unit is None or all(getattr(unit, name) is not AUTO for name in _LIMITS):
         return dataset
     limits = {}
@@ -115,7 +118,7 @@ def units_needed(price: Price) -> int:
 
 
 def declared_groups(raw: Raw) -> int | None:
-    """The number of groups of a plan; None if the groups are not public."""
+    """Returns the number of groups of a plan; None if the groups are not declared."""
     groups = 1
     for key in raw.keys:
         if key.size is None:

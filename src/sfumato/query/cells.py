@@ -4,10 +4,8 @@
 ``add_noise`` hands them to the curator. Proof: cells.proof.md.
 """
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TypeAlias
 
 import numpy as np
 
@@ -15,20 +13,17 @@ from sfumato.engines.base import Codes
 from sfumato.engines.result_rows import Columns, Leaves
 from sfumato.errors import InvalidDeclaration
 from sfumato.exact.values import copied
-from sfumato.noise import Integers
 from sfumato.plan.aggregate import CountUnits, Quantiles
 from sfumato.plan.stages import Bounded, Part
 from sfumato.privacy.distance import Distance, Norm
-from sfumato.query.statistic import BoundedStatistic, Opened
-
-# The number of units of each group; or one array of these, with a function that returns the groups
-# at some of its indices.
-Counts: TypeAlias = Mapping[Codes, int] | tuple[Integers, Callable[[Integers], Sequence[Codes]]]
+from sfumato.query.statistic import BoundedStatistic, Counts, Opened, UnitsByKey
 
 
 @dataclass(frozen=True, slots=True)
 class Cells(BoundedStatistic[list[int]]):
-    """The exact integers of the part at index ``place`` of a plan, one group after the other.
+    """The exact integers of one aggregate of a plan in given groups, as a statistic for noise.
+
+    The aggregate is the part at index ``place``. The integers of one group follow those of another.
 
     Guarantees:
         the cells of a part move by at most its proved distance
@@ -57,7 +52,7 @@ class Cells(BoundedStatistic[list[int]]):
         return self.plan.parts[self.place]
 
     def distance(self, norm: Norm) -> Distance:
-        """The proved distance of the part. A bound in L1 is also one in Linf."""
+        """Returns the proved sensitivity of the aggregate. A bound in L1 is also one in Linf."""
         proved = self.part.distance
         if norm is Norm.LINF and proved.norm is Norm.L1:
             return replace(proved, norm=norm)
@@ -105,7 +100,7 @@ class WeightedLeaves(BoundedStatistic[list[Leaves]]):
         return self.cells.distance(norm)
 
     def exact(self, opened: Opened) -> list[Leaves]:
-        """The leaves of every group and their weights; a group without rows has none."""
+        """Returns the leaves of every group and their weights; a group without rows has none."""
         cells = self.cells
         integers = opened.integers(cells.plan)[cells.place]
         if isinstance(integers, Columns):
@@ -115,8 +110,9 @@ class WeightedLeaves(BoundedStatistic[list[Leaves]]):
 
 
 @dataclass(frozen=True, slots=True)
-class Units(BoundedStatistic[Counts]):
-    """The exact number of units in each group that occurs in the data (for the threshold).
+class Units(UnitsByKey):
+    """The exact number of units in each group that occurs in the data, by which groups are
+    selected.
 
     Guarantees:
         the number of units of a group moves by at most one
@@ -140,13 +136,13 @@ class Units(BoundedStatistic[Counts]):
         return self.plan.parts[self.place].groups
 
     def distance(self, norm: Norm) -> Distance:
-        """One, in Linf: a unit changes the count of a group by at most one."""
+        """Returns 1, in Linf: a unit changes the count of a group by at most one."""
         if norm is not Norm.LINF:
             raise InvalidDeclaration("Units of groups that are not public.", allowed="a threshold")
         return Distance(norm, Fraction(1), self.plan.parts[self.place].distance.relation)
 
     def exact(self, opened: Opened) -> Counts:
-        """The counts. A unit adds ``refinement`` to the integers of the plan, and 1 here."""
+        """Returns the counts without noise."""
         integers = opened.integers(self.plan)[self.place]
         refinement = self.plan.refinement
         if isinstance(integers, Columns):

@@ -20,6 +20,7 @@ from sfumato.ledger.request import Request
 from sfumato.ledger.spend import Ledger
 from sfumato.noise.entropy import token
 from sfumato.plan.cube import BoundedCube
+from sfumato.plan.graph import BoundedGraph
 from sfumato.plan.levels import Levels
 from sfumato.plan.open_cube import OpenCube
 from sfumato.plan.open_rows import OpenRows
@@ -174,6 +175,8 @@ def opened_plan(
         return Opened(plan, cube=engine.cube(plan, patience), given=ready_plan)
     if isinstance(plan, BoundedRows):
         return Opened(plan, rows=engine.rows(plan, token(), patience), given=ready_plan)
+    if isinstance(plan, BoundedGraph):
+        return Opened(plan, graph=engine.edges(plan, token(), patience), given=ready_plan)
     if isinstance(plan, OpenCube):
         return _opened_cube(plan, ready_plan, engine, patience)
     if isinstance(plan, OpenRows):

@@ -55,7 +55,9 @@ _FARTHEST = 2**46
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A part that an earlier answer released, and the id of the charge that paid for it."""
+    """A part (aggregate) that an earlier answer released, and the id of the charge that paid for
+    it.
+    """
 
     charge: str
     released: Released
@@ -77,7 +79,9 @@ class Planned:
     levels: tuple[Level, ...] = ()
 
     def statement(self, of_question: Callable[[Bounded], str]) -> str:
-        """The SQL of each bounded plan, for people to read; ``of_question`` renders one plan."""
+        """Returns the SQL of the question for people to read; ``of_question`` renders a bounded
+        plan.
+        """
         return ";\n".join(of_question(bounded) for bounded in self.questions)
 
     @property
@@ -87,7 +91,7 @@ class Planned:
 
     @property
     def sources(self) -> tuple[tuple[Bounded, int], ...]:
-        """The bounded plan of each part, and the index of the part in it."""
+        """For each part, the bounded plan that contains it and its index in that plan."""
         pairs = []
         for bounded in self.questions:
             pairs += [(bounded, place) for place in range(len(bounded.parts))]
@@ -100,7 +104,9 @@ class Planned:
 
     @property
     def plan(self) -> Bounded | Levels:
-        """The plan that is read from the data."""
+        """The plan that the engine runs: a bounded plan, or the levels of a question with grouping
+        sets.
+        """
         return Levels(self.levels) if self.levels else self.bounded
 
     @property
@@ -114,14 +120,14 @@ class Planned:
 
     @property
     def fresh(self) -> "Planned | None":
-        """The plan of the parts that are not stored; None if every part is stored."""
+        """The plan of the parts that no earlier answer released; None if there are none."""
         if not self.stored:
             return self
         places = [place for place in range(len(self.mechanisms)) if place not in self.stored]
         return self.only(places) if places else None
 
     def only(self, places: Sequence[int]) -> "Planned":
-        """The plan with only the parts at these indices."""
+        """Returns the plan reduced to the parts at these indices."""
         mechanisms = tuple(self.mechanisms[place] for place in places)
         if not self.levels:
             return Planned(self.question, self.bounded.only(places), mechanisms)
@@ -142,12 +148,12 @@ class Planned:
 
     @property
     def event(self) -> Composed:
-        """The privacy event of the whole question, including the parts that are stored."""
+        """The privacy event of the whole question, also of the parts that earlier answers released."""
         return Composed(self.events)
 
     @property
     def charge(self) -> Charge:
-        """The cost in the integers of the ledger; stored parts are free."""
+        """The cost of the question in the ledger's integers; parts of earlier answers cost nothing."""
         fresh = self.fresh
         if fresh is None:
             return NOTHING
@@ -184,7 +190,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The plan and the mechanisms that measure one grouping set (of ROLLUP, CUBE).
+    """How a grouping set (of ROLLUP, CUBE) is measured: by which plan and mechanisms.
 
     The plan may have finer groups than the set: a group of the set is then the sum of ``copies``
     groups of the plan.
@@ -355,7 +361,7 @@ def plans_for_target(
     concentrated: bool,
     layouts: Mapping[str, int] = UNPREPARED,
 ) -> list[Planned]:
-    """Returns one plan for each noise law that meets the wanted error within ``max_epsilon``.
+    """Returns the plans that reach a requested accuracy within ``max_epsilon``, one per noise law.
 
     Laplace noise may cost ``max_epsilon``; Gaussian noise (only if ``concentrated``) the rho that a
     charge of ``max_epsilon`` costs.
@@ -463,7 +469,9 @@ def cheapest(plans: Sequence[Planned], balances: Sequence[Balance]) -> Planned:
 
 
 def share_of_left(charge: Charge, balances: Sequence[Balance]) -> Fraction | None:
-    """Returns the largest share that a charge takes of any balance; None if a balance refuses it."""
+    """Returns the largest share of any remaining balance that a charge takes; None if one refuses
+    it.
+    """
     shares = [balance.gates.share(charge, balance.taken) for balance in balances]
     known = [share for share in shares if share is not None]
     if len(known) == len(shares):
@@ -483,7 +491,7 @@ def closing(norm: Norm, charge: Charge, balances: Sequence[Balance]) -> list[str
 
 
 def name_of(norm: Norm) -> str:
-    """The name of the noise law that is used with a norm."""
+    """Returns the name of the noise law that is used with a norm."""
     if norm is Norm.L1:
         return "Laplace"
     return "Gaussian"

@@ -7,6 +7,7 @@
 from sfumato.errors import WrongUse
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.cube import BoundedCube
+from sfumato.plan.graph import BoundedGraph
 from sfumato.plan.levels import Levels
 from sfumato.plan.open_cube import OpenCube
 from sfumato.plan.open_rows import OpenRows
@@ -14,6 +15,7 @@ from sfumato.plan.rows import BoundedRows
 from sfumato.plan.stages import Bounded
 from sfumato.privacy.distance import Norm
 from sfumato.query.passes import Context
+from sfumato.query.passes.graph import bound_graph
 from sfumato.query.passes.track import track, whose
 from sfumato.query.stability import distance, marginal, occupied
 from sfumato.query.statistic import Plan
@@ -42,12 +44,15 @@ def require_proved(plan: Plan, declarations: Dataset) -> None:
 def _is_proved(plan: Plan, declarations: Dataset) -> bool:
     """Whether the units and distances of a plan are those computed from the declarations."""
     # a subclass could override equality
-    if type(plan) not in (Bounded, Levels, BoundedCube, BoundedRows, OpenCube, OpenRows):
+    known = Bounded, Levels, BoundedCube, BoundedRows, BoundedGraph, OpenCube, OpenRows
+    if type(plan) not in known:
         return False
     try:
         match plan:
             case BoundedRows():
                 return _rows_hold(plan, declarations)
+            case BoundedGraph():
+                return bound_graph(plan.relation, Context(declarations, Norm.L1)) == plan
             case BoundedCube():
                 return _cube_holds(plan, declarations)
             case Levels():

@@ -38,7 +38,10 @@ Wide = Mapping[Column, Column]
 
 
 def wide(column: Column) -> Column | None:
-    """The column with bounds one step wider; None if it has no bounds, or they cannot be widened.
+    """Returns the column with each bound moved out by one step, so that clipped values can be
+    counted.
+
+    None if it has no bounds, or they cannot be widened.
 
     >>> wide(Column("age", Integer(0, 120)))
     Column(name='age', type=Integer(-1, 121))

@@ -5,7 +5,7 @@ Answers, previews and models show it; it is stored in the JSON of an answer.
 """
 
 import html
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
@@ -41,6 +41,8 @@ from sfumato.query.reserved import plan_of
 from sfumato.show.render import html_table
 
 _SHOWN = ("release", "mechanism", "parameter", "sensitivity", "epsilon", "rho", "delta")
+# The epsilon of Gaussian noise, which is not pure.
+_UNBOUNDED = "unbounded"
 # No part has been paid for.
 NEW: Mapping[int, str] = MappingProxyType({})
 # A device that holds another value: one fewer of the one, one more of the other.
@@ -74,7 +76,7 @@ class Cost:
 
     @property
     def charge(self) -> Charge:
-        """The cost in the ledger's integers."""
+        """The cost as a charge in the ledger's integers."""
         pure = None if self.epsilon == "unbounded" else int(Fraction(self.epsilon) * INCREMENTS)
         rho, delta = Fraction(self.rho) * INCREMENTS, Fraction(self.delta) * DELTA_INCREMENTS
         return Charge(pure, int(rho), int(delta))
@@ -86,7 +88,7 @@ class Cost:
 
     @property
     def is_earlier(self) -> bool:
-        """Whether earlier charges paid for every part."""
+        """Whether earlier charges paid for all parts, so that the answer costs nothing now."""
         return bool(self.items) and all(map(is_earlier, self.items))
 
     def _repr_html_(self) -> str:
@@ -139,8 +141,22 @@ def cost_of(
     return _cost(charge, items)
 
 
+def total_cost(costs: Sequence[Cost]) -> Cost:
+    """The cost of several questions that are charged together."""
+    sums = []
+    for name in ("epsilon", "rho", "delta"):
+        amounts = [str(getattr(cost, name)) for cost in costs]
+        is_bounded = _UNBOUNDED not in amounts
+        whole = sum(map(Fraction, amounts), Fraction(0)) if is_bounded else None
+        sums.append(_UNBOUNDED if whole is None else decimal_text(whole))
+    epsilon, rho, delta = sums
+    return Cost(epsilon, rho, delta, tuple(item for cost in costs for item in cost.items))
+
+
 def cost_of_steps(charge: Charge, title: str, event: Event) -> Cost:
-    """The cost of an event, with one item for each distinct step; ``title`` names the release."""
+    """Returns the cost of an event with an item for each distinct step; ``title`` names the
+    release.
+    """
     times_of: dict[Event, int] = {}
     for step, times in _steps(plan_of(event), 1):
         times_of[step] = times_of.get(step, 0) + times

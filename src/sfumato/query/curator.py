@@ -19,6 +19,7 @@ from sfumato.errors import Cancelled, EngineFailed, InvalidDeclaration
 from sfumato.exact.values import copied
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.mechanisms.grid import GridQuantiles
+from sfumato.mechanisms.ladder import LadderMechanism
 from sfumato.mechanisms.masks import Masks
 from sfumato.mechanisms.selection import SelectionMechanism
 from sfumato.mechanisms.shares import ShareMechanism
@@ -27,10 +28,16 @@ from sfumato.noise import SYSTEM, Integers
 from sfumato.noise.entropy import below
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import AdditiveNoise, BestOf, Design, Event
-from sfumato.query.cells import Units, WeightedLeaves
+from sfumato.query.cells import WeightedLeaves
 from sfumato.query.cycle import Cycle, Turning
 from sfumato.query.reserved import Reserved
-from sfumato.query.statistic import BoundedStatistic, GroupedScores, Opened
+from sfumato.query.statistic import (
+    BoundedStatistic,
+    GroupedScores,
+    LadderStatistic,
+    Opened,
+    UnitsByKey,
+)
 from sfumato.query.stream_state import Past, Row
 from sfumato.query.ticks import Ticks
 
@@ -47,7 +54,7 @@ Outcome: TypeAlias = tuple[int, bytes]
 
 
 class Sample:
-    """A handle of a secret sample of the units; only the curator that drew the sample accepts it."""
+    """A handle for a secret sample of the units; only the curator that drew the sample accepts it."""
 
     __slots__ = ()
 
@@ -137,9 +144,10 @@ class Curator:
         *,
         of: Sample | None = None,
     ) -> Integers | tuple[int, ...]:
-        """Releases the integers of a statistic plus noise.
+        """Adds noise to the integers of a statistic and returns the noisy integers.
 
-        ``of`` is the sample that is measured instead of all units; it must be the last one drawn.
+        ``of`` is a sample of units to measure instead of all units; it must be the last sample
+        drawn.
         """
 
         def step() -> Integers | tuple[int, ...]:
@@ -193,7 +201,9 @@ class Curator:
         scored: GroupedScores,
         mechanism: SelectionMechanism,
     ) -> tuple[int, ...]:
-        """Selects a candidate in each group privately, in one step; returns their indices."""
+        """Selects a candidate in each group privately, as one step; returns the indices of the
+        candidates.
+        """
 
         def step() -> tuple[int, ...]:
             if not isinstance(scored, GroupedScores):
@@ -203,10 +213,28 @@ class Curator:
 
         return self._carried_out(step)
 
+    def ladder(self, statistic: LadderStatistic, mechanism: LadderMechanism) -> int:
+        """An integer near that of a statistic, drawn by rungs."""
+
+        def step() -> int:
+            _require(mechanism, LadderMechanism)
+            if not isinstance(statistic, LadderStatistic):
+                raise InvalidDeclaration("No ladder.", allowed="a LadderStatistic")
+            own = self._opened.own(statistic)
+            event = mechanism.event(copied(own.rung_distance()))
+            reserved, _ = self._reserved.take(event)
+            return LadderMechanism(reserved.rate).release(*own.exact(self._opened))
+
+        return self._carried_out(step)
+
     def quantiles(
         self, leaves: WeightedLeaves, mechanism: GridQuantiles
     ) -> tuple[tuple[int, ...], ...]:
-        """Selects a leaf for each quantile level, and for interval ends if any, in each group."""
+        """Selects a leaf (candidate value) for each quantile level in each group; returns their
+        numbers.
+
+        If the mechanism has interval ends, leaves for them follow.
+        """
 
         def step() -> tuple[tuple[int, ...], ...]:
             _require(mechanism, GridQuantiles)
@@ -218,11 +246,13 @@ class Curator:
 
         return self._carried_out(step)
 
-    def threshold(self, counted: Units, mechanism: ThresholdMechanism) -> dict[Codes, int]:
-        """Returns the groups whose noisy number of units passes the threshold, with that number."""
+    def threshold(self, counted: UnitsByKey, mechanism: ThresholdMechanism) -> dict[Codes, int]:
+        """Returns the keys whose noisy number of units passes the threshold, with that number."""
 
         def step() -> dict[Codes, int]:
             _require(mechanism, ThresholdMechanism)
+            if not isinstance(counted, UnitsByKey):
+                raise InvalidDeclaration("A threshold on what counts no units.")
             own = self._opened.own(counted)
             reserved, _ = self._reserved.take(mechanism.event(copied(own.distance(Norm.LINF))))
             showing = ThresholdMechanism(reserved.additive.noise, reserved.threshold, reserved.keys)
@@ -271,7 +301,8 @@ class Curator:
         cycle: Cycle,
         mechanism: AdditiveMechanism,
     ) -> Turn:
-        """Begins a cycle: puts each unit into a random batch. ``row`` then releases the rows.
+        """Begins a cycle: puts each unit into a random batch. ``row`` of the result releases the
+        sums in turn.
 
         The next step of the reserved event must be the ``Stream`` of this cycle. The exact sums are
         kept for this run only: no other run continues with them.

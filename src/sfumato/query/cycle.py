@@ -70,7 +70,9 @@ class Cycle:
         return most_times(self.steps, self.steps, self.separation)
 
     def distance(self, participations: int) -> Distance:
-        """The bound on the difference of all rows together, for a unit in so many steps."""
+        """Returns the sensitivity of all rows together, for a unit that takes part in so many
+        steps.
+        """
         moved = self.encoder.sensitivity(participations, self.separation)
         squared = self.apart.value * moved / self.encoder.unit**2
         if self.bands > 1:
@@ -80,7 +82,7 @@ class Cycle:
         return Distance(Norm.L2, squared, self.apart.relation)
 
     def event(self, mechanism: AdditiveMechanism) -> Stream:
-        """The event of all rows together."""
+        """Returns the privacy event of all rows together."""
         noise = mechanism.event(self.distance(self.participations))
         column = self.distance(1).value
         return Stream(noise, self.steps, column, self.participations, self.separation)

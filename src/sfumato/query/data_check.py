@@ -23,6 +23,7 @@ from sfumato.errors import WrongUse
 from sfumato.metadata.column import Column
 from sfumato.metadata.dataset import Dataset
 from sfumato.privacy.event import Json
+from sfumato.privacy.unit import Unit
 from sfumato.query.data_check_text import (
     LEGEND,
     NOTICE,
@@ -185,7 +186,7 @@ def _steps(dataset: Dataset) -> list[str]:
     steps = []
     for name, table in dataset.tables.items():
         steps += [f"{name}.{column}" for column in table.columns]
-        if table.unit is not None:
+        if isinstance(table.unit, Unit):
             steps.append(f"{name}: units")
         steps += [f"{name}: units by {key.name}" for key in group_columns(dataset, name)]
     return steps
@@ -201,7 +202,7 @@ def _inspect_table(
         columns.append(inspect_column(engine, name, Column(label, kind)))
     units = None
     unit = dataset.tables[name].unit
-    if unit is not None:
+    if isinstance(unit, Unit):
         tell(f"{name}: units")
         units = inspect_units(engine, dataset, name, unit)
         for key in group_columns(dataset, name):
@@ -233,6 +234,7 @@ def _column_to_json(facts: ColumnFacts) -> dict[str, Json]:
         "below_clip": facts.below_clip,
         "above_clip": facts.above_clip,
         "never": [*facts.never],
+        "rounded": facts.rounded,
     }
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from sfumato.engines.inspect_columns import ColumnFacts
 from sfumato.engines.inspect_units import LimitFacts, UnitFacts
 from sfumato.errors import unknown
+from sfumato.exact.rational import decimal_text
 from sfumato.metadata.column import Array, Boolean, Category, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.timestamp import Timestamp
 from sfumato.privacy.unit import AUTO
@@ -26,7 +27,9 @@ _NAMED = 10
 
 
 def share(part: int, whole: int) -> str:
-    """Returns a percentage; "0.0%" only if ``part`` is 0, "100.0%" only if it is the whole.
+    """Returns ``part`` of ``whole`` as a percentage.
+
+    It is rounded to "0.0%" only if ``part`` is 0, and to "100.0%" only if it equals ``whole``.
 
     >>> share(1, 8), share(1, 10_000), share(9_999, 10_000), share(8, 8)
     ('12.5%', '<0.1%', '>99.9%', '100.0%')
@@ -71,6 +74,11 @@ def column_notes(facts: ColumnFacts) -> list[str]:
         low, high = kind.decode(kind.lower_code), kind.decode(kind.upper_code)
         lines.append(f"  {name}: {facts.below:,} below {low}, {facts.above:,} above {high}")
     lines += _clip_lines(facts)
+    if facts.rounded and isinstance(kind, Integer | Real):
+        lines.append(
+            f"  {name}: {counted(facts.rounded, facts.rows)} of the rows are between two steps "
+            f"of {decimal_text(kind.step)}, and are rounded"
+        )
     if facts.never and facts.read:
         named = ", ".join(json.dumps(label, ensure_ascii=False) for label in facts.never[:_NAMED])
         more = len(facts.never) - _NAMED

@@ -23,6 +23,7 @@ from sfumato.query.price import Wish
 
 if TYPE_CHECKING:
     from sfumato.query.answer import Answer
+    from sfumato.query.outer_preview import OuterPreview
     from sfumato.query.preview import Preview
 
 Literal: TypeAlias = bool | int | float | Decimal | Fraction | str | datetime.date
@@ -241,7 +242,7 @@ class Expression:
 
 
 def col(name: str) -> Expression:
-    """A declared column, ``"age"`` or ``"people.age"``."""
+    """Returns an expression for a declared column, ``"age"`` or ``"people.age"``."""
     if not isinstance(name, str) or not name:
         raise WrongUse(f"col({shown(name)}).", allowed="the name of a declared column")
     table, _, column = name.rpartition(".")
@@ -250,7 +251,7 @@ def col(name: str) -> Expression:
 
 
 def count() -> Expression:
-    """The number of rows."""
+    """Returns an expression for the number of rows."""
     return Expression("COUNT(*)", Binding.ATOM)
 
 
@@ -277,7 +278,7 @@ class Frame:
 
     table: str
     ask: "Callable[..., Answer]"
-    foresee: "Callable[..., Preview]"
+    foresee: "Callable[..., Preview | OuterPreview]"
     joins: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
@@ -305,7 +306,7 @@ class Frame:
         return list(found)
 
     def where(self, *tests: Expression) -> "Frame":
-        """Keeps the rows that pass every test."""
+        """Returns a frame with only the rows for which all ``tests`` are true."""
         passed = tuple(_operand(_expression(test), Binding.AND) for test in tests)
         return replace(self, tests=self.tests + passed)
 
@@ -325,7 +326,7 @@ class Frame:
         return replace(self, joins=(*self.joins, joined), joined=(*self.joined, table))
 
     def group_by(self, *keys: str | Expression) -> "Frame":
-        """Groups by the keys: the answer has one row for each combination of their values."""
+        """Returns a frame that is grouped by the keys: a row for each combination of their values."""
         texts = []
         columns = []
         for key in keys:
@@ -359,8 +360,8 @@ class Frame:
         """The private answer; the price is stated as in ``Session.query``."""
         return self.ask(self.sql, **price)
 
-    def preview(self, **price: Wish) -> "Preview":
-        """The cost and the expected error, for free."""
+    def preview(self, **price: Wish) -> "Preview | OuterPreview":
+        """Returns the cost and the expected error of the question; this costs no budget."""
         return self.foresee(self.sql, **price)
 
     def __repr__(self) -> str:
@@ -373,7 +374,7 @@ class Frame:
 def frame(
     name: str,
     ask: "Callable[..., Answer]",
-    foresee: "Callable[..., Preview]",
+    foresee: "Callable[..., Preview | OuterPreview]",
     declared: Columns = (),
 ) -> Frame:
     """Begins a question about a declared table; ``ask`` and ``foresee`` are the session's methods.

@@ -28,7 +28,7 @@ class Closing(Protocol):
 
 
 class Door:
-    """Counts the questions in progress; after ``close`` no new question can begin.
+    """Counts the questions in progress of a session; after ``close`` no new question can begin.
 
     >>> door = Door()
     >>> with door.inside():
@@ -58,16 +58,16 @@ class Door:
         return self._lock
 
     def require_open(self) -> None:
-        """Raises LedgerUnavailable if the door is closed."""
+        """Raises LedgerUnavailable if the session is closed."""
         if self._closed:
             raise LedgerUnavailable("The session is closed.", remedy="Connect again.")
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        """A context during which one question is in progress.
+        """Counts a question as in progress during the ``with`` block.
 
         Raises:
-            LedgerUnavailable: the door is closed.
+            LedgerUnavailable: the session is closed.
         """
         with self._here():
             self.require_open()
@@ -80,7 +80,7 @@ class Door:
                 self._changed.notify_all()
 
     def close(self) -> bool:
-        """Closes the door; returns whether it was open."""
+        """Lets no further question begin; returns False if it was closed before."""
         with self._here():
             was_open = not self._closed
             self._closed = True

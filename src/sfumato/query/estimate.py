@@ -45,7 +45,8 @@ _WITHOUT_ROWS = {
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """The noisy integers of one part, with the noise law and the reading that interpret them.
+    """The noisy integers of one part (aggregate), with what is needed to compute estimates from
+    them.
 
     Quantiles have no ``noise``: their leaves, out of ``leaves``, were selected at ``rates``, one
     for each level. If there are ``shifts``, the leaves of the levels are followed by the lower ends
@@ -67,7 +68,7 @@ class Released:
 
     @property
     def count(self) -> int:
-        """The number of rows."""
+        """The number of rows (groups)."""
         return len(self.values)
 
     def point(
@@ -76,7 +77,11 @@ class Released:
         statistic: Statistic = Statistic.VALUE,
         place: int = 0,
     ) -> Fraction:
-        """The estimate in a row; the middle of the range if the group has too few rows for one."""
+        """Returns the estimate of a row.
+
+        If the group has too few rows for an estimate, it is the middle of the declared range.
+        ``place`` is the index of the quantile level.
+        """
         values = self.values[row]
         read = self.reading
         if read.kind is Kind.NUMBER:
@@ -96,7 +101,10 @@ class Released:
         return min(read.lower + read.span * share, read.upper)
 
     def unknown(self, miss: Fraction, statistic: Statistic) -> Range | None:
-        """The whole range, which is the interval of a group without rows; None for counts and sums."""
+        """Returns the interval of a group without rows: the whole declared range.
+
+        None for counts and sums, whose intervals are always bounded by the noise.
+        """
         if statistic in (Statistic.COUNT, Statistic.SUM):
             return None
         if self.shifts:
@@ -127,9 +135,10 @@ class Released:
         statistic: Statistic = Statistic.VALUE,
         place: int = 0,
     ) -> Range | None:
-        """An interval that contains the bounded statistic with probability at least 1 - miss.
+        """Returns an interval that contains the bounded statistic with probability at least 1 -
+        ``miss``.
 
-        None if it is unknown: of a quantile for which no interval was paid, or at a smaller
+        None if there is none: for a quantile whose interval was not paid for, or at a smaller
         ``miss``.
         """
         values = self.values[row]
@@ -156,7 +165,9 @@ class Released:
         return union(events, 1 - miss) / self.rates[place] * self.reading.unit
 
     def leaf(self, row: int, place: int) -> Range:
-        """The smallest and the largest value of the leaf that was selected for a quantile."""
+        """Returns the smallest and largest value of the leaf that was selected for the quantile at
+        ``place``.
+        """
         middle = self._middle(self.values[row][place])
         far = self.reading.rounding
         return middle - far, min(middle + far, self.reading.upper)
@@ -297,7 +308,8 @@ class Released:
 
 @dataclass(frozen=True, slots=True)
 class ByLevel:
-    """One aggregate of a statement whose grouping sets were measured separately, as levels.
+    """One aggregate of a question with grouping sets, each of which was measured separately (as a
+    level).
 
     It has the methods of ``Released``. For each row of the answer, ``places`` has the index of the
     level that measured it, and its row in that level.
@@ -332,12 +344,12 @@ class ByLevel:
         statistic: Statistic = Statistic.VALUE,
         place: int = 0,
     ) -> Fraction:
-        """As ``Released.point``."""
+        """Returns the estimate of a row."""
         level, inner = self.places[row]
         return self.levels[level].point(inner, statistic, place)
 
     def unknown(self, miss: Fraction, statistic: Statistic) -> Range | None:
-        """As ``Released.unknown``: the same in every level."""
+        """Returns the interval of a group without rows: the whole range; None for counts and sums."""
         return self.levels[0].unknown(miss, statistic)
 
     def is_at_an_end(self, row: int, statistic: Statistic, interval: Range) -> bool:
@@ -352,7 +364,7 @@ class ByLevel:
         statistic: Statistic = Statistic.VALUE,
         place: int = 0,
     ) -> Range | None:
-        """As ``Released.interval``."""
+        """Returns the interval of a row, which covers with probability at least 1 - ``miss``."""
         level, inner = self.places[row]
         return self.levels[level].interval(inner, miss, statistic, place)
 

@@ -53,9 +53,9 @@ _FIRST = 640
 
 
 class Grouping:
-    """The levels in which the grouping sets of a statement can be measured, under one norm.
+    """The choice of levels (sets of keys) at which a question's grouping sets are measured.
 
-    Without grouping sets there is a single level, with all keys.
+    Without grouping sets there is a single level, with all keys. All costs are under one norm.
     """
 
     def __init__(
@@ -181,7 +181,9 @@ class Grouping:
 
 @dataclass(frozen=True, slots=True)
 class LevelCost:
-    """A level, with the grouping sets that are read from it, and the cost of each of its parts."""
+    """A candidate for measuring some grouping sets together, and the cost of each of its
+    aggregates.
+    """
 
     level: Level
     costs: tuple[Fraction, ...]

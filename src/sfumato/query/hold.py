@@ -47,11 +47,11 @@ class Hold:
         self._used = False
 
     def ask(self, patience: Patience = ENDLESS) -> Stored:
-        """Answers the task that is held, as ``Session.ask``.
+        """Answers the held task, as ``Session.ask`` does.
 
         Raises:
             WrongUse: a series is held, or the charge was used before.
-            LeaseExpired: it was held for longer than the ledger's lease; free.
+            LeaseExpired: it was held for longer than the ledger's lease; nothing is charged.
             Others as ``Session.ask``.
         """
         asked = self._asked
@@ -63,7 +63,7 @@ class Hold:
             return charged(cast(Task, asked), worker.asker, worker.engine, worker.ledger, terms)
 
     def open(self, patience: Patience = ENDLESS) -> OpenSeries:
-        """Opens the series that is held, as ``Session.open_series``.
+        """Opens the held series, as ``Session.open_series`` does.
 
         Raises:
             WrongUse: a task is held, or the charge was used before.
@@ -76,11 +76,18 @@ class Hold:
             return opened_series(cast(Series, asked), self._worker, patience, self)
 
     def recall(self, request: Request) -> bytes | None:
-        """As ``Ledger.recall``."""
+        """Returns the stored answer to a request, or None, as ``Ledger.recall`` does."""
         return self._worker.ledger.recall(request)
 
     def reserve(self, request: Request, charge_id: str) -> str:
-        """The held charge, once and for its own request; a new one where none is held."""
+        """Returns the id of the charge that pays for the held request; it can be used once.
+
+        If no charge is held, because the answer was stored, a new one with the id ``charge_id`` is
+        reserved.
+
+        Raises:
+            WrongUse: another request, or the charge was used before.
+        """
         if not is_same(request, self._request) or self._used:
             raise WrongUse("Another question than the one that is held, or one that was asked.")
         self._used = True

@@ -37,7 +37,10 @@ def share_interval(
     noise: Noise,
     miss: Fraction,
 ) -> tuple[float, float]:
-    """An interval in [0, 1] that contains u / (u + v) with probability at least 1 - miss.
+    """Returns an interval in [0, 1] that contains u / (u + v) with probability at least 1 -
+    ``miss``.
+
+    ``a`` is u plus noise and ``b`` is v plus noise, independent, both of the law ``noise``.
 
     Guarantees:
         the interval covers at least as often as stated
@@ -138,7 +141,7 @@ def _test(noise: Noise, miss: Fraction) -> _Test:
 
 
 def _laplace_tail(scale: float) -> Tail:
-    """An upper bound of P(|(1-m) X - m Y| >= t) for discrete Laplace X, Y.
+    """Returns an upper bound of P(|(1-m) X - m Y| >= t) for independent discrete Laplace X, Y.
 
     A discrete Laplace variable differs from a continuous one of the same scale by less than 1, so
     T differs by less than 1. The tail of the continuous T has a closed form.
@@ -166,10 +169,10 @@ def _laplace_tail(scale: float) -> Tail:
 
 
 def _gaussian_tail(noise: Noise) -> Tail:
-    """An upper bound of P(|(1-m) X - m Y| >= t) for discrete Gaussian X, Y.
+    """Returns an upper bound of P(|(1-m) X - m Y| >= t) for independent discrete Gaussian X, Y.
 
     The probability of each value is at most e^(1/(24 sigma^2)) times that under the rounded
-    continuous Gaussian.
+    continuous Gaussian; for the pair (X, Y) the factor is the square, e^(1/(12 sigma^2)).
     """
     assert isinstance(noise, DiscreteGaussian), "a mean has one of the two"
     sigma = float(sqrt_down(noise.sigma_squared))

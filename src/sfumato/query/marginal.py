@@ -26,7 +26,9 @@ class Marginal(BoundedStatistic[Integers]):
     clique: tuple[str, ...]
 
     def distance(self, norm: Norm) -> Distance:
-        """The proved distance, the same for every clique. A bound in L1 is also one in Linf."""
+        """Returns the proved sensitivity, the same for every clique. A bound in L1 is also one in
+        Linf.
+        """
         match norm:
             case Norm.L1:
                 return self.plan.l1
@@ -36,6 +38,6 @@ class Marginal(BoundedStatistic[Integers]):
                 return replace(self.plan.l1, norm=norm)
 
     def exact(self, opened: Opened) -> Integers:
-        """The cells as a flat array."""
+        """Returns the counts of all cells as a flat array, without noise."""
         cells: Integers = opened.marginal(self.plan, self.clique).ravel()
         return cells

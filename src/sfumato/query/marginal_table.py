@@ -132,7 +132,7 @@ class Marginals:
 
     @property
     def recalled(self) -> bool:
-        """Whether the answer was stored before, so that it cost nothing this time."""
+        """Whether the answer was stored before this call, so that the call cost nothing."""
         return self.stored.recalled
 
     @property

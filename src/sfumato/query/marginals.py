@@ -40,7 +40,8 @@ _LINE = LONGEST_LINE // 4
 
 @dataclass(frozen=True, slots=True)
 class MarginalsTask:
-    """Releases some marginals of one bounded table, each for the same share of the cost.
+    """A task that releases some marginals of one bounded table, each for the same share of the
+    cost.
 
     Guarantees:
         marginals that differ in anything have different forms
@@ -69,7 +70,7 @@ class MarginalsTask:
 
     @property
     def mechanism(self) -> AdditiveMechanism:
-        """The additive noise of each marginal."""
+        """The mechanism that adds noise to each marginal."""
         allowed = self.allowance
         distance = Marginal(self.plan, ()).distance(allowed.norm)
         share, *_ = allowed.shares(len(self.cliques))
@@ -77,7 +78,7 @@ class MarginalsTask:
 
     @property
     def event(self) -> Event:
-        """The event of one marginal, repeated once for each marginal."""
+        """The privacy event of all marginals: that of a single one, repeated."""
         mechanism = self.mechanism
         distance = Marginal(self.plan, ()).distance(mechanism.norm)
         return Repeated(mechanism.event(distance), len(self.cliques))
@@ -100,7 +101,9 @@ class MarginalsTask:
         return len(self._header(charge_id)) + 8 * sum(self.cells)
 
     def ready(self, declarations: Dataset) -> BoundedCube:
-        """Returns the bounded cube (WrongUse if it was planned for other declarations)."""
+        """Returns the plan of the counted table (WrongUse if it was planned for other
+        declarations).
+        """
         if marginal_cube(declarations, self.table, self.cliques) != self.plan:
             raise WrongUse(
                 "Marginals that were planned for other declarations.", remedy="Plan them anew."
@@ -117,7 +120,7 @@ class MarginalsTask:
         return b"".join([self._header(curator.charge), *cells])
 
     def costing(self, allowed: Allowance) -> "MarginalsTask":
-        """The same marginals for another cost."""
+        """Returns a task for the same marginals at another cost."""
         return replace(self, allowance=allowed)
 
     def _header(self, charge: str) -> bytes:

@@ -159,7 +159,7 @@ def _range(expression: Scalar, interval: Callable[[Estimate], Range | None]) -> 
             operands = _ranges((left, right), interval)
             if operands is None:
                 return None
-            return _combine(op, *operands)
+            return combined(op, *operands)
         case FloorDivide(operand, divisor):
             inner = _range(operand, interval)
             if inner is None:
@@ -213,7 +213,7 @@ def _ends(
     return lowest(lows), highest(highs)
 
 
-def _combine(op: Operation, left: Range, right: Range) -> Range | None:
+def combined(op: Operation, left: Range, right: Range) -> Range | None:
     """Applies one operation to two intervals; None if the divisor may be zero."""
     if op is Operation.ADD:
         return left[0] + right[0], left[1] + right[1]

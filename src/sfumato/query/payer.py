@@ -16,14 +16,18 @@ _ENDINGS = 3
 
 
 class Payer(Protocol):
-    """Pays for a question: the ledger itself, or charges reserved beforehand (``together``)."""
+    """The interface of what pays for a question: the ledger, or charges reserved beforehand
+    (``together``).
+    """
 
     def recall(self, request: Request) -> bytes | None:
-        """As ``Ledger.recall``."""
+        """Returns the stored answer to a request, or None, as ``Ledger.recall`` does."""
         ...
 
     def reserve(self, request: Request, charge_id: str) -> str:
-        """As ``Ledger.reserve``."""
+        """Reserves the cost of a request and returns the id of the charge, as ``Ledger.reserve``
+        does.
+        """
         ...
 
 

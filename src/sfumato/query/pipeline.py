@@ -6,12 +6,14 @@ from types import MappingProxyType
 
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.cube import BoundedCube, Cube
+from sfumato.plan.graph import BoundedGraph
 from sfumato.plan.rows import BoundedRows, RowList
 from sfumato.plan.stages import Bounded, Raw
 from sfumato.privacy.distance import Norm
 from sfumato.query.passes import Context
 from sfumato.query.passes.bound import bound
 from sfumato.query.passes.cube import cube
+from sfumato.query.passes.graph import graph
 from sfumato.query.passes.layout import layout
 from sfumato.query.passes.limit import limit
 from sfumato.query.passes.prune import prune
@@ -58,3 +60,8 @@ def compile_rows(
     hash that is keyed by this string.
     """
     return rows(raw, Context(dataset, Norm.L1), most=most, naming=naming)
+
+
+def compile_graph(raw: Raw, dataset: Dataset) -> BoundedGraph:
+    """Compiles a count of rows, read without their owner, into the graph of their edges."""
+    return graph(raw, Context(dataset, Norm.L1))

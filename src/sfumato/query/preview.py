@@ -30,7 +30,9 @@ from sfumato.query.grouping_levels import level_name
 from sfumato.query.left_after import Balances, left_now
 from sfumato.query.linear_form import linear_form
 from sfumato.query.output_intervals import simplified
+from sfumato.query.release import key_type
 from sfumato.query.selected import candidates, declared_rows
+from sfumato.query.table import column_form
 from sfumato.query.tail_bounds import reach
 from sfumato.show.render import UNTOLD, html_table, number, text_table
 
@@ -40,7 +42,7 @@ _GROUP_SIZES = (100, 1_000, 10_000, 100_000)
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The cost and the expected error of a question, from declarations alone; free of charge.
+    """The cost and the expected error of a question, from declarations alone, at no cost.
 
     Attributes:
         statement: the bounded SQL that would be run.
@@ -55,6 +57,12 @@ class Preview:
     def left(self) -> list[str]:
         """Lines on what the paying accounts have left now, and would have left after the question."""
         return left_now(self.balances, self.cost.charge)
+
+    @property
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        """The name and the type of each column of the answer."""
+        columns = planned_columns(self.planned)
+        return tuple((str(column["name"]), str(column["type"])) for column in columns)
 
     @property
     def cost(self) -> Cost:
@@ -90,7 +98,8 @@ class Preview:
         level: Fraction,
         sizes: Sequence[int],
     ) -> list[dict[str, Json]]:
-        """The expected error of one estimate, with a line for each group size if that matters.
+        """Returns the expected error of one estimate, with a line for each group size if it depends
+        on that.
 
         With grouping sets it is the error in the first set.
         """
@@ -138,6 +147,16 @@ class Preview:
         cost = self.cost
         left = left_now(self.balances, cost.charge)
         return [*left, f"would cost {cost}; nothing was charged"]
+
+
+def planned_columns(planned: Planned) -> list[dict[str, Json]]:
+    """The columns that the answer of a plan will have, from the plan alone."""
+    question = planned.question
+    fine = planned.questions[0].refinement
+    readings = [aggregate.reading(fine) for aggregate in question.raw.aggregates]
+    parts = [Released("", reading, None, (), ()) for reading in readings]
+    kinds = [key_type(key) for key in question.raw.keys]
+    return [column_form(item, parts, kinds) for item in question.output.items]
 
 
 @dataclass(frozen=True, slots=True)

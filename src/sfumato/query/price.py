@@ -57,7 +57,7 @@ class Price:
     interval: bool = False
 
     def scaled(self, share: Fraction) -> "Price":
-        """A share of the price, for one of several questions; the delta is not shared."""
+        """Returns a share of the price, for one of several questions. The delta stays the same."""
         if share != 1 and self.target is not None:
             raise WrongUse(
                 "error= of a question that needs another one answered first "
@@ -69,7 +69,8 @@ class Price:
         return replace(self, epsilon=epsilon, rho=rho)
 
     def buying(self, *, interval: bool) -> "Price":
-        """The price with ``interval`` set: whether a part of it buys the intervals of quantiles.
+        """Returns the price with ``interval`` set: whether a part of the cost buys intervals of
+        quantiles.
 
         Raises:
             WrongUse: ``interval`` is not a Boolean, or is true beside a wanted error.
@@ -104,7 +105,8 @@ class Price:
         )
 
     def in_whole_tenths(self) -> "Price":
-        """The price rounded down so that a tenth of it is a multiple of the ledger's unit.
+        """Returns the price rounded down so that a tenth of it is a multiple of the ledger's
+        smallest unit.
 
         Charges of such tenths never add up to more than the price.
 

@@ -3,7 +3,7 @@
 
 ``Session.plan`` returns a ``Publication``; its ``run`` asks the questions. The prices follow from
 declarations alone, never from what is stored. So the same plan, made again after a crash, has the
-same questions at the same prices, and the answered ones are free.
+same questions at the same prices, and the answered ones cost no budget.
 """
 
 import html
@@ -78,11 +78,13 @@ class Drafted:
 
     @property
     def charge(self) -> Charge:
-        """The cost of the statement with all its parts."""
+        """The cost of the statement, if no part of it is stored yet."""
         return self.asked.planned.charge
 
     def most(self, price: Price) -> Charge:
-        """The most that the statement can cost, including the charges that it needs."""
+        """Returns the highest cost of the statement, with the charges for what it needs
+        (sub-queries, limits).
+        """
         if self.is_whole:
             return self.charge
         bounded = self.asked.planned.bounded
@@ -122,7 +124,7 @@ class Line:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """The price as keyword arguments of ``Session.query``."""
+        """The price of the question as keyword arguments for ``Session.query``."""
         target = self.price.target
         if target is None:
             found = {"epsilon": self.price.epsilon, "rho": self.price.rho}
@@ -178,7 +180,7 @@ class Publication:
         """Asks all questions; returns their answers by name.
 
         Each answer is stored at once. If the process dies, plan and run again: stored answers are
-        returned for free, and the other questions are asked.
+        returned at no cost, and the other questions are asked.
 
         Raises:
             BudgetExceeded: the account cannot pay for all open questions; nothing was charged.

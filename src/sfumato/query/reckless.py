@@ -66,7 +66,7 @@ def _of_limits(name: str, table: Table) -> Iterator[str]:
     Also about limits that are missing.
     """
     unit = table.unit
-    if unit is None:
+    if not isinstance(unit, Unit):
         return
     for limit in ("max_rows", "max_groups", "max_rows_total"):
         value = getattr(unit, limit)

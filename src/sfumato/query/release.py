@@ -46,12 +46,7 @@ _KEY_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A planned question, its asker, and the keys under which its answer and its parts are stored.
-
-    ``question`` is the key of the answer; ``shared`` is its key for all accounts; ``statement`` is
-    the key of the statement at any price. ``parts`` has a key for each part. ``earlier`` and
-    ``earlier_parts`` are the same keys as ledger formats before 4 computed them.
-    """
+    """A planned SQL question with its asker and the cache keys of its answer and parts."""
 
     planned: Planned
     asker: Asker
@@ -90,7 +85,7 @@ class Asked:
 
     @property
     def fresh(self) -> Planned:
-        """The plan of the parts that are not stored yet; the whole plan if all of them are."""
+        """The plan of the parts that are not stored yet; the whole plan if all are stored."""
         return self.planned.fresh or self.planned
 
     @property
@@ -100,7 +95,9 @@ class Asked:
 
     @property
     def names(self) -> Names:
-        """The keys of the answer, and of the parts that are released for the first time."""
+        """The keys of the answer, and of the parts (aggregates) that it releases for the first
+        time.
+        """
         planned = self.planned
         kept = self.parts if planned.stores_parts else ()
         new = tuple(key for place, key in enumerate(kept) if key and place not in planned.stored)
@@ -145,7 +142,7 @@ class _Preface:
             "notes": list[Json](planned.notes),
             "parts": list[Json](asked.parts) if planned.stores_parts else [],
         }
-        key_types = [_key_type(key) for key in bounded.tracked.raw.keys]
+        key_types = [key_type(key) for key in bounded.tracked.raw.keys]
         return cls(facts, key_types, [move_of(part.aggregate) for part in bounded.parts])
 
 
@@ -284,7 +281,7 @@ def _shown(key: GroupKey, code: int | str | Total | None) -> Json:
     return value
 
 
-def _key_type(key: GroupKey) -> str:
+def key_type(key: GroupKey) -> str:
     """The type of a key column, as an answer states it."""
     kind = key.value.type
     if isinstance(kind, Timestamp) and not kind.zone:

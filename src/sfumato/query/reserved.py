@@ -41,7 +41,8 @@ _AHEAD = 2
 
 
 def stated(event: Event, cells: object) -> tuple[int | None, ...]:
-    """Checks the ``cells`` that a task states: at most one size for each additive step.
+    """Checks the attribute ``cells`` of a task: at most one size for each additive step of its
+    event.
 
     Raises:
         WrongUse: they are not sizes, or there are more of them than additive steps.
@@ -108,12 +109,12 @@ def _drawn_ahead(draws: Iterator[_Draw]) -> Iterator[Integers | None]:
 
 
 class Reserved:
-    """The steps of a reserved event, each of which can be taken once, in one public order.
+    """The steps of a reserved event that a task has not taken yet.
 
-    The parts of a ``Composed`` are taken in their order, except that a ``Thresholded`` comes first,
-    since it selects the groups of the other parts. A step is any whole part of the event. ``noise``
-    is what ``drawn`` returned: an entry for each additive or stream step, in order, None if it is
-    drawn later. After a refusal no step is left.
+    Each step can be taken once, in one public order. The parts of a ``Composed`` are taken in their
+    order, except that a ``Thresholded`` comes first, since it selects the groups of the other
+    parts. ``noise`` is what ``drawn`` returned: an entry for each additive or stream step, in
+    order, None if it is drawn later. After a refusal no step can be taken any more.
 
     Guarantees:
         only the next step of the reserved event can be taken
@@ -138,9 +139,9 @@ class Reserved:
     def take(self, event: E, *, sampled: bool = False) -> tuple[E, Integers | None]:
         """Takes the next step, which must equal ``event``.
 
-        Returns the reserved step itself, from which the mechanism is made, and its noise if that
-        was drawn already. ``sampled`` states that the step measures the sample that was entered
-        last.
+        Returns the step as it was reserved, from which the mechanism is made, and the noise drawn
+        for it (None if it is drawn later). ``sampled`` states that the step measures the sample
+        that was entered last.
 
         Raises:
             InvalidDeclaration: the next step is another one, or none is left.

@@ -38,9 +38,9 @@ class Shelf:
         self._laws: dict[tuple[bytes, str], Released | None] = {}
 
     def first(self, asked: Asked) -> dict[int, Stored]:
-        """Returns the earliest release of each part that is at least as exact as its mechanism.
+        """Returns earlier releases that a question can reuse, by the index of the part (aggregate).
 
-        The keys of the result are indices of parts.
+        For each part it is the earliest release that is at least as exact as the part's mechanism.
         """
         named = [asked.parts, *asked.earlier_parts]
         wanted = [key for keys in named for key in keys if key]
@@ -90,7 +90,8 @@ class Shelf:
 
 
 def reuse(asked: Asked, shelf: Shelf) -> Asked:
-    """Adds the stored parts that are at least as exact as wanted; they are then not charged.
+    """Marks the parts of a question that earlier answers released exactly enough; they are not
+    charged.
 
     The earliest release is used, so that the same question keeps the same answer.
 

@@ -25,14 +25,17 @@ _PART = 10
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """The largest distance that rounding moves a value (``far``), and the largest absolute value."""
+    """How far rounding to a lattice moves values: at most ``far``, where values are at most
+    ``largest``.
+    """
 
     far: Fraction
     largest: Fraction
 
 
 def move_of(aggregate: Aggregate) -> Move | None:
-    """Returns how far rounding can move the values that an aggregate reads; None if not at all.
+    """Returns how far rounding to the lattice can move the values that an aggregate reads; None if
+    not.
 
     A declared step moves nothing, since the values are declared to be multiples of it.
 

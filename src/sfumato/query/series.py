@@ -50,7 +50,7 @@ _FIRST = 1
 
 
 class Series(Protocol):
-    """A question that is answered in pieces, which ``Session.open_series`` opens.
+    """The interface of a question that is answered in pieces; ``Session.open_series`` opens it.
 
     ``kind``, ``line`` and ``form`` are as in ``Task``. ``event`` is the event of all pieces
     together. It is a ``Composed`` or ``Repeated``, or a ``Block`` of one, whose parts in order are
@@ -71,10 +71,11 @@ class Series(Protocol):
     def event(self) -> SeriesEvent: ...
 
     def piece(self, place: int, earlier: Mapping[int, bytes]) -> Task:
-        """The task of the piece at a place, counted from 1; its event is the part at this place.
+        """Returns the task that computes a piece; places are counted from 1.
 
-        ``earlier`` has the stored pieces by place, on which a piece may depend. A place that was
-        begun and not stored is lost, and is not in it.
+        Its event is the part of the series' event at this place. ``earlier`` has the stored pieces
+        by place, on which a piece may depend. A place that was begun and not stored is lost, and is
+        not in it.
         """
         ...
 
@@ -85,7 +86,7 @@ SERIES = ("event", "form", "kind", "line", "piece")
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """What computes the pieces of a series: the asker, and the open parts of the session.
+    """What a series needs to compute its pieces: the asker, and the open parts of the session.
 
     ``door`` refuses a piece once the session is closed. ``states`` is the folder of the secret
     states of streams; None: no stream can be opened.
@@ -98,7 +99,7 @@ class Worker:
     states: Path | None = None
 
     def past(self, event: Event, charge: str, stored: int, place: int) -> Past | None:
-        """The secret state of a stream before a place; None for a series that is no stream.
+        """Returns the secret state of a stream before a piece; None for a series that is no stream.
 
         Raises:
             WrongUse: the session has no folder for it.
@@ -123,7 +124,7 @@ class _Begun:
 
 
 class OpenSeries:
-    """A series whose whole cost is paid. Iterating computes the remaining pieces in order.
+    """A series whose whole cost is paid; iterating computes the remaining pieces in order.
 
     ``charge`` is the id of the charge, ``earlier`` has the stored pieces by place. ``close``, or
     the end of a ``with`` block, suspends the charge until the series is opened again. After the
@@ -154,7 +155,7 @@ class OpenSeries:
 
     @property
     def left(self) -> int:
-        """The number of places that can still be computed; 0 if the series is closed or complete."""
+        """The number of pieces that can still be computed; 0 if the series is closed or complete."""
         if self._begun.fence:
             return self.places - self._begun.begun
         return 0
@@ -242,7 +243,8 @@ class OpenSeries:
         return self._worker.past(self._event, self.charge, stored, place)
 
     def skip(self, places: int) -> None:
-        """Gives up the next places, up to this one: they are lost, as if their worker had died.
+        """Gives up the next pieces, up to the one at ``places``: they are lost, as if a worker had
+        died.
 
         Raises:
             WrongUse: no such place is left.
@@ -296,7 +298,7 @@ def opened_series(
     patience: Patience,
     payer: Payer | None = None,
 ) -> OpenSeries:
-    """Opens a series: with a new charge, a suspended one, or one that is complete.
+    """Opens a series: with a new charge, or the one that it has if it was suspended or is complete.
 
     ``payer`` pays for a new charge instead of the ledger.
 
@@ -336,7 +338,7 @@ def opened_series(
 
 
 def is_paid(series: Series, worker: Worker) -> bool:
-    """Whether opening a series is free, since its charge is complete or suspended."""
+    """Whether opening the series costs nothing, since its charge is complete or suspended."""
     request = request_of(series, series.event, worker.asker)
     if worker.ledger.recall(request) is not None:
         return True
@@ -344,7 +346,7 @@ def is_paid(series: Series, worker: Worker) -> bool:
 
 
 def request_of(series: Series, event: SeriesEvent, asker: Asker) -> Request:
-    """The request to the ledger for a series."""
+    """Returns the request by which the ledger charges a series."""
     # a series is never shared: its pieces are read by the id of the charge that paid for them
     names = replace(asker.names(*named(series), event), shared="")
     return replace(asker.request(event, names), line=series.line)

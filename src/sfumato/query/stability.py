@@ -29,7 +29,7 @@ _FINE = 2**20
 
 
 def refinement(plan: Tracked) -> int:
-    """The refinement f: integers count in 1/f of a lattice step; 1 if no weight is below 1."""
+    """Returns the factor by which weights are multiplied to be integers; 1 if no weight is below 1."""
     if plan.unit is None or plan.kept is not None or is_single(plan.raw.relation):
         # a unit has one row, or its rows count separately: every weight is 1
         return 1
@@ -56,10 +56,11 @@ def distance(
     relation: Relation,
     fine: int,
 ) -> Distance:
-    """The distance of one part's integers between neighbouring datasets.
+    """Returns the sensitivity of an aggregate's integers between neighbouring data sets.
 
     For quantiles it is in Linf: the change in the weight of any set of leaves in one group;
-    ``occupied`` bounds the number of groups. ``fine`` is the refinement.
+    ``occupied`` bounds the number of groups. ``fine`` is the refinement: the integer that a row
+    with full weight adds.
 
     Guarantees:
         neighbours differ by at most the distance
@@ -106,7 +107,7 @@ def marginal(
     norm: Norm,
     relation: Relation,
 ) -> Distance:
-    """The distance of one marginal between neighbours, for row weights floor(f min(1, T / N)).
+    """Returns the sensitivity of a marginal whose rows have the weight floor(f min(1, T / N)).
 
     T is ``most``, f is ``fine``, and N is the number of rows of the unit. In Linf it bounds the
     change in the L1 distance between the marginal and a public table of integers.

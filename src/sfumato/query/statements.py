@@ -59,27 +59,60 @@ class Statements:
             InProgress: another caller is asking one of its sub-queries; nothing was charged.
         """
         rehearsal = Rehearsal(self.planned, self.own_answer)
-        step = question.resolve(rehearsal)
+        step = question.rehearse(rehearsal)
         if not question.guesses:
             return self.answer_step(step, key, patience)
-        if question.doubtful:
-            without = Rehearsal(self.planned, self.own_answer)
-            self.planned(question.resolve(without, nulls=True))
-        steps = self._foreseen(question, [*rehearsal.plans, (step, self.planned(step))])
+        steps = self._all_steps(question, rehearsal, step)
         if key:
             require_key(*steps[-1], key, self.ledger)
         with together(self.ledger, wanted_charges(steps, self.ledger)) as held:
-            answered = partial(self.answer_step, patience=patience, held=held)
+            return self._answer_held(question, held, key, patience)
 
-            def answer(step: Step) -> Answer:
-                stored = self.answer_at_any_price(step)
-                if stored is not None:
-                    return stored
-                paid, _ = answered(step)
-                # another caller may have been first: all use the same one from now on
-                return self.answer_at_any_price(step) or paid
+    def answer_all(self, questions: Sequence[Resolver], patience: Patience) -> list[Answer]:
+        """Answers several questions, whose charges are reserved together: all of them, or none.
 
-            return answered(question.resolve(answer), key)
+        Raises:
+            As ``answer``.
+        """
+        if len(questions) == 1:
+            answer, _ = self.answer(questions[0], "", patience)
+            return [answer]
+        steps = []
+        for question in questions:
+            rehearsal = Rehearsal(self.planned, self.own_answer)
+            step = question.rehearse(rehearsal)
+            steps += self._all_steps(question, rehearsal, step)
+        answers = []
+        with together(self.ledger, wanted_charges(steps, self.ledger)) as held:
+            for question in questions:
+                answer, _ = self._answer_held(question, held, "", patience)
+                answers.append(answer)
+        return answers
+
+    def _all_steps(
+        self, question: Resolver, rehearsal: Rehearsal, step: Step
+    ) -> list[tuple[Step, Asked]]:
+        """The steps of a question that would be charged, ``step`` last, with their keys."""
+        if question.doubtful:
+            without = Rehearsal(self.planned, self.own_answer)
+            self.planned(question.resolve(without, nulls=True))
+        return self._foreseen(question, [*rehearsal.plans, (step, self.planned(step))])
+
+    def _answer_held(
+        self, question: Resolver, held: Held, key: str, patience: Patience
+    ) -> tuple[Answer, Asked]:
+        """Answers a question and its sub-queries from charges that are reserved."""
+        answered = partial(self.answer_step, patience=patience, held=held)
+
+        def answer(step: Step) -> Answer:
+            stored = self.answer_at_any_price(step)
+            if stored is not None:
+                return stored
+            paid, _ = answered(step)
+            # another caller may have been first: all use the same one from now on
+            return self.answer_at_any_price(step) or paid
+
+        return answered(question.resolve(answer), key)
 
     def answer_step(
         self,
@@ -132,16 +165,16 @@ class Statements:
         return Drafted(preview, chosen, is_whole, stored)
 
     def planned(self, step: Step) -> Planned:
-        """The cheapest plan of a step."""
+        """Returns the cheapest plan of a step."""
         return self.cheapest(self.candidates(step)).planned
 
     def candidates(self, step: Step) -> list[Asked]:
-        """All plans of a step, with their keys."""
+        """Returns all plans of a step, with their cache keys."""
         asker = self.asker.about(step.dataset)
         return [Asked.of(plan, asker) for plan in self._plans(step)]
 
     def cheapest(self, candidates: list[Asked], *, reusing: bool = True) -> Asked:
-        """The cheapest of several plans; if ``reusing``, after the reuse of stored parts."""
+        """Returns the cheapest of several plans; with ``reusing``, stored parts cost nothing."""
         if reusing:
             candidates = [reuse(candidate, self.parts) for candidate in candidates]
         if len(candidates) == 1:
@@ -156,7 +189,7 @@ class Statements:
         return self.ledger.holds(asked.request())
 
     def own_answer(self, step: Step) -> Answer | None:
-        """The answer of a step, if the asker has paid for it; else None."""
+        """Returns the stored answer of a step if the asker has paid for it, else None."""
         return self.answer_at_any_price(step) or self._first(step, self.ledger.own_answer)
 
     def answer_at_any_price(self, step: Step) -> Answer | None:
@@ -171,7 +204,10 @@ class Statements:
         return None if body is None else Answer(body)
 
     def answer_to_share(self, step: Step) -> Answer | None:
-        """An answer of another account that the asker may share; None for a wanted error."""
+        """Returns the answer of another account to a step if the asker may share it, else None.
+
+        Always None for a step whose price is a requested error.
+        """
         if step.price.target is not None:
             return None
         return self._first(step, self.ledger.to_share)

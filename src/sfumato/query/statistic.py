@@ -15,7 +15,9 @@ from typing import Any, ClassVar, Generic, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 
-from sfumato.engines.base import Exact, Marginals
+from sfumato.engines.base import Codes, Exact, Marginals
+from sfumato.engines.base import Graph as Graph
+from sfumato.engines.base import RowTokens as RowTokens
 from sfumato.engines.base import UnitRows as UnitRows
 from sfumato.errors import InvalidDeclaration
 from sfumato.exact.values import copied, is_ours, is_same
@@ -23,6 +25,7 @@ from sfumato.mechanisms.sampling import chosen_units
 from sfumato.noise import Integers
 from sfumato.noise.uniform import below_many
 from sfumato.plan.cube import BoundedCube
+from sfumato.plan.graph import BoundedGraph
 from sfumato.plan.levels import Levels
 from sfumato.plan.open_cube import OpenCube
 from sfumato.plan.open_rows import OpenRows
@@ -34,10 +37,13 @@ from sfumato.privacy.event import Design
 D = TypeVar("D")
 S = TypeVar("S")
 E = TypeVar("E", covariant=True)
+# The exact number of units of each key; or an array of them, and what returns the keys at places
+# of it.
+Counts: TypeAlias = Mapping[Codes, int] | tuple[Integers, Callable[[Integers], Sequence[Codes]]]
 # The rows of units, as the statistics of rooms above know them.
 Rows: TypeAlias = UnitRows
 # The plans for which the data can be opened.
-Plan: TypeAlias = Bounded | Levels | BoundedCube | BoundedRows | OpenCube | OpenRows
+Plan: TypeAlias = Bounded | Levels | BoundedCube | BoundedRows | BoundedGraph | OpenCube | OpenRows
 # How the questions of a plan are read, and how a cube is opened, and rows are.
 Reads: TypeAlias = Mapping[Bounded, Callable[[], Exact]]
 Opener: TypeAlias = Callable[[BoundedCube], AbstractContextManager[Marginals]]
@@ -63,7 +69,7 @@ class Opened:
     It is passed only to the ``exact`` method of statistics. What can be read depends on the plan:
 
     * ``NO_PLAN``: nothing.
-    * A question, cube or list of rows: that one (``read``, ``cube``, ``rows``).
+    * A question, cube, list of rows or graph: that one (``read``, ``cube``, ``rows``, ``graph``).
     * ``Levels``, ``OpenCube``, ``OpenRows``: their questions (``reads``). An ``OpenCube`` also the
       cubes that it admits (``cubes``), ``OpenRows`` the rows that they admit (``listed``).
 
@@ -83,6 +89,7 @@ class Opened:
         "_exact",
         "_free",
         "_given",
+        "_graph",
         "_kept",
         "_left",
         "_listed",
@@ -104,6 +111,7 @@ class Opened:
         reads: Reads = _NO_READS,
         cubes: Opener | None = None,
         listed: Lister | None = None,
+        graph: Callable[[], Graph] | None = None,
         given: Plan | NoPlan | None = None,
     ) -> None:
         self._plan = plan
@@ -116,6 +124,7 @@ class Opened:
         self._reads = dict(reads)
         self._cubes = cubes
         self._listed = listed
+        self._graph = graph
         self._left = ExitStack()
         self._exact: Exact | None = None
         self._marginals: Marginals | None = None
@@ -139,7 +148,7 @@ class Opened:
         return copied(value, {id(self._given): self._plan})
 
     def integers(self, plan: Bounded) -> Exact:
-        """The exact integers of each part of a question; the data is read once.
+        """Returns the exact integers of each aggregate of a plan; the data is read once.
 
         Raises:
             InvalidDeclaration: the question is neither the plan that was opened nor one of its
@@ -180,7 +189,7 @@ class Opened:
         return marginal_cells
 
     def unit_rows(self, plan: BoundedRows) -> UnitRows:
-        """The rows of all units, or of the units of a sample.
+        """Returns the rows of all units, or of a sample's units if one is being measured.
 
         Raises:
             InvalidDeclaration: the plan is neither the one that was opened nor admitted by it.
@@ -207,6 +216,30 @@ class Opened:
         kept: D = self._kept[key]
         return kept
 
+    def edges(self, plan: BoundedGraph) -> Graph:
+        """The edges of a graph; the data is read once.
+
+        Raises:
+            InvalidDeclaration: the plan is not the one that was opened.
+        """
+        return self.of_graph(plan, None, lambda graph: graph)
+
+    def of_graph(self, plan: BoundedGraph, key: Hashable, compute: Callable[[Graph], D]) -> D:
+        """What ``compute`` makes of the edges, kept under ``key`` as long as they are open.
+
+        Raises:
+            InvalidDeclaration: the plan is not the one that was opened.
+        """
+        self._require(plan)
+        if self._graph is None:
+            raise InvalidDeclaration("No graph is open.")
+        if None not in self._kept:
+            self._kept[None] = self._graph()
+        if key not in self._kept:
+            self._kept[key] = compute(self._kept[None])
+        kept: D = self._kept[key]
+        return kept
+
     def sample(self, design: Design) -> "Opened":
         """The rows of a secret random sample of the units, drawn with the system's generator.
 
@@ -225,9 +258,10 @@ class Opened:
         return drawn
 
     def batches(self, count: int) -> "Callable[[int], Opened]":
-        """Puts each unit into one of ``count`` batches by an independent uniform draw.
+        """Puts each unit into one of ``count`` batches, by an independent uniform draw.
 
-        Returns a function that opens a batch by its number. A unit stays in its batch.
+        Returns a function that opens the data of the batch with a given number. A unit stays in its
+        batch.
 
         Raises:
             InvalidDeclaration: no rows are open.
@@ -299,6 +333,7 @@ class Opened:
 
     def __exit__(self, *exception: object) -> None:
         self._exact = self._marginals = self._read = self._cube = self._rows = self._units = None
+        self._graph = None
         self._reads, self._cubes, self._listed = {}, None, None
         self._kept, self._cells = {}, {}
         self._left.close()
@@ -329,12 +364,44 @@ class BoundedStatistic(ABC, Generic[E]):
 
     @abstractmethod
     def exact(self, opened: Opened) -> E:
-        """The exact integers. Only a curator calls this."""
+        """Computes the integers without noise. Only a curator calls this."""
+
+
+class UnitsByKey(BoundedStatistic[Counts]):
+    """The number of distinct units of each key, for a threshold; keys need not be public.
+
+    ``exact`` counts a unit at most once in a key, and in ``groups`` keys at most: so each count
+    moves by at most one between neighbours. Keys are told apart by what they are, and are released
+    as they are.
+    """
+
+    @property
+    @abstractmethod
+    def groups(self) -> int:
+        """The most keys in which one unit is counted."""
 
 
 class GroupedScores(BoundedStatistic[list[Integers]]):
-    """Scores of candidates in groups; one candidate of each group is selected.
+    """Exact scores of candidates in several groups; one candidate of each group is selected
+    privately.
 
     ``distance`` bounds a sum over groups: choose any one candidate in each group and add up their
     scores; between neighbours this sum changes by at most the distance.
     """
+
+
+class LadderStatistic(BoundedStatistic[tuple[int, int]]):
+    """An integer and its width, around which integers have rungs (``mechanisms/ladder.py``).
+
+    Nothing is proved of the two in any norm: they are released by a ladder alone.
+    """
+
+    def distance(self, norm: Norm) -> Distance:
+        """Refuses: the integers themselves may move by any amount."""
+        raise InvalidDeclaration(
+            f"A ladder in {norm.value}.", allowed="its release by the ladder mechanism"
+        )
+
+    @abstractmethod
+    def rung_distance(self) -> Distance:
+        """How far the rung of each integer moves between neighbours (Linf)."""

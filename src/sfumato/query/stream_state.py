@@ -56,12 +56,12 @@ class State:
         form: str,
         memory: Integers,
     ) -> "State":
-        """The state before the first tick."""
+        """Returns the state before the first tick."""
         none = np.zeros(0, np.int64)
         return cls(form, 0, 0, None, {}, memory, np.zeros(0, "S32"), none, none)
 
     def to_bytes(self) -> bytes:
-        """The state as bytes."""
+        """Encodes the state as bytes."""
         shown = [[place, until, list(row)] for place, (until, row) in self.shown.items()]
         about = {
             "format": _FORMAT,
@@ -79,7 +79,7 @@ class State:
 
     @classmethod
     def from_bytes(cls, body: bytes) -> "State":
-        """Reads what ``to_bytes`` wrote."""
+        """Decodes the bytes that ``to_bytes`` returned."""
         file = io.BytesIO(body)
         head, memory, names, uses, last = (np.load(file, allow_pickle=False) for _ in range(5))
         about = json.loads(head.tobytes())
@@ -95,7 +95,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """The state of one charge, as the worker of one place finds it on disk.
+    """Where a worker finds the secret state of a stream's charge on disk.
 
     ``stored`` is the last place whose row the ledger has; ``place`` is the one to be drawn.
 
@@ -116,7 +116,7 @@ class Past:
         return self.folder / f"{self.charge}.state"
 
     def create(self) -> None:
-        """Creates an empty file before any place is begun; the first tick fills it."""
+        """Creates an empty state file before any place is begun; the first tick fills it."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not self.path.exists():
             self._write(b"")

@@ -2,8 +2,8 @@
 """Resolves scalar sub-queries and ``sf.AUTO`` limits and clips, before their question.
 
 Each of them is a question of its own, for a share of the price. Before anything is charged, the
-whole question is planned with placeholder values, so that refusals are free. ``statements`` runs
-the ``Resolver`` with a policy that asks, or only looks up.
+whole question is planned with placeholder values, so that refusals cost no budget. ``statements``
+runs the ``Resolver`` with a policy that asks, or only looks up.
 """
 
 import datetime
@@ -14,7 +14,7 @@ from typing import NoReturn, TypeAlias
 
 from sqlglot import exp
 
-from sfumato.errors import MissingDeclaration, UnsupportedSql
+from sfumato.errors import MissingDeclaration, Refused, UnknownName, UnsupportedSql
 from sfumato.exact.rational import decimal_text, to_fraction
 from sfumato.metadata.clip import Values
 from sfumato.metadata.column import Column, Integer, Real
@@ -68,6 +68,14 @@ Name: TypeAlias = tuple[str, Price]
 Policy: TypeAlias = Callable[[Step], Answer | None]
 
 
+class NotOneQuestion(Exception):
+    """Raised for a statement that is not a single question; it has the refusal that says why."""
+
+    def __init__(self, refusal: Refused) -> None:
+        self.refusal = refusal
+        super().__init__(str(refusal))
+
+
 class Resolver:
     """Replaces the sub-queries and ``sf.AUTO`` limits of a question by their answers.
 
@@ -91,16 +99,38 @@ class Resolver:
         self.guesses = 0
         self.doubtful = False
 
-    def resolve(self, answer: Policy, *, nulls: bool = False) -> Step:
-        """Returns the question with its share of the price, ready to be planned.
+    @property
+    def statement(self) -> tuple[str | exp.Select, Parameters | None, Price]:
+        """The statement as it was asked, with its parameters and its price."""
+        return self._statement
 
-        With ``nulls``, a placeholder is NULL if the answer may be NULL.
+    def part(self, text: str, price: Price) -> "Resolver":
+        """Returns the resolver of a part of the statement (``text``), at another price."""
+        return Resolver(text, None, price, self._dataset, self._values)
+
+    def resolve(self, answer: Policy, *, nulls: bool = False) -> Step:
+        """Returns the question with its sub-queries and ``sf.AUTO`` limits replaced by answers of a
+        policy.
+
+        ``answer`` is asked for each of these steps; if it returns None, a placeholder is put in.
+        With ``nulls``, the placeholder of an answer that may be NULL is NULL.
         """
         self._answer = answer
         self._nulls = nulls
         self.guesses = 0
         self.doubtful = False
         return self._step(*self._statement, values=self._values)
+
+    def rehearse(self, answer: Policy) -> Step:
+        """As ``resolve``, for the first time.
+
+        Raises:
+            NotOneQuestion: it is no question, whatever its price; it may be several.
+        """
+        try:
+            return self.resolve(answer)
+        except (MissingDeclaration, UnknownName, UnsupportedSql) as refusal:
+            raise NotOneQuestion(refusal) from None
 
     def _step(
         self,
@@ -288,13 +318,17 @@ class Rehearsal:
 
 
 def previewed(step: Step) -> None:
-    """The policy of ``preview``: nothing has an answer yet, and ``sf.AUTO`` limits are refused."""
+    """The policy of ``preview``: no step has an answer yet, and ``sf.AUTO`` limits are refused."""
     if step.limit and not step.at_any_price:
         raise MissingDeclaration(
             f"{step.limit} of table {step.question.table!r} is sf.AUTO: query learns it, "
             f"preview is free and does not. {_units_warning(step.price)}",
             remedy=f"Declare {step.limit}= with a number, or ask with query.",
         )
+
+
+def unanswered(step: Step) -> None:
+    """The policy of a plan before anything is asked: no step has an answer."""
 
 
 def refused(step: Step) -> NoReturn:

@@ -35,6 +35,7 @@ from sfumato.plan.scalar import (
     Value,
 )
 from sfumato.plan.show import canonical
+from sfumato.plan.stored import restore_output
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import AdditiveNoise, Json, event_from_json, event_to_json
 from sfumato.query.answer_rows import Rows, by_level
@@ -73,7 +74,7 @@ def answer_body(
     body: dict[str, Json] = {
         **facts,
         "format": FORMAT,
-        "columns": [_column(item, parts, key_types) for item in output.items],
+        "columns": [column_form(item, parts, key_types) for item in output.items],
         "rows": [_shown_row(output, parts, row, groups, shown) for row in order],
         "errors": errors,
         "released": {
@@ -87,7 +88,11 @@ def answer_body(
         body["totals"] = [_totals(output, groups[row]) for row in order]
     chosen = candidates(output, len(groups))
     among = [] if chosen == 1 else [AMONG.format(rows=chosen)]
-    body["notes"] = [*cast(list[Json], facts["notes"]), *among, *_warnings(output, errors)]
+    body["notes"] = [
+        *cast(list[Json], facts["notes"]),
+        *among,
+        *warnings([item.name for item in output.items], errors),
+    ]
     body["bias"] = [
         *cast(list[Json], facts["bias"]),
         *_beyond_noise(output, moves, rows, order, errors),
@@ -113,7 +118,9 @@ def _totals(output: Output, codes: Group) -> Json:
     return names
 
 
-def _column(item: Item, parts: Sequence[AnyReleased], key_types: Sequence[str]) -> Json:
+def column_form(
+    item: Item, parts: Sequence[AnyReleased], key_types: Sequence[str]
+) -> dict[str, Json]:
     """The JSON of a column; ``released`` is set if its cells have noise and an interval."""
     kind = _type(item.expression, parts, key_types)
     return {
@@ -129,7 +136,9 @@ def error_rows(
     order: Sequence[int],
     miss: Fraction,
 ) -> list[Json]:
-    """The interval of each cell, row by row, at confidence 1 - miss; null in a key column."""
+    """Returns the interval of each cell, row by row, at confidence 1 - ``miss``; null in a key
+    column.
+    """
     rows = parts[0].count if parts else 1
     share = miss / candidates(output, rows)
     columns = [_errors(item.expression, parts, order, share) for item in output.items]
@@ -137,19 +146,26 @@ def error_rows(
 
 
 def parts_from_json(forms: Json) -> list[Released]:
-    """Restores the released parts of a stored answer."""
+    """Reads the released parts (aggregates) of an answer from their JSON."""
     assert isinstance(forms, list), "written by answer_body"
     return [_part_from_json(cast(dict[str, Json], form)) for form in forms]
 
 
 def released_parts(released: Mapping[str, Json]) -> list[AnyReleased]:
-    """Restores the parts of a stored answer, one for each aggregate."""
+    """Reads the released parts of a stored answer, one for each aggregate."""
     parts = parts_from_json(released["parts"])
     levels = cast(int, released.get("levels", 0))
     if not levels:
         return list(parts)
     members = cast(list[list[int]], released["members"])
     return list(by_level(parts, levels, members))
+
+
+def released_of(form: Mapping[str, Json]) -> tuple[Output, list[AnyReleased], list[int]]:
+    """What a stored answer computes from which parts, and which of their rows it shows in order."""
+    released = cast(dict[str, Json], form["released"])
+    output = restore_output(released["output"])
+    return output, released_parts(released), cast(list[int], released["order"])
 
 
 def _rows(output: Output, parts: Sequence[AnyReleased], groups: Sequence[Group]) -> list[int]:
@@ -218,7 +234,7 @@ def _number(value: Value) -> Json:
         return value
     if _is_whole(value):
         return int(value)
-    return _finite(float_down(value))
+    return finite(float_down(value))
 
 
 def _is_whole(value: Fraction) -> bool:
@@ -226,7 +242,7 @@ def _is_whole(value: Fraction) -> bool:
     return value.denominator == 1 and abs(value.numerator) < _LARGEST
 
 
-def _finite(value: float) -> float:
+def finite(value: float) -> float:
     """A float, with infinities replaced by the largest finite numbers."""
     return min(max(value, -sys.float_info.max), sys.float_info.max)
 
@@ -282,10 +298,10 @@ def _errors(
         if cell.interval is None:
             error: dict[str, Json] = {"low": None, "high": None, "half_width": None}
         elif is_date:
-            low, high = _end_forms(*cell.interval, is_date=True)
+            low, high = end_forms(*cell.interval, is_date=True)
             error = {"low": low, "high": high, "half_width": None}
         else:
-            error = _ends(*cell.interval, value_of(expression, parts, row, []))
+            error = interval_form(*cell.interval, value_of(expression, parts, row, []))
         error |= _rank_error(expression, parts, row, miss)
         if cell.untold:
             error["untold"] = True
@@ -293,15 +309,15 @@ def _errors(
     return errors
 
 
-def _ends(low: Fraction, high: Fraction, point: Value) -> dict[str, Json]:
+def interval_form(low: Fraction, high: Fraction, point: Value) -> dict[str, Json]:
     """The ends of an interval as floats rounded outward, and its half-width around the estimate."""
     middle = point if isinstance(point, Fraction | int) else low
-    least, most = _end_forms(low, high, is_date=False)
+    least, most = end_forms(low, high, is_date=False)
     half_width = _outward(max(high - middle, middle - low), up=True)
     return {"low": least, "high": most, "half_width": half_width}
 
 
-def _end_forms(low: Fraction, high: Fraction, *, is_date: bool) -> tuple[Json, Json]:
+def end_forms(low: Fraction, high: Fraction, *, is_date: bool) -> tuple[Json, Json]:
     """The ends of a range as JSON, rounded outward: to floats, or to days."""
     if is_date:
         return day(math.floor(low)).isoformat(), day(math.ceil(high)).isoformat()
@@ -328,7 +344,7 @@ def _rank_error(
     }
     if part.reading.rounding:
         ends = part.leaf(row, expression.place)
-        low, high = _end_forms(*ends, is_date=part.reading.is_date)
+        low, high = end_forms(*ends, is_date=part.reading.is_date)
         error |= {"leaf_low": low, "leaf_high": high}
     return error
 
@@ -343,15 +359,15 @@ def _outward(value: Fraction, *, up: bool) -> Json:
     return None
 
 
-def _warnings(output: Output, errors: Sequence[Json]) -> list[Json]:
+def warnings(names: Sequence[str], errors: Sequence[Json]) -> list[Json]:
     """Notes on columns with unknown cells, from the released numbers alone."""
     lines: list[Json] = []
-    for place, item in enumerate(output.items):
+    for place, name in enumerate(names):
         without = sum(is_untold(cast(list[Json], line)[place]) for line in errors)
         if without:
             rows = "rows" if without > 1 else "row"
             lines.append(
-                f"{item.name}: in {without} {rows} it cannot be told, empty or not: "
+                f"{name}: in {without} {rows} it cannot be told, empty or not: "
                 "there are too few rows for this noise, and the interval is the whole range, "
                 "or reaches beyond its middle from the end at which the value was cut."
             )
@@ -388,7 +404,7 @@ def _beyond_noise(
 
 
 def is_untold(error: Json) -> bool:
-    """Whether the interval of a cell is the whole possible range, so that its value is unknown."""
+    """Whether the noise hides a cell completely: its interval is the whole possible range."""
     return isinstance(error, dict) and error.get("untold") is True
 
 
@@ -456,6 +472,6 @@ def _noise_form(noise: Noise) -> Json:
 
 
 def load_body(body: bytes) -> dict[str, Json]:
-    """The stored JSON of an answer."""
+    """Returns the bytes of a stored answer as JSON."""
     loaded: dict[str, Json] = json.loads(body)
     return loaded

@@ -71,9 +71,10 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The wanted errors of each part, and the group sizes on which errors of means are based.
+    """The error that is requested of each part (aggregate) of a question.
 
-    Errors are half-widths, or if ``average`` roots of mean squared errors, in units of the answer.
+    ``sizes`` are the group sizes on which errors of means are based. Errors are half-widths, or if
+    ``average`` roots of mean squared errors, in units of the answer.
     """
 
     demands: tuple[tuple[Demand, ...], ...]
@@ -159,7 +160,7 @@ class Wanted:
         return lambda noise: not _is_wider(noise, most) and noise.tail(most).upper <= miss
 
     def times(self, factor: Fraction) -> "Wanted":
-        """The wanted errors, each multiplied by a factor."""
+        """Returns the requested errors, each multiplied by a factor."""
         demands = []
         for part in self.demands:
             demands.append(tuple(replace(one, amount=one.amount * factor) for one in part))
@@ -268,7 +269,10 @@ def _required_forms(question: Question) -> list[LinearForm]:
 
 
 def references(question: Question, answer: Answer | None) -> dict[int, Reference]:
-    """The references of all shown parts, from a stored answer to the same statement."""
+    """Returns the public numbers to which relative errors refer, by part, from an earlier answer.
+
+    The answer is stored for the same statement; parts that it does not show have none.
+    """
     if answer is None:
         return {}
     shown = set()

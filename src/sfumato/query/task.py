@@ -37,10 +37,12 @@ class Task(Protocol):
 
     @property
     def form(self) -> str:
-        """A canonical string of all that the answer depends on (RULES 21), except event and asker.
+        """A canonical string of everything on which the answer depends, except event and asker
+        (RULES 21).
 
-        For a frozen dataclass, ``plan.show.form(self)`` returns such a string from every field that
-        takes part in comparisons.
+        The cache key of the answer is computed from it. For a frozen dataclass,
+        ``plan.show.form(self)`` returns such a string from every field that takes part in
+        comparisons.
         """
         ...
 
@@ -51,7 +53,7 @@ class Task(Protocol):
 
     @property
     def cells(self) -> Sequence[int | None]:
-        """The number of integers that each additive step of ``event`` releases, in order.
+        """How many integers each additive step of ``event`` releases, in order.
 
         Their noise is drawn before the data is read. If a number is None or missing at the end, it
         is chosen inside the charge, and the noise is drawn then (RULES 25).
@@ -64,16 +66,17 @@ class Task(Protocol):
         ...
 
     def ready(self, declarations: Dataset) -> Plan | NoPlan:
-        """The plan that ``run`` reads; ``NO_PLAN`` if it reads nothing.
+        """Returns the plan of the data that ``run`` reads; ``NO_PLAN`` if it reads none.
 
-        Whatever can fail without the data should fail here, since that is free.
+        Called before the charge: whatever can fail without the data should fail here, at no cost.
         """
         ...
 
     def run(self, curator: Curator) -> bytes:
-        """Computes the answer from what the curator releases.
+        """Computes the answer: the bytes that are stored. Only the curator gives access to private
+        data.
 
-        Its running time depends on declarations and released values only (RULES 24).
+        The running time must depend on declarations and released values only (RULES 24).
         """
         ...
 
@@ -87,7 +90,7 @@ def require_task(task: object) -> None:
 
 
 def require_members(value: object, kind: str, members: Sequence[str]) -> None:
-    """Raises WrongUse unless the argument has all of these members; none of them is called."""
+    """Raises WrongUse unless an object has all attributes in ``members``; none of them is called."""
     missing = [name for name in members if getattr_static(value, name, members) is members]
     if missing:
         raise WrongUse(
@@ -131,7 +134,12 @@ def _text(name: str, value: object) -> str:
 
 
 def sized(size: object) -> int | None:
-    """Returns the size that a task states (WrongUse unless it is a number of bytes or None)."""
+    """Checks the size in bytes that a task declares for its stored answer; None means it declares
+    none.
+
+    Raises:
+        WrongUse: not a whole number from 0 on, or None.
+    """
     if size is None or (type(size) is int and size >= 0):
         return size
     raise WrongUse(f"size={shown(size)}.", allowed="a whole number of bytes, or None")
@@ -139,7 +147,7 @@ def sized(size: object) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The keys under which an answer is stored.
+    """The cache keys under which an answer is stored.
 
     ``question`` is its key for this account and price, ``statement`` its key at any price, and
     ``shared`` its key for all accounts, or "" if it may not be shared. ``earlier`` are the keys
@@ -159,7 +167,7 @@ class Names:
 class Stored:
     """The stored answer of a task: its bytes, and the id of the charge that paid for it.
 
-    ``recalled`` is set if it was stored before this call.
+    ``recalled`` is set if it was stored before this call, which then cost nothing.
     """
 
     body: bytes

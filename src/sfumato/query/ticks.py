@@ -84,7 +84,9 @@ class Ticks:
         return form([self.encoder, self.participations, self.separation, *rows])
 
     def distance(self, participations: int) -> Distance:
-        """The bound on the difference of all rows together, for a unit in so many ticks."""
+        """Returns the sensitivity of all rows together, for a unit that takes part in so many
+        ticks.
+        """
         encoder, most = self.encoder, self.plan.most
         moved = encoder.sensitivity(participations, self.separation)
         sides = 2 if self.plan.neighbours is Relation.REPLACE_ONE else 1
@@ -97,7 +99,7 @@ class Ticks:
         return Distance(Norm.L2, Fraction(squared), self.plan.neighbours)
 
     def event(self, mechanism: AdditiveMechanism) -> Stream:
-        """The event of all ticks together."""
+        """Returns the privacy event of all ticks together."""
         noise = mechanism.event(self.distance(self.participations))
         column = self.distance(1).value
         return Stream(noise, self.steps, column, self.participations, self.separation)

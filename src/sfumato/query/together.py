@@ -26,7 +26,10 @@ from sfumato.query.subqueries import Name, Step
 
 
 class Held:
-    """The reserved charges of a question, by step; ``paid`` is true if one of them is paid."""
+    """The charges reserved for one question and the questions that it needs, by step.
+
+    ``paid`` is true if one of them was used.
+    """
 
     def __init__(self, ledger: Ledger, charges: Mapping[Name, tuple[str, Request]]) -> None:
         self._ledger = ledger
@@ -56,11 +59,11 @@ class Held:
                 del self._charges[name]
 
     def of(self, name: Name) -> "_StepPayer":
-        """The payer of one step, which uses its reserved charge."""
+        """Returns what pays for one step: its reserved charge."""
         return _StepPayer(self, name)
 
     def recall(self, name: Name, request: Request) -> bytes | None:
-        """The stored answer of a step, as ``Ledger.recall`` returns it.
+        """Returns the stored answer of a step, or None, as ``Ledger.recall`` does.
 
         An answer that is shared by another account is paid with the charge reserved for the step.
         """
@@ -94,9 +97,10 @@ class Held:
         self.paid |= bool(self._used)
 
     def give_back(self, *, interrupted: bool = False) -> None:
-        """Voids the charges that were not used.
+        """Voids the charges that were not used, which returns their cost.
 
-        After an interrupt the used ones are abandoned too, since the caller may not know of them.
+        After an interrupt the used charges are abandoned too, since the caller may not know of
+        them.
         """
         left = [charge for charge, _ in self._charges.values()]
         if interrupted:
@@ -209,7 +213,7 @@ def _unawaited_request(step: Step, request: Request) -> Request:
 
 
 def ceiling(price: Price, norm: Norm, relation: Relation) -> Event:
-    """Returns an event that costs at least as much, at both gates, as any question at a price.
+    """Returns an event that costs at least as much as any question at a price, in every measure.
 
     A question may depend on an answer that does not exist yet; its largest cost does not.
 

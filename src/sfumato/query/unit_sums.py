@@ -17,10 +17,13 @@ from sfumato.noise import Integers
 from sfumato.plan.rows import MISSING, BoundedRows
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.unit import Relation
+from sfumato.query.clip import LONGEST, clipped
 from sfumato.query.statistic import BoundedStatistic, Opened
 
 # Sums of a unit's codes must stay below this, so that they fit 64 bits.
 _MOST = 2**62
+# Vectors that are cut to this length or a larger one are cut quickly.
+_COARSE = 2**12
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +45,16 @@ class UnitSums(BoundedStatistic[list[int]]):
     norm: Norm
 
     def __post_init__(self) -> None:
-        kinds = [each.type for each in self.plan.rows.values]
-        largest = max(
-            max(abs(each.lower_code), abs(each.upper_code))
-            for each in kinds
-            if not isinstance(each, Text)
-        )
+        self.plan.rows.require_codes()
         if self.norm not in (Norm.L1, Norm.L2) or type(self.bound) is not int or self.bound < 1:
             raise InvalidDeclaration(
                 f"Vectors clipped to {self.bound} in {self.norm.value}.",
                 allowed="1 or more, in L1 or in L2",
             )
-        if self.plan.most * largest >= _MOST:
+        if self._largest >= _MOST:
             raise InvalidDeclaration(
-                f"Sums of {self.plan.most:,} codes up to {largest:,}.", allowed="sums below 2^62"
+                f"Sums of {self.plan.most:,} codes up to {self._largest:,}.",
+                allowed="sums below 2^62",
             )
 
     def distance(self, norm: Norm) -> Distance:
@@ -76,7 +75,19 @@ class UnitSums(BoundedStatistic[list[int]]):
     def exact(self, opened: Opened) -> list[int]:
         """The exact sums, one for each value of the plan."""
         vectors = _vectors(opened.unit_rows(self.plan))
+        # what that clip takes away from a length is far below the bound
+        if self._largest * vectors.shape[1] < LONGEST and _COARSE <= self.bound < LONGEST:
+            return _added(clipped(vectors, self.bound, self.norm))
         return _added(_clipped(vectors, self.bound, self.norm))
+
+    @property
+    def _largest(self) -> int:
+        """The largest sum of a unit's codes in one place."""
+        ends = [0]
+        for value in self.plan.rows.values:
+            assert not isinstance(value.type, Text), "refused"
+            ends += [abs(value.type.lower_code), abs(value.type.upper_code)]
+        return self.plan.most * max(ends)
 
 
 def _vectors(rows: UnitRows) -> Integers:
@@ -89,13 +100,13 @@ def _vectors(rows: UnitRows) -> Integers:
 
 
 def _clipped(vectors: Integers, bound: int, norm: Norm) -> Integers:
-    """Scales each vector down to the bound if it is longer."""
-    clipped = vectors.copy()
+    """Scales each vector down to the bound if it is longer; for entries that ``clip`` cannot take."""
+    shorter = vectors.copy()
     # a vector within this box is within the bound in both norms
     small = bound // vectors.shape[1]
     for place in np.flatnonzero((np.abs(vectors) > small).any(axis=1)):
-        clipped[place] = _shortened([int(each) for each in vectors[place]], bound, norm)
-    return clipped
+        shorter[place] = _shortened([int(each) for each in vectors[place]], bound, norm)
+    return shorter
 
 
 def _shortened(vector: list[int], bound: int, norm: Norm) -> list[int]:

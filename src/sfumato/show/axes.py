@@ -32,13 +32,13 @@ def words(
     anchor: str = "start",
     kind: str = "a",
 ) -> str:
-    """A text element at a position; ``kind`` is its CSS class (t: title, h: heading, a: axis)."""
+    """Returns an SVG text element; ``kind`` is its CSS class (t: title, h: heading, a: axis)."""
     at = f'x="{x:.1f}" y="{y:.1f}" class="{kind}" text-anchor="{anchor}"'
     return f"<text {at}>{xml_text(text)}</text>"
 
 
 def title_of(text: str, left: float = LEFT) -> str:
-    """The title element of a chart."""
+    """Returns the SVG element of a chart's title."""
     return words(left, 20, text, kind="t")
 
 
@@ -48,13 +48,13 @@ def upright(x: float, bottom: float, style: str = 'class="g"') -> str:
 
 
 def level(y: float, text: str) -> str:
-    """A horizontal grid line with its label."""
+    """Returns a horizontal grid line with its label, as SVG."""
     line = f'<line x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}" class="g"/>'
     return line + words(LEFT - 6, y + 4, text, "end")
 
 
 def percent(share: float) -> str:
-    """A share as a percentage.
+    """Returns a share (0 to 1) as a percentage.
 
     >>> percent(0.95), percent(0.99975)
     ('95%', '99.975%')

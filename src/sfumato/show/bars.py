@@ -14,9 +14,10 @@ _LEGEND = 18
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar: its label, its series, its value and its interval (None if unbounded).
+    """A bar of a chart: its label, its series, its value and its interval (None: unbounded).
 
-    If ``untold``, its interval is the whole possible range, and a remark is drawn instead of a bar.
+    With ``untold`` the interval is the whole possible range, and a remark is drawn instead of a
+    bar.
     """
 
     label: str

@@ -74,7 +74,7 @@ def ticks(low: float, high: float) -> list[float]:
 
 
 def short(value: float) -> str:
-    """A number with a suffix: k for thousands, M for millions, G for billions."""
+    """Returns a number with a suffix: k for thousands, M for millions, G for billions."""
     for least, size, suffix in _SUFFIXES:
         if abs(value) >= least:
             return f"{value / size:,.6g}{suffix}"

@@ -85,7 +85,7 @@ Ask: TypeAlias = Moment | Level | Aggregate
 
 
 class Aggregates:
-    """Lowers the aggregate calls of one SELECT."""
+    """Translates the aggregate calls of a SELECT into requests for released numbers."""
 
     def __init__(
         self,

@@ -15,9 +15,10 @@ from sqlglot import exp
 
 from sfumato.errors import InvalidNumber, UnsupportedSql, WrongUse
 from sfumato.exact.rational import to_fraction
-from sfumato.sql.reject import refuse, require_few
+from sfumato.sql.reject import refuse, require_few, written
 
-Parameter: TypeAlias = int | float | str | bool | Decimal | Fraction | datetime.date
+_One: TypeAlias = int | float | str | bool | Decimal | Fraction | datetime.date
+Parameter: TypeAlias = _One | Sequence[_One]
 Parameters: TypeAlias = Mapping[str, Parameter] | Sequence[Parameter]
 Answered: TypeAlias = Fraction | datetime.date | None
 Scalars: TypeAlias = Callable[[exp.Select], Answered]
@@ -39,11 +40,10 @@ _ROWS = (
 _ONE_ROW = ("expressions", "from_", "joins", "where", "with_")
 _CLOCKS = (
     exp.CurrentTimestamp,
-    exp.CurrentTime,
     exp.CurrentDatetime,
-    exp.Localtime,
     exp.Localtimestamp,
 )
+_HOURS = (exp.CurrentTime, exp.Localtime)
 # Clocks that the parser does not know as functions.
 _CLOCK_NAMES = ("NOW", "GET_CURRENT_TIMESTAMP")
 
@@ -66,7 +66,14 @@ def with_parameters(select: exp.Select, parameters: Parameters | None) -> exp.Se
                 remedy="Give it: parameters=[...] for $1 and ?, "
                 "parameters={...} for :name and $name.",
             )
-        node.replace(constant(name, values[name]))
+        value = values[name]
+        listing = node.parent if node.arg_key == "expressions" else None
+        if isinstance(value, list | tuple) and isinstance(listing, exp.In):
+            values_of_list = [constant(name, item) for item in value]
+            before, after = listing.expressions[: node.index], listing.expressions[node.index :]
+            listing.set("expressions", [*before, *values_of_list, *after[1:]])
+        else:
+            node.replace(constant(name, value))
         used.add(name)
     unused = [f"${name}" for name in values if name not in used]
     if unused:
@@ -78,26 +85,36 @@ def with_parameters(select: exp.Select, parameters: Parameters | None) -> exp.Se
 
 
 def with_today(select: exp.Select, today: datetime.date) -> tuple[exp.Select, tuple[str, ...]]:
-    """Replaces CURRENT_DATE by a constant, in place; returns a note that states the date.
+    """Replaces CURRENT_DATE and NOW() by the date, in place; returns notes that state it.
 
     Raises:
-        UnsupportedSql: the statement reads the time of day.
+        UnsupportedSql: the statement reads the time of day alone.
     """
-    for clock in select.find_all(*_CLOCKS, exp.Anonymous):
-        if not isinstance(clock, exp.Anonymous) or str(clock.this).upper() in _CLOCK_NAMES:
-            raise refuse(
-                "The time of day (NOW, CURRENT_TIMESTAMP)",
-                (
-                    "is not the same when the answer is checked",
-                    "CURRENT_DATE, or a constant: DATE '2026-11-30'.",
-                ),
-            )
-    places = list(select.find_all(exp.CurrentDate))
-    for node in places:
+    for clock in select.find_all(*_HOURS):
+        raise refuse(
+            f"The time of day ({written(clock)})",
+            (
+                "is not the same when the answer is checked",
+                "CURRENT_DATE, or a constant: DATE '2026-11-30'.",
+            ),
+        )
+    notes = []
+    dates = list(select.find_all(exp.CurrentDate))
+    if dates:
+        notes.append(f"CURRENT_DATE is {today.isoformat()} here.")
+    moments = [
+        node
+        for node in select.find_all(*_CLOCKS, exp.Anonymous)
+        if not isinstance(node, exp.Anonymous) or str(node.this).upper() in _CLOCK_NAMES
+    ]
+    if moments:
+        notes.append(
+            f"NOW() is the first moment of {today.isoformat()} here, in the time zone of what it "
+            "is compared with: a later one would be another question, with its own cost."
+        )
+    for node in (*dates, *moments):
         node.replace(constant("CURRENT_DATE", today))
-    if not places:
-        return select, ()
-    return select, (f"CURRENT_DATE is {today.isoformat()} here.",)
+    return select, tuple(notes)
 
 
 def scalar_queries(select: exp.Select) -> list[exp.Select]:

@@ -44,7 +44,11 @@ _NOTHING = (
 
 @dataclass(frozen=True, slots=True)
 class Occasion:
-    """The question for which clips are considered: its rows, keys and number of aggregates."""
+    """The question in which a column's clip is looked up: its rows, group keys and number of
+    aggregates.
+
+    A clip declared as ``sf.AUTO`` may have been learnt for such a question.
+    """
 
     relation: Relation
     keys: tuple[GroupKey, ...]
@@ -57,14 +61,17 @@ Learn: TypeAlias = Callable[[Column, Occasion], tuple[int, int] | None]
 
 @dataclass(frozen=True, slots=True)
 class Clipping:
-    """The clips of a question; ``values`` is None if no clipped aggregates are wanted."""
+    """Which columns of a question are clipped, and where; ``values`` None: no clipped aggregates.
+
+    ``learn`` returns a clip that is declared as ``sf.AUTO``.
+    """
 
     values: Values | None = None
     learn: Learn = lambda column, occasion: None
     occasion: Occasion | None = None
 
     def ends(self, column: Column) -> tuple[int, int] | None:
-        """Returns the ends of a column's clip as codes; None if it has none."""
+        """Returns the ends of a column's clip as codes; None if the column has no clip."""
         kind = column.type
         if not isinstance(kind, Integer | Real) or kind.clip is None:
             return None

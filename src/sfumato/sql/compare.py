@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from sfumato.errors import UnknownName, UnsupportedSql
+from sfumato.metadata.timestamp import parsed_moment
 from sfumato.plan.scalar import (
     Compare,
     Comparison,
@@ -28,7 +29,7 @@ from sfumato.sql import quotient
 from sfumato.sql.dates import as_day
 from sfumato.sql.lattice import LARGEST, common_step, largest, onto
 from sfumato.sql.literal import Literal
-from sfumato.sql.timestamps import aligned, as_instant
+from sfumato.sql.timestamps import aligned, as_instant, midnight
 from sfumato.sql.typed import (
     Day,
     Instant,
@@ -202,6 +203,9 @@ def _compare_with_constant(op: Comparison, operand: Typed, constant: Typed) -> S
             code = day.expression if day is not None else None
             if isinstance(code, Constant) and isinstance(code.value, int):
                 return _compare_code(op, expression, Fraction(code.value))
+            if isinstance(value, str) and parsed_moment(value) is not None:
+                # as SQL has it, a date is its first moment
+                return _compare_with_constant(op, midnight(operand), constant)
         case Instant(expression, step, zone):
             moment = as_instant(constant, zone)
             second = moment.expression if moment is not None else None

@@ -4,6 +4,7 @@
 import calendar
 import datetime
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 from sfumato.errors import UnsupportedSql
@@ -11,11 +12,16 @@ from sfumato.metadata.column import EPOCH, date_code
 from sfumato.metadata.zones import DAY
 from sfumato.plan.evaluate import FIRST_DAY, LAST_DAY, date_part, date_trunc, day
 from sfumato.plan.scalar import (
+    And,
     Arithmetic,
+    Case,
+    Compare,
+    Comparison,
     Constant,
     DatePart,
     DateTrunc,
     Lookup,
+    Not,
     Operation,
     Part,
     Scalar,
@@ -135,6 +141,8 @@ def shifted(moment: Day, length: Interval | Number, sign: int) -> Day:
             )
         days = times(length.expression, sign * int(length.step))
         return _in_calendar(_add_codes(moment.expression, days))
+    whole_days, rest = divmod(length.seconds, DAY)
+    length = replace(length, days=length.days + whole_days, seconds=rest)
     if length.seconds:
         raise UnsupportedSql(
             "An INTERVAL that is no whole number of days, added to a date.",
@@ -149,6 +157,29 @@ def shifted(moment: Day, length: Interval | Number, sign: int) -> Day:
         )
     code = _months_later(moment.expression.value, sign * length.months)
     return _in_calendar(Constant(code + sign * length.days))
+
+
+def whole_years(later: Day, earlier: Day) -> Number:
+    """Returns the years of AGE(later, earlier): complete years, negative if it is the earlier."""
+
+    def place_in_year(moment: Day) -> Scalar:
+        month = times(_part(Part.MONTH, moment.expression), 100)
+        return _add_codes(month, _part(Part.DAY, moment.expression))
+
+    first, last = earlier.expression, later.expression
+    years = _subtract_codes(_part(Part.YEAR, last), _part(Part.YEAR, first))
+    before = Compare(Comparison.LT, place_in_year(later), place_in_year(earlier))
+    after = Compare(Comparison.GT, place_in_year(later), place_in_year(earlier))
+    is_negative = Compare(Comparison.LT, last, first)
+    # the year that is not complete yet, on whichever side
+    counted = Case(
+        (
+            (And((Not(is_negative), before)), plus(years, -1)),
+            (And((is_negative, after)), plus(years, 1)),
+        ),
+        years,
+    )
+    return _whole_number(counted)
 
 
 def interval(amount: Fraction, unit: str) -> Interval:

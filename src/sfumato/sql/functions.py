@@ -8,7 +8,8 @@ from sqlglot import exp
 
 from sfumato.errors import UnsupportedSql
 from sfumato.plan.scalar import Like, Not
-from sfumato.sql import arithmetic, dates, labels, timestamps
+from sfumato.sql import arithmetic, dates, formats, labels, lattice, timestamps
+from sfumato.sql.date_functions import DATE_FUNCTIONS, part_of
 from sfumato.sql.dividing import divide, modulo, whole_quotient
 from sfumato.sql.literal import is_answered, literal, whole
 from sfumato.sql.reject import reject, require_only
@@ -185,6 +186,10 @@ def _cast(rows: Rows, node: exp.Expr) -> Typed:
         return operand
     if kind in TIMES and isinstance(constant := known(operand), str):
         return timestamps.written(constant)
+    if kind == "timestamp" and isinstance(operand, Day):
+        return timestamps.midnight(operand)
+    if kind in ("text", "varchar"):
+        return formats.as_text(operand)
     if isinstance(operand, Label) and isinstance(node, exp.TryCast):
         operand = labels.measured(operand, labels.to_number)
     if isinstance(operand, Truth):
@@ -206,11 +211,32 @@ def _cast(rows: Rows, node: exp.Expr) -> Typed:
         return operand
     if kind in WHOLE:
         return arithmetic.rounded(operand)
+    digits = decimal_places(node.args["to"])
+    if digits is not None and _fits_decimal(operand, node.args["to"], digits):
+        return arithmetic.rounded(operand, digits)
     raise UnsupportedSql(
         f"A CAST to {kind.upper()[:20]}.",
-        allowed="INTEGER, BIGINT, DOUBLE",
+        allowed="INTEGER, BIGINT, DOUBLE, VARCHAR, and DECIMAL(p, s) that every value fits into",
         remedy="ROUND(column, 2)",
     )
+
+
+def decimal_places(to: exp.Expr) -> int | None:
+    """Returns the digits after the point of DECIMAL(p, s); None for another type."""
+    if not isinstance(to, exp.DataType) or to.this is not exp.DataType.Type.DECIMAL:
+        return None
+    sizes = [literal(part.this) for part in to.expressions]
+    digits = sizes[1] if len(sizes) > 1 else 0
+    return int(digits) if isinstance(digits, Fraction) and digits <= 9 else None
+
+
+def _fits_decimal(operand: Number, to: exp.Expr, digits: int) -> bool:
+    """Whether no value of a number is too large for DECIMAL(p, s): SQL would fail at that row."""
+    precision = literal(to.expressions[0].this) if to.expressions else Fraction(18)
+    if not isinstance(precision, Fraction):
+        return False
+    largest = lattice.largest(operand.expression) * operand.step
+    return largest + Fraction(1, 2) < Fraction(10) ** (int(precision) - digits)
 
 
 def _type_name(to: exp.Expr) -> str:
@@ -220,73 +246,6 @@ def _type_name(to: exp.Expr) -> str:
     if is_plain and to.this is exp.DataType.Type.DATE:
         return "date"
     return to.sql(dialect="duckdb").lower()
-
-
-def _extract(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers the SQL function EXTRACT."""
-    return _part_of(node.this.name, rows, node.expression)
-
-
-def _part_of(
-    name: str,
-    rows: Rows,
-    node: exp.Expr,
-) -> Number:
-    """Returns a part of a date or a timestamp."""
-    operand = rows.value(node)
-    part = None
-    if isinstance(operand, Instant):
-        part = timestamps.part_of(name, operand)
-    if part is None:
-        part = dates.part_of(name, as_date(operand, node))
-    return part
-
-
-def _part(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers SQL functions that return a part of a date, such as YEAR and MONTH."""
-    require_only(node, "this")
-    return _part_of(type(node).__name__, rows, node.this)
-
-
-def _epoch(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers the SQL function EPOCH."""
-    require_only(node, "this")
-    return _part_of("EPOCH", rows, node.this)
-
-
-def _trunc_date(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers the SQL function DATE_TRUNC."""
-    require_only(node, "this", "unit")
-    unit = node.args["unit"].name
-    operand = rows.value(node.this)
-    if isinstance(operand, Instant):
-        return timestamps.trunc(unit, operand)
-    return dates.trunc(unit, as_date(operand, node.this))
-
-
-def _difference(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers the SQL function DATE_DIFF."""
-    require_only(node, "this", "expression", "unit", "date_part_boundary")
-    period = node.args.get("unit")
-    name = "day" if period is None else period.name
-    first = rows.value(node.expression)
-    last = rows.value(node.this)
-    moments = timestamps.instants([first, last])
-    if moments is not None:
-        return timestamps.difference(name, moments[0], moments[1])
-    return dates.difference(name, as_date(first, node.expression), as_date(last, node.this))
-
-
-def _interval(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers a constant INTERVAL; its amount may be written as a string."""
-    amount = literal(node.this)
-    if isinstance(amount, str):
-        amount = literal(exp.Literal.number(amount))
-    if not isinstance(amount, Fraction) or node.args.get("unit") is None:
-        raise UnsupportedSql(
-            "An INTERVAL that is not written as a number and a unit.", remedy="INTERVAL 7 DAY"
-        )
-    return dates.interval(amount, node.args["unit"].name)
 
 
 def _mapped(function: Callable[[str], str]) -> Callable[[Rows, exp.Expr], Typed]:
@@ -340,8 +299,17 @@ def _side(rows: Rows, node: exp.Expr) -> Typed:
 
 def _join(rows: Rows, node: exp.Expr) -> Typed:
     """Lowers the SQL function CONCAT and the operator ||."""
-    parts = node.flatten() if isinstance(node, exp.DPipe) else node.expressions
-    return labels.joined([rows.label(part) for part in parts])
+    parts = list(node.flatten()) if isinstance(node, exp.DPipe) else node.expressions
+    operands = [rows.value(part) for part in parts]
+    if isinstance(node, exp.DPipe):
+        operands = [_as_words(operand) for operand in operands]
+    strings = [as_label(operand, part) for operand, part in zip(operands, parts, strict=True)]
+    return labels.joined(strings)
+
+
+def _as_words(operand: Typed) -> Typed:
+    """Returns an operand of || as a string if it is a number or a date."""
+    return formats.as_text(operand) if isinstance(operand, Number | Day) else operand
 
 
 def _replace(rows: Rows, node: exp.Expr) -> Typed:
@@ -408,7 +376,7 @@ def _unnamed(rows: Rows, node: exp.Expr) -> Typed:
     """Lowers SQL functions that the parser does not know: DATE_PART."""
     parts = node.expressions
     if str(node.this).upper() in ("DATE_PART", "DATEPART") and len(parts) == 2:
-        return _part_of(_text(parts[0]), rows, parts[1])
+        return part_of(_text(parts[0]), rows, parts[1])
     raise reject(node)
 
 
@@ -434,26 +402,8 @@ FUNCTIONS: Functions = {
     exp.Nullif: _nullif,
     exp.Cast: _cast,
     exp.TryCast: _cast,
-    exp.Extract: _extract,
-    exp.Year: _part,
-    exp.Quarter: _part,
-    exp.Month: _part,
-    exp.Week: _part,
-    exp.WeekOfYear: _part,
-    exp.Hour: _part,
-    exp.Minute: _part,
-    exp.Second: _part,
-    exp.TimeToUnix: _epoch,
-    exp.Day: _part,
-    exp.DayOfMonth: _part,
-    exp.DayOfWeek: _part,
-    exp.DayOfWeekIso: _part,
-    exp.DayOfYear: _part,
-    exp.TimestampTrunc: _trunc_date,
-    exp.DateTrunc: _trunc_date,
-    exp.DateDiff: _difference,
     exp.DateAdd: _add,
-    exp.Interval: _interval,
+    **DATE_FUNCTIONS,
     exp.Upper: _mapped(labels.upper_case),
     exp.Lower: _mapped(labels.lower_case),
     exp.Reverse: _mapped(lambda label: label[::-1]),

@@ -8,16 +8,18 @@ codes. Engines never see a string function or a pattern. ``functions`` uses it.
 import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from math import prod
 
 from sfumato.errors import UnsupportedSql
-from sfumato.plan.scalar import Constant, Lookup, Member, Scalar
-from sfumato.sql.lattice import common_step
+from sfumato.plan.scalar import Arithmetic, Constant, Lookup, Member, Operation, Scalar
+from sfumato.sql.lattice import common_step, times
 from sfumato.sql.typed import Label, Number, Truth, text
 
 # Literal characters, classes and dots, each with at most one quantifier. No groups, no nesting.
 _ATOM = r"(?:\\[dws.+*?()\[\]|^$\\-]|\[\^?[\w\s.,:;/_-]+\]|[\w\s.,:;/_@#%&=<>!'\"-])"
 _SIMPLE = re.compile(rf"\^?(?:{_ATOM}(?:[*+?]|\{{\d{{1,2}}\}})?)*\$?")
 _LONGEST_PATTERN = 200
+_MOST_COMBINATIONS = 10_000
 
 
 def mapped(operand: Label, function: Callable[[str], str]) -> Label:
@@ -33,24 +35,37 @@ def mapped(operand: Label, function: Callable[[str], str]) -> Label:
 
 
 def joined(parts: Sequence[Label]) -> Label:
-    """Returns the concatenation of labels.
+    """Returns the concatenation of labels; NULL where one of them is.
 
     Raises:
-        UnsupportedSql: more than one of them is not a constant.
+        UnsupportedSql: several of them are not constants, and have too many combinations.
     """
     varying = []
     for place, part in enumerate(parts):
         if not isinstance(part.expression, Constant):
             varying.append(place)
     if len(varying) > 1:
-        raise UnsupportedSql(
-            "Two columns of text put together.",
-            remedy="GROUP BY both columns, or CONCAT(column, 'constant').",
-        )
+        return _combined(parts)
     place = varying[0] if varying else 0
     before = "".join(part.labels[0] for part in parts[:place])
     after = "".join(part.labels[0] for part in parts[place + 1 :])
     return mapped(parts[place], lambda label: f"{before}{label}{after}")
+
+
+def _combined(parts: Sequence[Label]) -> Label:
+    """Returns the concatenation of several columns, by the combinations of their values."""
+    if prod(len(part.labels) for part in parts) > _MOST_COMBINATIONS:
+        raise UnsupportedSql(
+            f"Columns of text put together that have more than {_MOST_COMBINATIONS:,} "
+            "combinations.",
+            remedy="GROUP BY both columns, or CONCAT(column, 'constant').",
+        )
+    joint = parts[0]
+    for part in parts[1:]:
+        names = tuple(f"{one}{other}" for one in joint.labels for other in part.labels)
+        tens = times(joint.expression, len(part.labels))
+        joint = Label(Arithmetic(Operation.ADD, tens, part.expression), names)
+    return mapped(joint, str)
 
 
 def measured(operand: Label, function: Callable[[str], Fraction | int | None]) -> Number:

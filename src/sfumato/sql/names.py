@@ -37,7 +37,7 @@ class Context:
     _tables: int = 0
 
     def note(self, words: str) -> None:
-        """Adds a note to the answer, once."""
+        """Adds a line to the notes of the answer, unless the notes have it already."""
         if words not in self.notes:
             self.notes.append(words)
 
@@ -109,7 +109,7 @@ class Source:
 
 
 class Scope:
-    """Resolves the names in the expressions of one SELECT.
+    """The tables and columns that names in one SELECT can refer to.
 
     ``width`` is the number of columns that identify a unit together.
     """
@@ -125,7 +125,7 @@ class Scope:
         self.width = width
 
     def note(self, words: str) -> None:
-        """Adds a note to the answer."""
+        """Adds a line to the notes of the answer."""
         self._context.note(words)
 
     def answered(self, test: Scalar) -> None:
@@ -163,14 +163,16 @@ class Scope:
         return typed
 
     def reads(self, person: Person) -> None:
-        """Adds the unit's own column to the columns that the scan reads, for a test of it."""
+        """Makes the scan read the column that identifies the unit, because a test refers to it."""
         if isinstance(person.reading, Words):
             leaf = person.reading.expression
             assert isinstance(leaf, Field), "a unit's own column is read as it is"
             self._context.units_read[leaf.column.name] = leaf.column
 
     def part(self, node: exp.Expr | None) -> int | None:
-        """Returns the position of a column among those that identify the unit; else None."""
+        """Returns the position of a column among those that identify the unit; None for other
+        columns.
+        """
         while isinstance(node, exp.Paren):
             node = node.this
         if not isinstance(node, exp.Column):
@@ -182,7 +184,7 @@ class Scope:
         return None
 
     def is_unit(self, nodes: Iterable[exp.Expr]) -> bool:
-        """Whether the columns together identify the unit."""
+        """Whether the columns include all those that together identify the unit."""
         if self.width == 0:
             return False
         parts = {self.part(node) for node in nodes}
@@ -201,7 +203,7 @@ class Scope:
 
     def _owners(self, node: exp.Column) -> list[Source]:
         """Returns the sources that have a column; the one that it identifies the unit of first."""
-        require_only(node, "this", "table")
+        require_only(node, "this", "table", "db", "catalog")
         if isinstance(node.this, exp.Star):
             raise reject(node.this)
         owners = [source for source in self._sources_named(node) if source.has(node.name)]

@@ -55,7 +55,10 @@ class Outputs:
         self._finished = Finished(self._leaf)
 
     def items(self, nodes: Sequence[exp.Expr]) -> tuple[Item, ...]:
-        """Returns the columns of the answer; HAVING and ORDER BY can use their names."""
+        """Returns the columns of the answer, and remembers their names for HAVING and ORDER BY.
+
+        Call it first: ``test`` and ``orders`` look names up in the columns of the latest call.
+        """
         require_few(len(nodes), "columns")
         columns = []
         for node in nodes:
@@ -74,9 +77,11 @@ class Outputs:
         items: tuple[Item, ...],
         nodes: Sequence[exp.Expr],
     ) -> tuple[Item, ...]:
-        """Returns the columns, followed by the clipped version of those that clips change.
+        """Returns the columns, and after them a column ``NAME_clipped`` for each that clipping
+        changes.
 
-        The estimates of these outputs are those of the clipped values.
+        This object's estimates are those of clipped values; ``items`` are the columns from another
+        ``Outputs``, whose estimates are unclipped, for the same SELECT list ``nodes``.
         """
         changed = []
         for item, clipped in zip(items, self.items(nodes), strict=True):
@@ -85,7 +90,7 @@ class Outputs:
         return _unique_names([*items, *changed])
 
     def orders(self, clause: exp.Order | None, items: tuple[Item, ...]) -> tuple[Order, ...]:
-        """Returns the sort keys of ORDER BY."""
+        """Returns the sort keys of an ORDER BY clause; ``items`` are the answer's columns."""
         if clause is None:
             return ()
         require_only(clause, "expressions")
@@ -131,7 +136,7 @@ class Outputs:
         return named[0].expression
 
     def test(self, node: exp.Expr) -> Scalar:
-        """Returns the test of HAVING."""
+        """Returns the condition of HAVING."""
         return self._finished.test(node)
 
     def _leaf(self, node: exp.Expr) -> Typed | None:
@@ -221,7 +226,11 @@ class Outputs:
 
 
 def _decode_key(typed: Typed) -> Scalar:
-    """Returns the expression of a column of the answer; a bare key is decoded by its type."""
+    """Returns the expression of an answer's column.
+
+    A bare key is returned without its step: the answer's writer decodes a key's code by its
+    declared type. A constant label becomes the declared string.
+    """
     match typed:
         case Number(Arithmetic(Operation.MULTIPLY, Key() as key, Constant())):
             return key

@@ -13,6 +13,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from sfumato.errors import SqlSyntaxError, UnsupportedSql
 from sfumato.sql.comma_join import with_conditions
 from sfumato.sql.reject import NOT_A_QUERY, refuse, reject, require_few, written
+from sfumato.sql.spelling import respelled
 
 # sqlglot warns on the console about statements that we refuse anyway.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
@@ -25,6 +26,12 @@ _SHORT = 1_000
 # Details of parser internals in an error message.
 _INSIDE = re.compile(r"Required keyword: .* missing for <class .*|( but got)? <Token .*")
 _SHAPE = "SELECT ... FROM table [WHERE ...] [GROUP BY ...] [HAVING ...] [ORDER BY ...] [LIMIT n]"
+# A parameter that the tokenizer takes for the start of a string, $1,$, as in IN ($1,$2).
+_TOUCHING = re.compile(
+    r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/|\$([^\W\d]\w*)?\$.*?\$\1\$"""
+    r"""|(?P<name>\$\w+)(?=[^\s\w$][^\s$]*\$)""",
+    re.DOTALL,
+)
 # Lowering and evaluation recurse a few calls a level; this leaves stack for the caller.
 _DEEPEST = 120
 
@@ -51,6 +58,23 @@ def parse(text: str) -> exp.Select:
     return select
 
 
+def parse_query(statement: str | exp.Select) -> exp.Query:
+    """Returns a new syntax tree of the one SELECT or UNION of a statement.
+
+    Raises:
+        As ``parse``; a set operation is not refused.
+    """
+    if isinstance(statement, exp.Expr):
+        return built(statement)
+    statements = _statements(statement)
+    if len(statements) == 1 and isinstance(statements[0], exp.SetOperation):
+        for select in statements[0].find_all(exp.Select):
+            _check_statement(select)
+        _require_few_nodes(statements[0])
+        return statements[0]
+    return parse(statement)
+
+
 def _check_statement(statement: exp.Expr) -> exp.Select:
     """Returns the statement if it is a SELECT that is not nested too deeply; else refuses it."""
     if isinstance(statement, exp.Query | exp.Values) and not isinstance(statement, exp.Select):
@@ -61,11 +85,11 @@ def _check_statement(statement: exp.Expr) -> exp.Select:
         require_few(len(clause.expressions), "names in WITH")
     if _depth(statement, {}) > _DEEPEST:
         raise _too_deep()
-    return with_conditions(statement)
+    return with_conditions(respelled(statement))
 
 
 def built(statement: exp.Expr) -> exp.Select:
-    """Checks a syntax tree that a caller built himself; returns a copy of it as a SELECT.
+    """Checks a syntax tree that a caller built; returns a copy of it as a SELECT.
 
     Raises:
         UnsupportedSql: a tree with a part missing, or anything that ``parse`` refuses.
@@ -97,7 +121,7 @@ def _statements(text: str) -> list[exp.Expr]:
         )
     try:
         text.encode()
-        trees = _DIALECT.parse(_number_parameters(text))
+        trees = _DIALECT.parse(_number_parameters(_part_parameters(text)))
         return [tree for tree in trees if not isinstance(tree, exp.Semicolon | None)]
     except SqlglotError as error:
         raise _syntax_error(error, text) from None
@@ -112,6 +136,13 @@ def _statements(text: str) -> list[exp.Expr]:
         raise SqlSyntaxError(
             "Not SQL: The text cannot be read.", line=1, column=1, remedy=_SHAPE
         ) from None
+
+
+def _part_parameters(text: str) -> str:
+    """Adds a space after each parameter that the tokenizer would read as the start of a string."""
+    if text.count("$") < 2:
+        return text
+    return _TOUCHING.sub(lambda part: f"{part[0]} " if part["name"] else part[0], text)
 
 
 def _number_parameters(text: str) -> str:

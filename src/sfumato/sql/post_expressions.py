@@ -28,7 +28,7 @@ from sfumato.plan.scalar import (
     Scalar,
 )
 from sfumato.sql import compare, dates, timestamps
-from sfumato.sql.functions import FLOATING, WHOLE
+from sfumato.sql.functions import FLOATING, WHOLE, decimal_places
 from sfumato.sql.literal import answered, literal, whole
 from sfumato.sql.reject import NOISY, refuse_node, reject, require_only
 from sfumato.sql.row_expressions import COMPARISONS
@@ -59,7 +59,7 @@ _ZERO = Constant(Fraction(0))
 
 
 class Finished:
-    """Lowers expressions of post-processing.
+    """Translates SQL expressions over released numbers and group keys (post-processing).
 
     ``leaf`` returns the value of a node that is a released number or a key; None for other nodes.
     """
@@ -68,7 +68,7 @@ class Finished:
         self._leaf = leaf
 
     def value(self, node: exp.Expr) -> Typed:
-        """Returns the value of an expression."""
+        """Returns the typed value of a SQL expression."""
         leaf = self._leaf(node)
         if leaf is not None:
             return leaf
@@ -88,6 +88,8 @@ class Finished:
                 return self.value(answer)
             case exp.Cast() if node.to.is_type("date", *_TIMES):
                 return _moment(node)
+            case exp.Cast() if node.to.is_type("text", "varchar"):
+                return self._worded(node)
             case exp.Case():
                 return self._case(node)
             case exp.If():
@@ -96,8 +98,17 @@ class Finished:
             case _:
                 return Number(self._lower_operator(node), _ONE)
 
+    def _worded(self, node: exp.Cast) -> Typed:
+        """Returns CAST(key AS VARCHAR): an answer shows texts and dates as texts already."""
+        typed = self.value(node.this)
+        if not isinstance(typed, Label | Words | Day):
+            raise UnsupportedSql(
+                "A CAST of a noisy number to VARCHAR.", remedy="Leave the CAST out."
+            )
+        return typed
+
     def test(self, node: exp.Expr) -> Scalar:
-        """Returns an expression as a test.
+        """Returns a SQL expression that must be Boolean, as a condition.
 
         Raises:
             UnsupportedSql: it is not a Boolean.
@@ -197,6 +208,9 @@ class Finished:
                     return rounded(operand, _ONE)
                 digits = whole(places, "ROUND to digits", -30, 30)
                 return rounded(operand, Fraction(10) ** -digits)
+        places = decimal_places(node.args["to"])
+        if places is not None:
+            return rounded(operand, Fraction(10) ** -places)
         kind = node.args["to"].sql(dialect="duckdb").lower()
         if kind in FLOATING:
             return operand

@@ -217,7 +217,10 @@ def refuse(name: str, reason: tuple[str, str]) -> UnsupportedSql:
 
 
 def require_only(node: exp.Expr, *allowed: str) -> None:
-    """Refuses a node that has any argument besides the ``allowed`` ones (deny by default)."""
+    """Refuses a syntax node that has an argument other than the ``allowed`` ones.
+
+    Unknown constructs of the parser are thereby refused.
+    """
     for name, value in node.args.items():
         if value and name not in allowed:
             raise _not_allowed(node, name, value)

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from sfumato.errors import UnknownName
+from sfumato.errors import UnknownName, UnsupportedSql
 from sfumato.sql.calls import calls
 from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.join import joined
@@ -16,7 +16,7 @@ from sfumato.sql.per_unit import items, per_unit
 from sfumato.sql.ranked import ranked
 from sfumato.sql.reject import refuse, reject, require_only
 from sfumato.sql.row_expressions import Rows
-from sfumato.sql.tables import From, declared, require_plain, require_private
+from sfumato.sql.tables import From, declared, require_private
 from sfumato.sql.union import union
 from sfumato.sql.where import Inner, filtered
 
@@ -26,10 +26,11 @@ _CLAUSES = ("expressions", "from_", "joins", "where", "group", "having", "distin
 
 @dataclass(frozen=True, slots=True)
 class _Defined:
-    """A definition of WITH: its query, and the definitions that it can use."""
+    """A definition of WITH: its query, the definitions that it can use, its names of columns."""
 
     query: exp.Expr
     scope: "Definitions"
+    columns: tuple[str, ...]
 
 
 Definitions: TypeAlias = Mapping[str, _Defined]
@@ -37,12 +38,14 @@ Definitions: TypeAlias = Mapping[str, _Defined]
 
 @dataclass(frozen=True, slots=True)
 class Relations:
-    """Lowers the FROM clauses and sub-queries of one statement."""
+    """Translates the FROM clauses and sub-queries of one statement into relations."""
 
     context: Context
 
     def rows(self, select: exp.Select, known: Definitions) -> From:
-        """Returns the rows of FROM that pass WHERE."""
+        """Returns the rows of a SELECT's FROM that pass its WHERE; ``known`` has the WITH
+        definitions.
+        """
         known = self.definitions(select, known)
         source = self.source(select, known)
         where = select.args.get("where")
@@ -63,7 +66,10 @@ class Relations:
         return source
 
     def definitions(self, select: exp.Expr, known: Definitions) -> Definitions:
-        """Returns ``known`` extended by the definitions of WITH; each can use those before it."""
+        """Returns ``known`` together with the WITH definitions of a SELECT.
+
+        Each definition can use those before it.
+        """
         clause = select.args.get("with_")
         if clause is None:
             return known
@@ -73,10 +79,14 @@ class Relations:
             )
         for definition in clause.expressions:
             require_only(definition, "this", "alias", "materialized")
-            require_plain(definition.args["alias"])
             if not isinstance(definition.this, exp.Query):
                 raise reject(definition.this)
-            known = {**known, definition.alias.lower(): _Defined(definition.this, known)}
+            known = {
+                **known,
+                definition.alias.lower(): _Defined(
+                    definition.this, known, _column_list(definition.args["alias"])
+                ),
+            }
         return known
 
     def query(
@@ -127,10 +137,12 @@ class Relations:
             if defined is None:
                 return declared(self.context, node)
             require_only(node, "this", "alias")
-            return self.query(defined.query, defined.scope, node.alias or node.name)
+            rows = self.query(defined.query, defined.scope, node.alias or node.name)
+            rows = _with_column_names(rows, defined.columns)
+            return _with_column_names(rows, _column_list(node.args.get("alias")))
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Query):
-            require_plain(node.args.get("alias"))
-            return self.query(node, known, node.alias or "sub-query")
+            rows = self.query(node, known, node.alias or "sub-query")
+            return _with_column_names(rows, _column_list(node.args.get("alias")))
         raise reject(node)
 
     def _subquery_callbacks(self, known: Definitions) -> Inner:
@@ -141,6 +153,35 @@ class Relations:
             return self.source(select, known)
 
         return Inner(lambda node: self.query(node, known, "sub-query"), source)
+
+
+def _column_list(alias: exp.Expr | None) -> tuple[str, ...]:
+    """Returns the names of columns in an alias: a, b of AS t (a, b)."""
+    if alias is None:
+        return ()
+    return tuple(column.name for column in alias.args.get("columns") or ())
+
+
+def _with_column_names(rows: From, names: tuple[str, ...]) -> From:
+    """Returns the rows of a sub-query with other names for its first columns."""
+    if not names:
+        return rows
+    (source,) = rows.sources
+    if len(names) > len(source.shown) or len(set(map(str.lower, names))) < len(names):
+        raise UnsupportedSql(
+            f"An alias of {len(names)} columns for a sub-query of {len(source.shown)}.",
+            remedy="Give each column one name of its own.",
+        )
+    shown = (*names, *source.shown[len(names) :])
+    renamed = {old.lower(): new.lower() for old, new in zip(source.shown, shown, strict=True)}
+    if len(set(renamed.values())) < len(renamed):
+        raise UnsupportedSql(
+            "A sub-query with two columns of one name.", remedy="Give each its own name with AS."
+        )
+    columns = {renamed[name]: typed for name, typed in source.columns.items()}
+    parts = {renamed[name]: place for name, place in source.parts.items()}
+    source = replace(source, columns=columns, shown=shown, parts=parts)
+    return replace(rows, sources=(source,))
 
 
 def _union_arms(node: exp.Expr) -> list[exp.Expr]:

@@ -88,10 +88,10 @@ Functions = Mapping[type[exp.Expr], Callable[["Rows", exp.Expr], Typed]]
 
 
 class Rows:
-    """Lowers the row expressions of one scope.
+    """Translates the SQL expressions of one SELECT over the columns of a row.
 
-    ``done`` has the values of nodes that were lowered before, by identity: per-unit aggregates and
-    row numbers.
+    ``done`` has the values of nodes translated before, by identity: per-unit aggregates, row
+    numbers.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Rows:
         self._done = done or {}
 
     def value(self, node: exp.Expr) -> Typed:
-        """Returns the value of an expression."""
+        """Returns the typed value of an expression."""
         done = self._done.get(id(node))
         if done is not None:
             return done
@@ -116,7 +116,7 @@ class Rows:
         return typed
 
     def test(self, node: exp.Expr) -> Scalar:
-        """Returns an expression as a test.
+        """Returns a SQL expression that must be Boolean, as a condition.
 
         Raises:
             UnsupportedSql: it is not a Boolean.
@@ -383,7 +383,7 @@ def as_label(typed: Typed, node: exp.Expr) -> Label:
 
 
 def unified(values: Sequence[Typed]) -> tuple[Callable[[Scalar], Typed], list[Scalar]]:
-    """Brings values to one type, for CASE and COALESCE, which choose one of them.
+    """Converts the values among which CASE or COALESCE chooses to one type.
 
     Returns their codes, NULL for a literal NULL, and a function from a chosen code to its value.
 

@@ -26,12 +26,15 @@ from sfumato.plan.relation import (
     is_single,
 )
 from sfumato.plan.scalar import Field
+from sfumato.privacy.unit import Unit
 from sfumato.sql.names import Context, Link, Scope, Source
 from sfumato.sql.reject import reject, require_only
 from sfumato.sql.typed import Person, Typed, Words, read
 
 # Functions of a relation recurse a few calls a step; this leaves stack for the caller.
 _DEEPEST = 100
+# Schemas in which databases describe themselves.
+_CATALOGS = ("information_schema", "pg_catalog")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +77,11 @@ class From:
         return Scope(context, self.sources, self.width)
 
     def over(self, relation: Relation) -> "From":
-        """Returns the same names over another relation."""
+        """Returns the sources with the same names, over another relation."""
         return replace(self, relation=relation)
 
     def single(self, context: Context) -> Relation | None:
-        """Returns the relation if it has at most one row a unit, else None.
+        """Returns the relation if it has at most one row per unit, else None.
 
         This must follow from the plan or from a declaration.
         """
@@ -134,7 +137,10 @@ def _table_name(dataset: Dataset, node: exp.Table) -> str:
         )
     if not isinstance(node.this, exp.Identifier):
         raise reject(node)
-    require_only(node, "this", "alias")
+    if node.db.lower() in _CATALOGS:
+        require_only(node, "this", "alias")
+    # any other schema is left out: a table is declared by its name alone
+    require_only(node, "this", "alias", "db", "catalog")
     require_plain(node.args.get("alias"))
     for name in dataset.tables:
         if name.lower() == node.name.lower():
@@ -231,6 +237,9 @@ def _unit_parts(owner: Owner | None, unit: str | None) -> tuple[dict[str, int], 
     root = owner
     while root.owner is not None:
         root = root.owner
+    if root.unordered:
+        # no equality of columns says that two unordered pairs are the same
+        return {}, len(root.columns)
     if len(root.columns) > 1:
         places = {name: place for place, name in enumerate(root.columns)}
         return places, len(places)
@@ -263,7 +272,7 @@ def _unit_value(prefix: str, owner: Owner, named: dict[str, Typed]) -> Person:
 def _row_limit(table: Table) -> tuple[int | None, bool]:
     """Returns the declared largest number of rows of a unit, if any, and whether it is one."""
     unit = table.unit
-    if unit is None:
+    if not isinstance(unit, Unit):
         return None, False
     if isinstance(unit.max_rows_total, int):
         return unit.max_rows_total, unit.once

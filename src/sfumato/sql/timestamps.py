@@ -43,6 +43,11 @@ def local_day(moment: Instant) -> Day:
     return Day(_floor_units(*_local_time(moment), DAY))
 
 
+def midnight(moment: Day) -> Instant:
+    """Returns CAST(date AS TIMESTAMP): its first moment, as a local time in no zone."""
+    return Instant(moment.expression, DAY, "")
+
+
 def part_of(name: str, moment: Instant) -> Number | None:
     """Returns EXTRACT(name FROM moment) of HOUR, MINUTE, SECOND or EPOCH; None for other names."""
     unit = name.upper()

@@ -32,7 +32,7 @@ from sfumato.sql.lattice import fitted, moved
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number: its code times ``step``.
+    """A numeric SQL value of a row: an integer code times ``step``.
 
     ``rounding`` bounds the error of computing it on lattices. ``ratio`` is the exact quotient that
     it was rounded from, if known. ``nearest``: values were rounded to a lattice derived from the
@@ -61,7 +61,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """The quotient ``above / below``, unrounded; NULL where ``below`` is zero."""
+    """The exact quotient ``above / below``; NULL where ``below`` is zero."""
 
     above: Number
     below: Number
@@ -88,7 +88,7 @@ class Instant:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A constant interval of days, months and seconds."""
+    """A constant SQL INTERVAL of days, months and seconds."""
 
     days: int
     months: int
@@ -109,7 +109,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """A Boolean: a test, and its code expression if one exists already."""
+    """A Boolean SQL value: its condition, and its code expression if it has one already."""
 
     test: Scalar
     known_codes: Scalar | None = None
@@ -153,7 +153,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Null:
-    """The constant NULL."""
+    """The SQL constant NULL."""
 
 
 Typed: TypeAlias = (
@@ -174,7 +174,7 @@ def number(value: Fraction | int) -> Number:
 
 
 def text(value: str) -> Label:
-    """Returns a constant string."""
+    """Returns a string as a constant SQL value."""
     return Label(Constant(0), (value,))
 
 
@@ -184,9 +184,9 @@ def truth_of(codes: Scalar) -> Truth:
 
 
 def known(typed: Typed) -> Fraction | str | bool | None:
-    """Returns the Python value of a constant (a date as an ISO string); None if it is not constant.
+    """Returns the Python value of a constant SQL value (a date as an ISO string).
 
-    A NULL constant is None too.
+    None if the value is not constant, or is NULL.
     """
     match typed:
         case Number(Constant(int(code)), step):
@@ -202,7 +202,7 @@ def known(typed: Typed) -> Fraction | str | bool | None:
 
 
 def read(column: Column) -> Typed:
-    """Returns the value of a declared column."""
+    """Returns the SQL value of a declared column, by the column's type."""
     leaf = Field(column)
     match column.type:
         case Integer() | Real():
@@ -232,7 +232,10 @@ def computed(column: Column, made_of: Typed) -> Typed:
 
 
 def value_of(typed: Typed, name: str) -> Value:
-    """Returns the value that an aggregate or a key reads, with a type that spans its range."""
+    """Converts a SQL value into a ``Value`` that aggregates and keys can read.
+
+    Its type spans the range that the expression can have.
+    """
     scalar = code_of(typed)
     if isinstance(scalar, Field) and typed == read(scalar.column):
         # a column of a sub-query or of one of several tables has a made-up name with a dot

@@ -20,9 +20,9 @@ _ON_THE_UNIT = "WHERE EXISTS (SELECT 1 FROM other WHERE other.{unit} = this.{uni
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """Callbacks that lower the sub-queries of a WHERE.
+    """Functions that translate the sub-queries in a WHERE.
 
-    ``rows`` lowers a whole sub-query, ``source`` only its FROM and JOIN (for EXISTS).
+    ``rows`` translates a whole sub-query, ``source`` only its FROM and JOIN (for EXISTS).
     """
 
     rows: Callable[[exp.Expr], From]

@@ -45,7 +45,10 @@ _DOWN = (Comparison.LT, Comparison.LE)
 
 
 def holding(relation: Relation) -> Iterator[Scalar]:
-    """Yields tests that are TRUE for every row of a relation, on columns that it still has."""
+    """Yields conditions that are TRUE for every row of a relation, over columns that it still has.
+
+    They come from the WHERE clauses and joins inside it.
+    """
     match relation:
         case Filter(source, predicate):
             yield from _conjuncts(predicate)
@@ -72,7 +75,7 @@ def about(expression: Scalar, tests: Iterable[Scalar]) -> Tests:
 
 
 def left(expression: Scalar, tests: Tests, codes: Sequence[int]) -> Sequence[int]:
-    """Returns those of ``codes`` that an expression can have in rows that pass all tests."""
+    """Returns the codes, of those given, that an expression can have in rows that pass all tests."""
     for test in tests:
         passing = _true_codes(test, expression, frozenset(codes))
         if passing is not None:

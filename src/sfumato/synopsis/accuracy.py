@@ -91,11 +91,13 @@ def bound(
 
 
 def reach_of(task: LayersTask | GridTask) -> Callable[[float, float], float]:
-    """Returns the function from (variance, probability) to the error of an estimate.
+    """Returns a function that bounds the error of an estimate, from its variance and a miss
+    probability.
 
-    The error is exceeded with at most this probability under the noise of the task. The sum over
-    the integers of (coefficient times the width of its noise) squared is at most the variance of
-    the estimate times the largest squared width over variance of a layer.
+    Under the noise of the task, the error exceeds the bound with at most this probability. Each
+    layer's noise has a width (of its tail bound) and a variance; the variance of an estimate is
+    multiplied by the largest ratio of squared width to variance among the layers, then a Gaussian
+    or Laplace tail bound is applied.
     """
     widening = 0.0
     for mechanism, precision in set(zip(task.mechanisms, task.precisions, strict=True)):

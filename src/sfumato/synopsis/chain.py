@@ -16,11 +16,13 @@ from sfumato.synopsis.workload import Floats, Workload
 
 @dataclass(frozen=True)
 class Chain:
-    """The widths 1 = w_0 | w_1 | ... | w_h of blocks of neighbouring cells; w_h covers all cells.
+    """Nested blocks of neighbouring cells of a column, by their widths, and the spaces that they
+    define.
 
-    The functions on the cells are a sum of orthogonal spaces: V_j for j < h has the functions that
-    are constant on blocks of w_j and add up to 0 in blocks of w_(j+1); V_h has the constants
-    (``stack`` has the argument).
+    The widths 1 = w_0, w_1, ..., w_h divide one another; w_h covers all cells. The functions on the
+    cells are a sum of orthogonal spaces: V_j for j < h has the functions that are constant on
+    blocks of w_j and add up to 0 in blocks of w_(j+1); V_h has the constants (``stack`` has the
+    argument).
 
     Raises:
         WrongUse: widths that do not begin with 1, do not divide one another or do not cover all.
@@ -43,7 +45,7 @@ class Chain:
 
     @property
     def top(self) -> int:
-        """The index h of the space of the constants: one block of all cells."""
+        """The index h of the last space, that of the constants: one block covers all cells."""
         return len(self.widths) - 1
 
     @cached_property
@@ -52,7 +54,7 @@ class Chain:
         return self.widths[-1]
 
     def blocks(self, level: int) -> int:
-        """Returns the number of blocks of a level that contain cells."""
+        """Returns the number of blocks of width w_``level`` that contain cells."""
         return -(-self.cells // self.widths[level])
 
     def energies(self, workload: Workload) -> Floats:
@@ -85,7 +87,11 @@ class Chain:
         return [*parts, means[-1]]
 
     def squared(self, parts: Sequence[Floats]) -> Floats:
-        """Returns the squared length of each projection of one query, divided as ``energies``."""
+        """Returns the squared length of a query's projection on each space, divided as
+        ``energies``.
+
+        ``parts`` is what ``parts`` returns for the query.
+        """
         lengths = [float(part @ part) for part in parts]
         squared: Floats = np.array(lengths) * np.array(self.widths) / self.padded
         return squared

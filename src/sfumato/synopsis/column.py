@@ -2,7 +2,7 @@
 """A synopsis of one column: the plan that compares strategies, and the measured ``Synopsis``.
 
 ``measure.plan`` and ``measure.measure`` return these. All that a ``Synopsis`` computes from its
-stored integers is post-processing, and free.
+stored integers is post-processing, and costs no budget.
 """
 
 import math
@@ -49,7 +49,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The strategies for the queries of one column with their expected errors, best first; free.
+    """The strategies for the queries of one column with their expected errors, best first; costs no
+    budget.
 
     The error is the root of the mean squared error over the queries, in rows. It is exact if the
     blocks of the strategy divide the cells evenly, and an upper bound otherwise.
@@ -68,7 +69,7 @@ class Plan:
         return self.of(self.candidates[0])
 
     def of(self, strategy: Strategy) -> LayersTask:
-        """Returns the task that measures a strategy."""
+        """Returns the task that measures with a given strategy."""
         return LayersTask(self.table, self.axis, self.cube, strategy, self.allowance)
 
     def error(
@@ -172,7 +173,7 @@ def plan_column(dataset: Dataset, table: str, axis: str, kind: Kind, allowed: Al
 
 
 class Synopsis:
-    """The noisy layers of one column, and the answers computed from them; all of it is free.
+    """The noisy measurements of one column; answers computed from them cost no budget.
 
     >>> import sfumato as sf, pyarrow as pa, tempfile
     >>> people = sf.Table(pa.table({"age": [30, 40, 40]}), columns={"age": sf.Integer(0, 63)})
@@ -224,7 +225,8 @@ class Synopsis:
         return self._estimates([test], where, miss_of(confidence))[0]
 
     def answers(self, wheres: Sequence[str], confidence: Number = "0.95") -> list[Estimate]:
-        """Returns an estimate for each of several tests; each interval holds by itself.
+        """Returns an estimate of the number of rows that pass each test; each interval holds by
+        itself.
 
         Raises:
             As ``answer``.
@@ -246,9 +248,10 @@ class Synopsis:
         return pyarrow.table(read.columns(lambda asked: self._estimates(asked, sql, miss)))
 
     def error(self, confidence: Number = "0.95", *, over: Number = 1) -> float:
-        """Returns an error bound for the queries of the workload, with the given confidence.
+        """Returns an error bound for the queries of the workload, in rows, with the given
+        confidence.
 
-        ``over`` is the share of the queries that stay within it, for example "0.99" (``accuracy``).
+        ``over`` is the share of the queries that stay within the bound, for example "0.99".
         """
         return self.plan.error(self.task.strategy, confidence, over=over)
 

@@ -28,7 +28,7 @@ _SHOWN = 20
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """A count for each cell, all with the same standard error and the same interval width.
+    """The noisy count of each cell of a stream over a range of ticks, with one error for all cells.
 
     An interval contains, with at least the requested confidence, the count of the rows that the
     limits of the stream did not leave out; ``limits`` describes these rows.
@@ -61,7 +61,7 @@ class Counts:
 
     @property
     def value(self) -> float:
-        """The count, if there is only one.
+        """The count, for a stream with a single cell.
 
         Raises:
             WrongUse: there are several.
@@ -89,7 +89,7 @@ class Counts:
         return rows
 
     def to_arrow(self) -> "pyarrow.Table":
-        """``to_dicts`` as a table."""
+        """Returns the rows of ``to_dicts`` as an Arrow table."""
         import pyarrow
 
         return pyarrow.Table.from_pylist(self.to_dicts())

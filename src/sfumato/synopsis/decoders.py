@@ -289,7 +289,11 @@ def block_counts(
     after: Integers,
     upto: Integers,
 ) -> Floats:
-    """Returns how many blocks of each level each of many ranges needs."""
+    """Returns the number of blocks of each tree level that make up a range of ticks, for many
+    ranges.
+
+    Range i begins after the tick ``after[i]`` and ends with the tick ``upto[i]``.
+    """
     base = tree.base
     low, high = after.copy(), upto.copy()
     counts = np.zeros((len(low), len(tree.weights)))

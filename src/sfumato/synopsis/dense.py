@@ -25,10 +25,11 @@ _LARGEST = 2**61
 
 @dataclass(frozen=True)
 class DenseLayer:
-    """An integer strategy matrix: a diagonal, so that each cell is measured, above further rows.
+    """Integer sums over the cells of one column with arbitrary coefficients, as a matrix.
 
-    ``diagonal`` and ``rows`` are bytes of little-endian int32, so that layers compare by value. It
-    has the attributes of a ``Layer``; ``halves`` is always False.
+    The matrix is a diagonal, so that each cell is measured, above further rows. ``diagonal`` and
+    ``rows`` are bytes of little-endian int32, so that layers compare by value. It has the
+    attributes of a ``Layer``; ``halves`` is always False.
 
     Guarantees:
         the norm is the largest sum of absolute values of a column of the matrix that is applied
@@ -48,7 +49,7 @@ class DenseLayer:
 
     @classmethod
     def of(cls, diagonal: npt.ArrayLike, rows: npt.ArrayLike) -> "DenseLayer":
-        """Makes a layer of arrays of integers."""
+        """Makes a layer from arrays of integers."""
         return cls(np.asarray(diagonal, "<i4").tobytes(), np.asarray(rows, "<i4").tobytes())
 
     def __post_init__(self) -> None:
@@ -86,7 +87,7 @@ class DenseLayer:
         return hashlib.sha256(self.diagonal + b"|" + self.rows).hexdigest()
 
     def size(self, cells: int) -> int:
-        """Returns the number of integers."""
+        """Returns the number of integers that the layer has over so many cells."""
         return cells + len(self.more)
 
     def apply(self, cells: Numbers) -> Numbers:
@@ -114,7 +115,7 @@ class DenseStack:
 
     @property
     def layers(self) -> tuple[DenseLayer]:
-        """The one layer."""
+        """The layer, as a tuple."""
         return (self.layer,)
 
     def error(self, workload: Workload, precisions: Sequence[float]) -> float:

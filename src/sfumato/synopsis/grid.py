@@ -33,7 +33,9 @@ Place: TypeAlias = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Grid:
-    """Layers over the product of several columns, each column with its chain of blocks.
+    """Measured layers over the cells of several columns together.
+
+    ``chains`` has the nested blocks of each column; a layer is a choice of block width in each.
 
     >>> both = Grid((Chain(2, (1, 2)), Chain(3, (1, 3))), (((0, 0), (1, 0)), ((0, 0),)))
     >>> both.shape(both.layers[0]), both.shape(both.layers[1])
@@ -57,7 +59,7 @@ class Grid:
             yield self.place(chosen), scale
 
     def information(self, precisions: Sequence[float]) -> dict[Place, float]:
-        """Returns the information on each space, given the precision of each layer."""
+        """Returns how precisely each space is measured in all, given the precision of each layer."""
         known: dict[Place, float] = {}
         for layer, precision in zip(self.layers, precisions, strict=True):
             for space, action in self.actions(layer):

@@ -43,11 +43,14 @@ class Layer:
             raise WrongUse(f"A layer of blocks of {self.width} cells.", allowed="1, 2, 3, ...")
 
     def size(self, cells: int) -> int:
-        """Returns the number of integers over so many cells."""
+        """Returns the number of blocks, and so of integers, over an array of so many cells."""
         return -(-cells // self.width)
 
     def apply(self, cells: Numbers) -> Numbers:
-        """Returns the integers of the layer for a flat array of cells; floats for floats."""
+        """Returns the sum (or half difference) of each block of a flat array of cell counts.
+
+        The result has ``size(len(cells))`` entries, and the dtype of ``cells``.
+        """
         blocks = self.size(len(cells))
         padded = np.zeros(blocks * self.width, dtype=cells.dtype)
         padded[: len(cells)] = cells

@@ -21,9 +21,10 @@ _GRIDS = {Norm.L1: Fraction(1, 10**6), Norm.L2: Fraction(1, 10**9)}
 
 @dataclass(frozen=True, slots=True)
 class Worst:
-    """A requested standard error of every query: ``error=Worst(20)``.
+    """A requested standard error that every query must meet: ``error=Worst(20)``.
 
-    A plain number instead is the root of the mean squared error, as plans print it.
+    A plain number instead is the root of the mean squared error over all queries, as plans print
+    it.
 
     >>> Worst(20).error
     20
@@ -33,7 +34,10 @@ class Worst:
 
 
 def most_allowed(max_epsilon: Number | None, max_rho: Number | None) -> Allowance:
-    """Returns the largest cost that a requested error may have; it decides the kind of noise.
+    """Returns the largest cost that a requested error may have, from ``max_epsilon`` or
+    ``max_rho``.
+
+    It decides the kind of noise: Laplace for an epsilon, Gaussian for a rho.
 
     Raises:
         WrongUse: not exactly one of both.

@@ -53,7 +53,7 @@ class LayersTask:
 
     @property
     def statistics(self) -> tuple[AxisLayer, ...]:
-        """The layers as statistics of the bounded cube."""
+        """The layers as statistics of the bounded table."""
         layers = self.strategy.stack.layers
         return tuple(AxisLayer(self.plan, self.axis, layer) for layer in layers)
 
@@ -81,7 +81,7 @@ class LayersTask:
 
     @property
     def event(self) -> Event:
-        """The events of all layers."""
+        """The privacy event of all layers."""
         norm = self.allowance.norm
         events = []
         for statistic, mechanism in zip(self.statistics, self.mechanisms, strict=True):
@@ -100,7 +100,7 @@ class LayersTask:
         return 8 * sum(self.cells)
 
     def ready(self, declarations: Dataset) -> BoundedCube:
-        """Returns the bounded cube (WrongUse if it was planned for other declarations)."""
+        """Returns the plan of the table (WrongUse if it was planned for other declarations)."""
         if marginal_cube(declarations, self.table, [[self.axis]]) != self.plan:
             raise WrongUse(
                 "A synopsis that was planned for other declarations.", remedy="Plan it anew."
@@ -121,7 +121,7 @@ class LayersTask:
 
     @property
     def precisions(self) -> list[float]:
-        """One over the variance of the noise of each layer, in squared steps; rounded down."""
+        """The precision of each layer's noise: 1 / variance, in squared steps; rounded down."""
         found = []
         for mechanism in self.mechanisms:
             # with next to no noise, the variance may be 0
@@ -142,10 +142,10 @@ def cost_text(allowed: Allowance) -> str:
 
 
 def every_value(plan: BoundedCube) -> dict[int, str]:
-    """Returns a short form for the codes of axes that have every code of their type.
+    """Returns a short text for the codes of axes that have every code of their type, by the codes'
+    ``id``.
 
-    ``form`` uses it by the ``id`` of the codes; listing a large axis would be most of a plan's
-    form.
+    ``form`` uses it, since listing a large axis would be most of a plan's form.
     """
     return {id(key.codes): '"every value"' for key in plan.cube.axes}
 

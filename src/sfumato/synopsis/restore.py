@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a synopsis from JSON (``document``), to answer more queries; post-processing, free."""
+"""Reads a synopsis from JSON (``document``), to answer more queries; post-processing."""
 
 import base64
 import json
@@ -29,7 +29,7 @@ from sfumato.synopsis.workload import GivenKind
 
 
 def from_json(text: str, dataset: Dataset) -> Synopsis | Tables:
-    """Returns the synopsis that ``to_json`` wrote.
+    """Reads a synopsis from the JSON that its method ``to_json`` returned.
 
     Args:
         text: the JSON.

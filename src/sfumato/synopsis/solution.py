@@ -33,7 +33,8 @@ _FACTORS = 1000
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The least-squares solution of a grid.
+    """The least-squares solution of noisy layers over several columns, from which queries are
+    answered.
 
     Args:
         grid: the layers.

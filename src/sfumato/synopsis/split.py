@@ -25,7 +25,9 @@ Indices = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Dense:
-    """A dense table of the number by which each layer (row) multiplies each space (column).
+    """How much each layer (row) tells of each space (column), as a dense table.
+
+    A layer multiplies each function of a space by the number.
 
     >>> Dense(np.array([[1.0, 2.0], [0.0, 3.0]])).information(np.array([1.0, 10.0])).tolist()
     [1.0, 32.0]
@@ -39,12 +41,14 @@ class Dense:
         return len(self.table)
 
     def information(self, precisions: Floats) -> Floats:
-        """Returns the information on each space, given the precision of each layer."""
+        """Returns how precisely each space is measured in all, given the precision of each layer."""
         known: Floats = precisions @ self.table
         return known
 
     def back(self, slopes: Floats) -> Floats:
-        """Returns, for each layer, the weighted sum of a number of each space."""
+        """Returns, for each layer, the sum over all spaces of the layer's number times the space's
+        slope.
+        """
         falls: Floats = self.table @ slopes
         return falls
 
@@ -55,7 +59,9 @@ class Dense:
 
 @dataclass(frozen=True, slots=True)
 class Sparse:
-    """The same table as ``Dense`` for many layers, stored as its non-zero entries.
+    """``Dense`` for many layers, stored as its non-zero entries.
+
+    Entry i says that layer ``layer[i]`` multiplies space ``space[i]`` by ``number[i]``.
 
     >>> one, two = np.array([0, 0, 1]), np.array([0, 1, 1])
     >>> table = Sparse(one, two, np.array([1.0, 2.0, 3.0]), layers=2, spaces=2)
@@ -70,13 +76,15 @@ class Sparse:
     spaces: int
 
     def information(self, precisions: Floats) -> Floats:
-        """Returns the information on each space, given the precision of each layer."""
+        """Returns how precisely each space is measured in all, given the precision of each layer."""
         weights = self.number * precisions[self.layer]
         known: Floats = np.bincount(self.space, weights, self.spaces).astype(np.float64)
         return known
 
     def back(self, slopes: Floats) -> Floats:
-        """Returns, for each layer, the weighted sum of a number of each space."""
+        """Returns, for each layer, the sum over all spaces of the layer's number times the space's
+        slope.
+        """
         weights = self.number * slopes[self.space]
         falls: Floats = np.bincount(self.layer, weights, self.layers).astype(np.float64)
         return falls

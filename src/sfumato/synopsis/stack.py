@@ -61,7 +61,9 @@ class Stack:
         return self.widths[-1]
 
     def information(self, precisions: Sequence[float]) -> Floats:
-        """Returns the information on each space V_j, given the precision of each layer."""
+        """Returns how precisely each space V_j is measured in all, given the precision of each
+        layer.
+        """
         information = np.zeros(len(self.widths))
         for layer, precision in zip(self.layers, precisions, strict=True):
             place = self.widths.index(layer.width)

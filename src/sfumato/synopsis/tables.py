@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TablesPlan:
-    """The strategies for a workload over several columns with their errors, best first; free.
+    """The strategies for a workload over several columns with their errors, best first; costs no
+    budget.
 
     The error of a strategy is the root of the mean over the workload's terms of the mean squared
     error of their queries, in rows. It is exact if its blocks divide the cells evenly, and an upper
@@ -66,7 +67,9 @@ class TablesPlan:
         return self.of(self.candidates[0])
 
     def of(self, layout: Layout) -> GridTask:
-        """The task that measures a strategy (WrongUse if it is too large to be measured)."""
+        """Returns the task that measures with a given strategy (WrongUse if it is too large to be
+        measured).
+        """
         try:
             return GridTask(self.table, self.cube, layout, self.allowance)
         except WrongUse as error:
@@ -155,7 +158,7 @@ def plan_tables(dataset: Dataset, table: str, wanted: Wanted, allowed: Allowance
 
 
 class Tables:
-    """The noisy layers over several columns, and the answers computed from them; all of it is free.
+    """The noisy measurements of several columns; answers computed from them cost no budget.
 
     >>> import sfumato as sf, pyarrow as pa, tempfile
     >>> columns = {"age": sf.Integer(0, 63), "sex": sf.Category("F", "M")}
@@ -199,7 +202,8 @@ class Tables:
         return self.answers([where], confidence)[0]
 
     def answers(self, wheres: Sequence[str], confidence: Number = "0.95") -> list[Estimate]:
-        """Returns an estimate for each of several tests; each interval holds by itself.
+        """Returns an estimate of the number of rows that pass each test; each interval holds by
+        itself.
 
         Raises:
             As ``answer``.
@@ -211,9 +215,10 @@ class Tables:
         return self._estimates(tests, miss_of(confidence))
 
     def error(self, confidence: Number = "0.95", *, over: Number = 1) -> float:
-        """Returns an error bound for the queries of the workload, with the given confidence.
+        """Returns an error bound for the queries of the workload, in rows, with the given
+        confidence.
 
-        ``over`` is the share of the queries that stay within it, for example "0.99" (``accuracy``).
+        ``over`` is the share of the queries that stay within the bound, for example "0.99".
         """
         return self.plan.error(self.task.layout, confidence, over=over)
 

@@ -79,7 +79,7 @@ class TickTask:
 
 
 class StreamSeries:
-    """The series of a stream's ticks, for ``Session.open_series``.
+    """A stream of counts as a series for ``Session.open_series``, with a task for each tick.
 
     ``until`` is the end of the next tick; ``advance`` sets it.
     """
@@ -103,14 +103,14 @@ class StreamSeries:
 
     @property
     def form(self) -> str:
-        """All that the answers depend on besides the event."""
+        """A canonical string for the cache key: all that the answers depend on besides the event."""
         source = self.plan.source
         asked = [source.table, list(source.columns), source.where]
         return form([*asked, self.plan.best.ticks.form])
 
     @property
     def event(self) -> Stream:
-        """The event of the whole stream."""
+        """The privacy event of the whole stream."""
         best = self.plan.best
         return best.ticks.event(best.mechanism)
 
@@ -152,7 +152,7 @@ def unpacked(body: bytes) -> dict[int, Row]:
 
 
 def all_rows(bodies: Iterable[bytes]) -> dict[int, Row]:
-    """Returns the rows of all stored pieces, by place."""
+    """Returns the noisy rows in all stored pieces, by the number of their tick."""
     rows: dict[int, Row] = {}
     for body in bodies:
         rows |= unpacked(body)

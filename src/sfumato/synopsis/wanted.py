@@ -34,7 +34,7 @@ class Term:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns."""
+        """The names of the columns."""
         return tuple(name for name, _ in self.factors)
 
 
@@ -48,9 +48,10 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A workload: a sum of terms. ``*`` multiplies all terms of two workloads, or the weights.
+    """A workload: the queries that a synopsis should answer well, as a sum of terms.
 
-    ``statements`` are SQL statements, which become terms when the workload is planned.
+    ``*`` multiplies all terms of two workloads, or the weights. ``statements`` are SQL statements,
+    which become terms when the workload is planned.
 
     >>> both = ranges("age") * cells("sex") + 2 * cells("region")
     >>> both.names, [str(term.weight) for term in both.terms]
@@ -67,7 +68,7 @@ class Wanted:
 
     @property
     def single(self) -> tuple[str, Kind] | None:
-        """The column and its kind of queries if the workload is about one column, else None."""
+        """The column and its kind of queries, for a workload about one column only; else None."""
         plain = len(self.terms) == 1 and not self.statements
         if plain and len(self.terms[0].factors) == 1:
             return self.terms[0].factors[0]

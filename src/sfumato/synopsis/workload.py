@@ -58,7 +58,7 @@ class Workload(ABC):
         """Returns the largest variance of a query, given the covariance of the cells."""
 
     def energies(self, widths: Sequence[int]) -> Floats:
-        """Returns the energy for each width."""
+        """Returns ``energy`` for each block width."""
         return np.array([_energy(self, width) for width in widths])
 
 
@@ -69,7 +69,7 @@ def _energy(workload: Workload, width: int) -> float:
 
 
 class Cells(Workload):
-    """Single cells.
+    """The workload of single cells: each query counts one cell.
 
     >>> Cells(4).queries, Cells(4).energy(2)
     (4, 2.0)
@@ -95,7 +95,7 @@ class Cells(Workload):
 
 
 class Prefixes(Workload):
-    """The first cell, the first two, and so on: cumulative counts.
+    """The workload of cumulative counts: the first cell, the first two, and so on.
 
     >>> Prefixes(3).queries, Prefixes(3).energy(1)
     (3, 6.0)
@@ -125,7 +125,7 @@ class Prefixes(Workload):
 
 
 class Ranges(Workload):
-    """Every range of neighbouring cells.
+    """The workload of ranges: each query counts a range of neighbouring cells.
 
     >>> Ranges(3).queries, Ranges(3).energy(1)
     (6, 10.0)
@@ -203,7 +203,10 @@ class Given(Workload):
 
 @dataclass(frozen=True, slots=True)
 class GivenKind:
-    """Makes a ``Given`` for the cells of a column; the last cell is that of missing values."""
+    """A kind of workload with stated queries, for columns whose number of cells is not known yet.
+
+    ``rows`` has the queries as runs of equal weights; the last cell is that of missing values.
+    """
 
     rows: tuple[tuple[tuple[float, int], ...], ...]
 

@@ -64,7 +64,8 @@ class ExactRange:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The exact differences between synthetic rows and a public table; ``compare`` returns one.
+    """The exact differences between synthetic rows and a public table, as ``compare`` computes
+    them.
 
     >>> Comparison("people", 1000, 1200, ways=(), correlations=(), ranges=())
     1,000 rows of people beside 1,200 public ones

@@ -242,14 +242,12 @@ class ChildModel:
         self,
         pair: Clique,
     ) -> int:
-        """Returns the column of a pair that is drawn last: the later of the child's own columns."""
+        """Returns which column of a pair is drawn last: the later of the child's own columns."""
         return max(column for column in pair if column < self.own)
 
     @property
     def candidates(self) -> list[Clique]:
-        """The pairs that may still be measured: of two own columns, or of an own column and
-        another.
-        """
+        """The pairs of columns that may still be measured: at least one of them is the child's own."""
         measured = {each.columns for each in self.pairs}
         found: list[Clique] = []
         for pair in combinations(range(len(self.base.sizes)), 2):
@@ -269,8 +267,9 @@ class ChildModel:
         self,
         rows: Integers,
     ) -> Floats:
-        """Returns the weight of each row: its share of its unit, times the units its parent stands
-        for.
+        """Returns how many units each row stands for.
+
+        It is the row's share of its unit, times the number of units that its parent stands for.
         """
         owners = self.owners(rows)
         return self.each / np.bincount(owners, minlength=1)[owners]

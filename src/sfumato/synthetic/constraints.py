@@ -73,13 +73,14 @@ class Constraint:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the test, in alphabetical order."""
+        """The names of the columns in the test, in alphabetical order."""
         parsed = sqlglot.parse_one(f"SELECT {self.test}", dialect="duckdb")
         return tuple(sorted({column.name for column in parsed.find_all(exp.Column)}))
 
     def tests(self, column: str) -> list[str]:
-        """Returns the comparisons with a column if each comparison involves one column only; else
-        none.
+        """Returns the comparisons of the test that involve a column.
+
+        Empty if some comparison of the test involves several columns.
         """
         parsed = sqlglot.parse_one(f"SELECT {self.test}", dialect="duckdb")
         comparisons, column_count = [], 0

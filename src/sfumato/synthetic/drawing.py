@@ -24,7 +24,7 @@ _LEAST = 1e-300
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """Draws rows of a model in cells.
+    """Draws synthetic rows of a fitted model, as cell numbers; constraints and public counts hold.
 
     Guarantees:
         no row violates a rule, and public counts are exact
@@ -69,7 +69,7 @@ class Drawing:
         self,
         count: int,
     ) -> list[Integers]:
-        """Returns, for each public marginal, how many of ``count`` rows each cell has."""
+        """Returns how many of ``count`` rows each cell of each public marginal must have."""
         return [each.counts(count) for each in self.base.publics]
 
     @cached_property

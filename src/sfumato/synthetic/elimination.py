@@ -50,9 +50,10 @@ class Elimination:
         return cls(len(factors), tuple(plan.steps))
 
     def marginals(self, factors: Sequence[Floats], totals: Floats) -> list[Floats] | None:
-        """The marginal of each factor, scaled to a total; None where sums are too small for that.
+        """Computes the marginal of each factor, scaled to a total; None if sums are too small for
+        that.
 
-        Each table is part of one step. So its derivative follows from that of what it becomes.
+        Each table is part of one step, so its derivative follows from that of the step's result.
         """
         tables, scales = list(factors), [np.ones(len(totals))]
         for step in self.steps:

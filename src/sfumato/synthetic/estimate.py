@@ -78,11 +78,11 @@ class Fitted:
 
 
 class Estimator(Protocol):
-    """The interface of an estimator: fits a distribution to measurements; it never sees private
-    data.
+    """The interface of an algorithm that fits a distribution to noisy marginals.
 
-    ``start`` are initial potentials of the first measurements. ``fixed`` are tables of logarithms
-    that are added to the potentials, such as those of impossible cells.
+    It never sees private data. ``start`` are initial potentials of the first measurements.
+    ``fixed`` are tables of logarithms that are added to the potentials, such as those of impossible
+    cells.
 
     >>> estimator: Estimator = MaximumEntropy(steps=10)
     """
@@ -99,7 +99,10 @@ class Estimator(Protocol):
 
 @dataclass(frozen=True)
 class MaximumEntropy:
-    """The built-in estimator; ``steps`` is the largest number of steps of one fit.
+    """The built-in estimator: fits the distribution of maximum entropy that explains the
+    measurements.
+
+    ``steps`` is the largest number of steps of a fit.
 
     >>> tree = JunctionTree.over([2], [(0,)])
     >>> seen = Measurement((0,), np.array([30.0, 70.0]), np.full(2, 0.1))
@@ -147,8 +150,12 @@ def descended(
     start: Sequence[Floats],
     steps: int,
 ) -> tuple[list[Floats], Tables]:
-    """Returns the potentials whose residual is what the noise explains, and their expected
-    counts.
+    """Fits potentials to noisy marginals by gradient descent; stops as soon as the noise explains
+    the misfit.
+
+    Returns the potentials, one table of logarithms per measurement, and the expected counts that
+    they give. A lower misfit than noise alone would cause is overfitting, so the descent does not
+    go on to the minimum. It also ends after ``steps`` steps, or when the step size gets too small.
     """
     potentials = list(start)
     explained = 0.5 * EXPLAINED * sum(each.counts.size for each in target.measurements)
@@ -197,7 +204,7 @@ class TreeTarget:
 
     @cached_property
     def homes(self) -> list[int]:
-        """The clique of each measurement."""
+        """The index of the clique that contains the columns of each measurement."""
         return [self.tree.home(each.columns) for each in self.measurements]
 
     @cached_property
@@ -217,7 +224,7 @@ class TreeTarget:
         return [*levels.values()]
 
     def marginals(self, potentials: Sequence[Floats]) -> Tables:
-        """Returns the marginals of the cliques, given one potential per measurement."""
+        """Returns the model's expected counts in each clique, given one potential per measurement."""
         added: dict[int, Floats] = {}
         for level in self._levels:
             parts, home = [], level.home
@@ -241,7 +248,7 @@ class TreeTarget:
         return loss, slopes
 
     def models(self, marginals: Tables) -> list[Floats]:
-        """Returns the model's marginal of each measurement."""
+        """Returns what the model expects for each measurement."""
         models: list[Floats] = [np.empty(0)] * len(self.measurements)
         tables = [*zip(marginals, self.tree.cliques, strict=True)]
         for level in reversed(self._levels):

@@ -15,7 +15,7 @@ from sfumato.errors import UnknownName, WrongUse, shown
 from sfumato.exact.rational import Number
 from sfumato.metadata.dataset import Dataset
 from sfumato.privacy.distance import Norm
-from sfumato.query.allowance import Allowance
+from sfumato.query.allowance import Allowance, price_of
 from sfumato.query.cost import Cost
 from sfumato.query.explain import protection
 from sfumato.query.session import Session
@@ -23,7 +23,7 @@ from sfumato.query.task import Stored
 from sfumato.synthetic.constraints import Constraint, rules_of
 from sfumato.synthetic.estimate import Estimator
 from sfumato.synthetic.model import Model, TableModel
-from sfumato.synthetic.opening import Opening, price_of, quantiles_of
+from sfumato.synthetic.opening import Opening, quantiles_of
 from sfumato.synthetic.preview import Preview, preview_of
 from sfumato.synthetic.public import Public, public_cells
 from sfumato.synthetic.relational import family_of
@@ -45,7 +45,7 @@ _BY_COLUMN = {
 
 @dataclass(frozen=True)
 class Options:
-    """Settings of a fit, beside its tables and its cost.
+    """The arguments of a fit that are neither tables nor cost.
 
     Args:
         columns: the columns to synthesise; by default all with declared values.
@@ -94,10 +94,11 @@ def fit(
     workload: Mapping[str, int] | None = None,
     options: Options | None = None,
 ) -> Model:
-    """Measures tables under one charge, and fits a model from which rows are drawn free.
+    """Measures tables under one charge, and fits a model from which rows are drawn at no cost.
 
-    The same fit again is recalled from the ledger, free. ``epsilon`` with ``delta``, or ``rho``,
-    pay for Gaussian noise, which is far smaller here than the Laplace noise of ``epsilon`` alone.
+    The same fit again is recalled from the ledger, at no cost. ``epsilon`` with ``delta``, or
+    ``rho``, pay for Gaussian noise, which is far smaller here than the Laplace noise of ``epsilon``
+    alone.
 
     Args:
         constraints: what holds for every row (``require``, ``implies``, ``determines``), and
@@ -125,7 +126,7 @@ def fit(
     >>> folder.cleanup()
     """
     chosen = _options_or_defaults(options)
-    allowed = price_of(chosen.texts, epsilon=epsilon, rho=rho, delta=delta)
+    allowed = price_of(keys=bool(chosen.texts), epsilon=epsilon, rho=rho, delta=delta)
     task = _task(session.dataset, tables, allowed, constraints, workload, chosen)
     cost = session.price(task)
     stored = session.ask(task)
@@ -154,7 +155,8 @@ def preview(
     workload: Mapping[str, int] | None = None,
     options: Options | None = None,
 ) -> Preview:
-    """Returns what ``fit`` with these arguments would measure, at what cost and error; free.
+    """Returns what ``fit`` with these arguments would measure, at what cost and error; costs no
+    budget.
 
     Raises:
         As ``fit``, but for what an account can pay.
@@ -170,7 +172,7 @@ def preview(
     >>> folder.cleanup()
     """
     chosen = _options_or_defaults(options)
-    allowed = price_of(chosen.texts, epsilon=epsilon, rho=rho, delta=delta)
+    allowed = price_of(keys=bool(chosen.texts), epsilon=epsilon, rho=rho, delta=delta)
     task = _task(session.dataset, tables, allowed, constraints, workload, chosen)
     found = preview_of(task, session.price(task), session.dataset)
     return replace(found, balances=session.balances)
@@ -182,7 +184,7 @@ def load(
     *,
     estimator: Estimator | None = None,
 ) -> Model:
-    """Builds the model of an earlier fit again from its stored measurements; free.
+    """Builds the model of an earlier fit again from its stored measurements; costs no budget.
 
     ``estimator`` replaces the built-in estimator.
 

@@ -51,12 +51,13 @@ QUICK = MaximumEntropy(60)
 
 @dataclass(frozen=True, eq=False)
 class Base:
-    """The single columns of a fit: noisy counts, merged cells, number of rows, impossible cells.
+    """The measured single columns of a synthetic data model: the start of every fit.
 
-    ``singles`` are the noisy counts of each column in rows, before merging. ``pinned`` replaces the
-    blocks computed from them. If ``counted`` is set, only the first ``counted`` columns were
-    measured; the others belong to another table, with their counts there. With ``missing_apart``,
-    the honest check counts missing values in a block of their own.
+    ``singles`` are the noisy counts of each column, in rows, before rare cells are merged into
+    blocks. ``rules`` declare impossible combinations. ``pinned`` replaces the blocks computed from
+    the counts. If ``counted`` is set, only the first ``counted`` columns were measured; the others
+    belong to another table, with their counts there. With ``missing_apart``, the honest check
+    counts missing values in a block of their own.
     """
 
     schema: Schema
@@ -71,17 +72,19 @@ class Base:
 
     @cached_property
     def noises(self) -> Noises:
-        """The mechanism of each step."""
+        """The noise mechanism of each measuring step of the fit."""
         return self.schedule.noises(self.schema.plan)
 
     @property
     def refinement(self) -> int:
-        """The weight of a row that counts fully."""
+        """The integer that a row with full weight adds to a count; counts are divided by it."""
         return self.schema.plan.refinement
 
     @cached_property
     def sigma(self) -> tuple[float, float, float]:
-        """The standard deviations of a count: of a single column, a selected marginal, a check."""
+        """The standard deviations of a noisy count, in rows: of a single column, a selected
+        marginal, a check.
+        """
         noises, refinement = self.noises, self.refinement
         single = _deviation(noises.single.noise.variance.upper) / refinement
         chosen = checked = 0.0
@@ -119,10 +122,11 @@ class Base:
         self,
         place: int,
     ) -> Floats:
-        """Returns the estimated number of rows in each cell of a column; never negative.
+        """Returns the estimated number of rows in each cell of a column.
 
-        A value with a negative noisy count occurs, but rarely. Bins beyond all rows that exceed the
-        noise have almost none.
+        Every value gets at least a tenth of a standard deviation, as a negative noisy count means
+        rare, not absent. Bins outside of ``reach(place)``, beyond all bins that exceed the noise,
+        get 1e-9.
         """
         row_weights = np.maximum(self.singles[place], 0.0) + 0.1 * self.sigma[0]
         if not self.has_missing(place):
@@ -184,7 +188,7 @@ class Base:
 
     @cached_property
     def measured(self) -> tuple[Measurement, ...]:
-        """The counts of each single column, in blocks."""
+        """The noisy counts of each single column, in blocks, as measurements."""
         found = []
         for place, counts in enumerate(self.singles[: self.counted]):
             merging = self.merges[place]
@@ -272,7 +276,7 @@ class Fitting:
         base: Base,
         estimator: Estimator = QUICK,
     ) -> "Fitting":
-        """Returns the model of independent single columns."""
+        """Returns the first model of a fit: all columns independent of one another."""
         tree = JunctionTree.over(base.sizes, base.ruled)
         fitted = estimator(tree, base.known, base.total, (), base.fixed)
         return cls(base, (), fitted)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fitted model that users get: draws rows, answers SQL with intervals, writes files; all
-free.
+"""The fitted model that users get: draws rows, answers SQL with intervals, writes files; none of it
+costs budget.
 """
 
 import math
@@ -76,7 +76,11 @@ class Model(ABC):
         """The distribution from which rows are drawn."""
 
     def copied(self) -> Sampler:
-        """Returns a copy of the sampler, measured and fitted again with fresh noise."""
+        """Returns a sampler like the model's own, from data that the model itself generated.
+
+        Synthetic rows are measured and fitted again with fresh noise, as a parametric bootstrap; no
+        private data is read.
+        """
         return self._new_copies(1)[0]
 
     @abstractmethod
@@ -86,7 +90,7 @@ class Model(ABC):
     @abstractmethod
     def report(self) -> Report:
         """Returns the report: fit to the measurements, honest check, and what is not preserved;
-        free.
+        costs no budget.
         """
 
     def report_beside(
@@ -141,8 +145,8 @@ class Model(ABC):
         self,
         copies: int = COPIES,
     ) -> list[dict[str, pa.Table]]:
-        """Draws one sample from each of several refitted copies, which differ as the noise makes
-        models differ.
+        """Draws a sample from each of several copies of the model, which differ by fresh simulated
+        noise.
 
         Compute your estimate from each sample, and ``combine`` the estimates.
 
@@ -161,7 +165,7 @@ class Model(ABC):
         *,
         copies: int = COPIES,
     ) -> pa.Table:
-        """Answers a SELECT from synthetic rows, with an interval for each number; free.
+        """Answers a SELECT from synthetic rows, with an interval for each number; costs no budget.
 
         A numeric column ``n`` is followed by ``n_low`` and ``n_high``. The interval covers the
         noise of the measurements, not what was never measured (see the report).
@@ -260,7 +264,7 @@ class Model(ABC):
 
     @property
     def facts(self) -> dict[str, str]:
-        """The metadata of every file: synthetic, guarantee, charge."""
+        """The metadata in every file: that the rows are synthetic, the guarantee, and the charge."""
         return {
             "synthetic": "true",
             "charge_id": self.charge_id,
@@ -340,12 +344,12 @@ class TableModel(Model):
 
     @property
     def declarations(self) -> Dataset:
-        """The table with the columns that were synthesised."""
+        """The data set with the table and the columns that were synthesised."""
         return self.released.base.schema.declarations
 
     @cached_property
     def released(self) -> Released:
-        """The released measurements and choices."""
+        """The noisy measurements and the marginals selected."""
         return Released.of(self.task, self.stored.body)
 
     @cached_property
@@ -366,7 +370,7 @@ class TableModel(Model):
 
     def report(self) -> Report:
         """Returns the report: fit to the measurements, honest check, and what is not preserved;
-        free.
+        costs no budget.
         """
         released = self.released
         cells = Drawing(released.base, self.fitted).cells(self.rows, Dice())

@@ -10,7 +10,6 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.errors import MissingDeclaration, WrongUse, shown
-from sfumato.exact.rational import Number, positive
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.mechanisms.threshold import ThresholdMechanism, threshold_gaussian
 from sfumato.metadata.column import Category, Column
@@ -22,7 +21,7 @@ from sfumato.plan.stages import Bounded, Raw
 from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import Event, Repeated
-from sfumato.query.allowance import Allowance, allowance
+from sfumato.query.allowance import Allowance
 from sfumato.query.cells import Units
 from sfumato.query.curator import Curator
 from sfumato.query.pipeline import compile_plan
@@ -39,29 +38,6 @@ MOST_KEYS, LONGEST_KEY = 1000, 200
 WIDE, DEFAULT_QUANTILES = 4096, 32
 # The share of the cost of each column that is opened, and the most of all of them.
 _EACH, _MOST = Fraction(1, 25), Fraction(1, 5)
-
-
-def price_of(
-    texts: Mapping[str, str] | None,
-    *,
-    epsilon: Number | None,
-    rho: Number | None,
-    delta: Number | None,
-) -> Allowance:
-    """Returns the cost of a fit; with texts, its ``delta`` pays for the strings that are released.
-
-    Of an epsilon with a delta, half of the delta is for these strings.
-
-    >>> cost = price_of({"city": "(other)"}, epsilon=1, rho=None, delta="1e-6")
-    >>> cost == allowance(epsilon=1, delta="5e-7")
-    True
-    """
-    if not texts or delta is None:
-        return allowance(epsilon=epsilon, rho=rho, delta=delta)
-    whole = positive("delta", delta, at_most=Fraction(1, 2))
-    if epsilon is not None:
-        return allowance(epsilon=epsilon, rho=rho, delta=whole / 2)
-    return replace(allowance(rho=rho), delta=whole)
 
 
 def quantiles_of(
@@ -116,7 +92,8 @@ class Opening:
         quantiles: Mapping[str, int],
         allowed: Allowance,
     ) -> "Opening | None":
-        """Returns the opening of one table; None if it has neither texts nor quantile bins.
+        """Returns the first steps of a table's fit; None if it has neither text columns nor
+        quantile bins.
 
         Raises:
             MissingDeclaration: there are texts, but no delta.
@@ -164,7 +141,7 @@ class Opening:
         norm: Norm,
         stored: Mapping[str, Any],
     ) -> "Opening":
-        """Builds the opening from the JSON of ``told``."""
+        """Builds the first steps from the JSON of ``told``."""
         trees = _quantile_trees(schema, stored["quantiles"])
         allowance = Allowance(norm, Fraction(stored["each"]))
         questions = counted_texts(dataset, schema, norm)
@@ -190,7 +167,7 @@ class Opening:
         self,
         allowed: Allowance,
     ) -> Allowance:
-        """Returns the part of a cost that remains for all other steps."""
+        """Returns the share of a fit's cost that remains for the steps after these."""
         spent = self.each.amount * (len(self.texts) + len(self.trees))
         return replace(allowed, amount=allowed.amount - spent)
 
@@ -198,7 +175,7 @@ class Opening:
         self,
         plan: Plan,
     ) -> tuple[Event, ...]:
-        """Returns the events of the steps, in order."""
+        """Returns the privacy events of the steps, in order."""
         steps: list[Event] = []
         for question in self.questions:
             counted = Units(question, 0)

@@ -27,7 +27,8 @@ _SEVERAL = 3
 
 @dataclass(frozen=True, slots=True)
 class QuantileTree:
-    """A plan to find about ``bins`` bins of a column, level by level.
+    """A plan to choose about ``bins`` bins of a column at its quantiles, by noisy counts level by
+    level.
 
     >>> from sfumato.metadata.column import Integer
     >>> tree = QuantileTree(Column("pay", Integer(0, 9_999_999)), 32)
@@ -40,7 +41,7 @@ class QuantileTree:
 
     @property
     def width(self) -> int:
-        """The number of codes of a finest cell."""
+        """The number of codes in each of the finest cells."""
         return -(-declared(self.column).size // _LEAVES)
 
     @property
@@ -68,7 +69,7 @@ class QuantileTree:
         plan: Plan,
         noise: AdditiveMechanism,
     ) -> tuple[int, ...]:
-        """Measures the cells of each level, and returns the first codes of the bins.
+        """Measures the cells level by level, and returns the first codes of the bins.
 
         ``plan`` must have the column as its axis of finest cells.
         """

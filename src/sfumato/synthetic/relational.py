@@ -19,6 +19,7 @@ from sfumato.plan.relation import Scan, Union
 from sfumato.plan.rows import BoundedRows, RowList
 from sfumato.plan.scalar import Constant, Field, Scalar
 from sfumato.plan.value import Value
+from sfumato.privacy.unit import Unit
 from sfumato.query.passes.track import rows_in_all, whose
 from sfumato.query.pipeline import compile_rows
 from sfumato.synthetic.schema import Axis, Bins, TextAxis, Texts, axes_of
@@ -92,7 +93,7 @@ class Family:
 
     @property
     def own(self) -> tuple[tuple[Axis, ...], ...]:
-        """The axes of each table as it is declared."""
+        """The axes (columns) that each table itself declares."""
         return (self.axes, *(child.axes for child in self.children))
 
     @property
@@ -125,7 +126,7 @@ class Family:
         table: int,
         axes: Sequence[Axis],
     ) -> "Family":
-        """Returns the family with other axes for the own columns of a table."""
+        """Returns the family with other axes for a table's own columns."""
         own = tuple(axes[: len(self.own[table])])
         if not table:
             return replace(self, axes=own)
@@ -204,7 +205,7 @@ def _require_once(
     parent: str,
 ) -> None:
     """Raises WrongUse if the first table can have several rows of a unit."""
-    unit = dataset.tables[parent].unit
+    unit = dataset.row_unit(parent)
     if unit is None or not unit.once:
         raise WrongUse(
             f"The table {shown(parent)} can have several rows of a unit.",
@@ -239,7 +240,7 @@ def _require_one_unit(
             raise UnknownName(f"No table {shown(name)}.", allowed=", ".join(dataset.tables))
     units = {dataset.unit_name(name) for name in tables}
     (parent, *_) = tables
-    unit = dataset.tables[parent].unit
+    unit = dataset.row_unit(parent)
     if len(units) > 1 or unit is None or unit.via or len(unit.columns) > 1:
         raise WrongUse(
             f"The tables {', '.join(tables)} do not share the id of a unit.",
@@ -254,7 +255,7 @@ def _keys(dataset: Dataset) -> frozenset[str]:
     """Returns the columns that other tables refer to; these ids are generated anew."""
     found: set[str] = set()
     for table in dataset.tables.values():
-        if table.unit is not None:
+        if isinstance(table.unit, Unit):
             found.update(table.unit.columns)
             found.update([table.unit.key] if table.unit.key else [])
     return frozenset(found)
@@ -315,7 +316,7 @@ def _table_above(
 
     The result is that table, the child's column that refers to it, and the referenced column.
     """
-    unit = dataset.tables[table].unit
+    unit = dataset.row_unit(table)
     before = tables[1 : tables.index(table)]
     if unit is None or unit.target is None or unit.target[0] not in before:
         return "", "", ""
@@ -352,8 +353,7 @@ def rows_of(
     dataset: Dataset,
     family: Family,
 ) -> BoundedRows:
-    """Returns all tables as one list of rows: the index of the table, then the columns of every
-    table.
+    """Returns the plan that reads all tables as one list of rows, with the columns of every table.
 
     Columns of other tables are missing in a row. The rows of a unit are in the order of a keyed
     hash.
@@ -379,7 +379,7 @@ def read_by(
     rows: BoundedRows,
     family: Family,
 ) -> BoundedRows:
-    """Returns the same rows by the axes of another family of the same columns."""
+    """Returns the same plan for a family of the same columns with other axes."""
     return replace(rows, rows=replace(rows.rows, values=_values_read(family)))
 
 

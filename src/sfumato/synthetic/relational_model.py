@@ -158,7 +158,7 @@ class RelationalModel(Model):
 
     @cached_property
     def released(self) -> tuple[Released, ...]:
-        """The released measurements and choices of each table."""
+        """The released measurements and selected marginals of each table."""
         return released_of(self.task, self.stored.body)
 
     @cached_property
@@ -215,7 +215,7 @@ class RelationalModel(Model):
 
     def report(self) -> Report:
         """Returns the report: fit to the measurements, honest check, and what is not preserved;
-        free.
+        costs no budget.
         """
         whole, dice = self.sampler, Dice()
         arguments = self.task.told

@@ -60,7 +60,7 @@ _HEADER = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class Parents:
-    """Synthetic rows of the parent, as cells; each represents ``each`` parents."""
+    """Synthetic rows of the parent table, as cell numbers; each stands for ``each`` real parents."""
 
     cells: Integers
     each: int
@@ -72,7 +72,9 @@ class Parents:
         fitted: Fitted,
         dice: Dice,
     ) -> "Parents":
-        """Draws as many parents as the noisy count says, or fewer that represent several each."""
+        """Draws synthetic parent rows: as many as the noisy count says, or fewer that stand for
+        several each.
+        """
         whole = round(base.total)
         each = -(-whole // _PARENTS)
         return cls(Drawing(base, fitted).cells(max(1, whole // each), dice), each)
@@ -94,7 +96,7 @@ class Parents:
 
 @dataclass(frozen=True)
 class ChildTask:
-    """The measurements of one child; ``weights`` lists the pairs whose weight is not 1."""
+    """The measuring steps of a child table; ``weights`` lists the pairs whose weight is not 1."""
 
     plan: UnitTable
     schedule: Schedule
@@ -113,7 +115,7 @@ class ChildTask:
 
     @property
     def event(self) -> Event:
-        """The event of all its steps."""
+        """The privacy event of all steps of the child's measurements."""
         return self.schedule.noises(self.plan).event(self.heaviest)
 
     def base(
@@ -184,8 +186,9 @@ class ChildTask:
 
     @property
     def countable(self) -> list[Clique]:
-        """The pairs of an own column with another own or parent column that are small enough to
-        count.
+        """The pairs of columns that are small enough to count.
+
+        One column is the child's own, the other its own or the parent's.
         """
         family = self.plan.family
         cells = [one.cells for one in family.widened(self.plan.table)]
@@ -291,7 +294,7 @@ class RelationalTask:
 
     @property
     def parts(self) -> tuple[FitTask | ChildTask, ...]:
-        """The fits of all tables, the parent's first."""
+        """The tasks of all tables, the parent's first."""
         return (self.parent, *self.children)
 
     @property
@@ -301,13 +304,13 @@ class RelationalTask:
 
     @property
     def line(self) -> str:
-        """The tables, and the total number of rounds."""
+        """A line for the ledger: the tables, and the total number of rounds."""
         rounds = sum(each.schedule.rounds for each in self.parts)
         return f"{', '.join(self.family.tables)}: synthetic rows, {rounds} rounds"
 
     @property
     def form(self) -> str:
-        """The canonical text of every field; ``asked`` contains the rules."""
+        """A canonical string of every field, for the cache key; ``asked`` contains the rules."""
         return f"several {FORMAT}{form(self)}"
 
     @cached_property

@@ -23,7 +23,7 @@ _MOST_KEYS = 2**40
 
 
 class Same:
-    """An ``Entropy`` that returns the same bits each time, for fits that must be reproducible.
+    """An ``Entropy`` that returns the same bits in each run, for fits that must be reproducible.
 
     It draws the rows that a model is fitted with, and nothing that is released.
     """
@@ -96,7 +96,7 @@ def systematic(
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """Columns of rows to be drawn whose cells are already known: one column of cells for each.
+    """Columns whose cells are already chosen for rows that are to be drawn.
 
     >>> Given((2,), np.array([[0], [1]])).columns
     (2,)
@@ -169,7 +169,7 @@ def grouped(
     columns: Clique,
     sizes: tuple[int, ...],
 ) -> tuple[Integers, Integers]:
-    """Groups rows by their cells in some columns.
+    """Groups rows that have equal cells in some columns.
 
     Returns the index of one row of each group, and the group of each row.
     """
@@ -201,7 +201,7 @@ def conditional(
     keys: Integers,
     dice: Dice,
 ) -> Integers:
-    """Draws a cell for each row, from the row of the table that its key names."""
+    """Draws a cell for each row from a table of weights; ``keys`` names the table's row for each."""
     unique_keys, owners = np.unique(keys, return_inverse=True)
     weights = np.maximum(table[unique_keys], 0.0)
     # a cell of the separator that has rows has a positive sum, except for rounding

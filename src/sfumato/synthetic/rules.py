@@ -21,7 +21,7 @@ IMPOSSIBLE = -1e6
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """A table that says which combinations of cells of some columns are allowed.
+    """A compiled constraint: which combinations of cells of some columns a row may have.
 
     >>> rule = Rule((0, 1), np.array([[True, False], [True, True], [True, True]]))
     >>> rule.classes(0).tolist()
@@ -71,9 +71,10 @@ def kinds(rules: Sequence[Rule], column: int, cells: int) -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class Together:
-    """Rules that share columns, reduced to one cell per class, to find what they allow together.
+    """Constraints that share columns, examined together to find which cells they allow.
 
-    ``sizes`` are the numbers of cells of all columns; ``asked`` are the columns of interest.
+    Cells that the constraints treat alike are reduced to one per class. ``sizes`` are the numbers
+    of cells of all columns; ``asked`` are the columns of interest.
 
     >>> equal, other = np.eye(2, dtype=bool), ~np.eye(2, dtype=bool)
     >>> rules = Rule((0, 1), other), Rule((1, 2), other), Rule((0, 2), equal)
@@ -87,7 +88,7 @@ class Together:
 
     @cached_property
     def columns(self) -> Clique:
-        """All columns of the rules and of interest."""
+        """The columns of the rules, and the columns of interest."""
         listed = {*self.asked, *chain.from_iterable(rule.columns for rule in self.rules)}
         return tuple(sorted(listed))
 

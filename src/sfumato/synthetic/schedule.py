@@ -103,7 +103,7 @@ class Schedule:
 
     @property
     def is_forest(self) -> bool:
-        """Whether selected pairs must form a forest."""
+        """Whether the selected pairs of columns must form no loops."""
         return self.rounds < self.columns or self.columns > FOREST_COLUMNS
 
     @property
@@ -138,7 +138,9 @@ class Schedule:
         return Noises(self, plan)
 
     def each(self, step: int, times: int) -> Fraction:
-        """Returns the cost of one of ``times`` equal steps; ``step`` is the index in ``shares``.
+        """Returns the cost of one of ``times`` equal steps that together cost the share ``step``.
+
+        ``step`` is the index in ``shares``.
 
         Raises:
             InvalidNumber: it is less than the ledger's unit.
@@ -165,14 +167,14 @@ def _strength(allowance: Allowance, size: int | None) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Noises:
-    """The mechanisms of a schedule for one bounded cube, and their event."""
+    """The mechanisms of all steps of a fit, and their event, for one counted table."""
 
     schedule: Schedule
     plan: Plan
 
     @property
     def distance(self) -> Distance:
-        """The distance of one marginal between neighbours."""
+        """The sensitivity of one marginal."""
         if self.schedule.allowance.norm is Norm.L1:
             return self.plan.l1
         return self.plan.l2
@@ -184,7 +186,7 @@ class Noises:
 
     @property
     def chosen(self) -> AdditiveMechanism:
-        """The mechanism for a selected marginal."""
+        """The mechanism that adds noise to a selected marginal."""
         return self._noise(2, self.schedule.rounds)
 
     @property
@@ -193,7 +195,9 @@ class Noises:
         return self._noise(3, self.schedule.checks)
 
     def choice(self, heaviest: int) -> SelectionMechanism:
-        """Returns the mechanism that selects a marginal."""
+        """Returns the mechanism that selects the next marginal; ``heaviest`` is the largest weight
+        of one.
+        """
         share = self.schedule.each(1, self.schedule.rounds)
         epsilon = share
         if self.schedule.allowance.norm is Norm.L2:

@@ -106,7 +106,8 @@ def declared(column: Column) -> Declared:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A column as cells: one per bin of its codes, in order, and a last one for missing values.
+    """A column of a synthetic table as cells: one for each bin of its codes, and the last for
+    missing.
 
     ``starts`` are the first codes of the bins; None means that each declared code is a cell.
 
@@ -149,12 +150,12 @@ class Axis:
 
     @property
     def is_nullable(self) -> bool:
-        """Whether missing values are declared."""
+        """Whether the column is declared to have missing values."""
         return self.column.type.missing is not None
 
     @property
     def bins(self) -> int:
-        """The number of cells of values."""
+        """The number of cells, without the cell of missing values."""
         if self.starts is None:
             return self.kind.size
         return len(self.starts)
@@ -166,7 +167,7 @@ class Axis:
 
     @property
     def limits(self) -> Integers:
-        """The first code of each bin, and the code after the last one."""
+        """The first code of each bin, and the code after the last bin's."""
         kind = self.kind
         if self.starts is None:
             return np.arange(kind.lower_code, kind.upper_code + 2)
@@ -174,7 +175,7 @@ class Axis:
 
     @property
     def read(self) -> Column:
-        """The column as it is declared."""
+        """The column of the private table that the axis reads."""
         return self.column
 
     @property
@@ -265,9 +266,7 @@ def _bin_of(column: Column, starts: Sequence[int]) -> Scalar:
 
 @dataclass(frozen=True, slots=True)
 class TextAxis(Axis):
-    """A text column as cells: one per released string, one for all others, one for missing.
-
-    It is a ``Category`` of the released strings, ascending, then a placeholder for all others.
+    """A text column as cells: one for each released string, one for all others, one for missing.
 
     Guarantees:
         every string is in one cell
@@ -279,18 +278,18 @@ class TextAxis(Axis):
 
     @property
     def read(self) -> Column:
-        """The text column that is read."""
+        """The text column of the private table."""
         return Column(self.name, Text(missing=self.column.type.missing))
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The released strings."""
+        """The strings that were released privately, which have a cell each."""
         assert isinstance(self.column.type, Category), "a text has released values"
         return self.column.type.values[:-1]
 
     @property
     def rest(self) -> str:
-        """The placeholder for all other strings."""
+        """The placeholder that stands for all other strings."""
         return str(self.kind.decode(self.bins - 1))
 
     @property
@@ -301,7 +300,7 @@ class TextAxis(Axis):
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The axes of one table, and the plan of which marginals are counted."""
+    """The columns of a synthetic table as axes, and the plan by which its marginals are counted."""
 
     table: str
     axes: tuple[Axis, ...]
@@ -316,7 +315,7 @@ class Schema:
         return cls(table, tuple(axes), plan)
 
     def with_axes(self, axes: Sequence[Axis]) -> "Schema":
-        """Returns the same rows with other axes of the same columns."""
+        """Returns the schema with other axes (bins) for the same columns."""
         if not isinstance(self.plan, BoundedCube):
             return replace(self, axes=tuple(axes), plan=self.plan.with_axes(axes))
         cube = replace(self.plan.cube, axes=tuple(one.key for one in axes))
@@ -422,7 +421,7 @@ def _chosen_columns(
 ) -> list[str]:
     """Returns the names of the columns to synthesise, in the order of their declarations."""
     types_by_name = dataset.tables[table].columns
-    unit = dataset.tables[table].unit
+    unit = dataset.row_unit(table)
     ids = keys | set(() if unit is None else unit.columns)
     if columns is None:
         names = []

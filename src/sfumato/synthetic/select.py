@@ -22,11 +22,11 @@ MOST_WEIGHT = 1000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """A marginal that may be measured next.
+    """A marginal that the private selection may choose to measure next.
 
-    ``synthetic`` are its counts in the present synthetic rows, in the units of the cube, flat.
-    ``penalty``, the expected error of its noise, is subtracted from its score. ``weight`` says how
-    much it matters.
+    ``synthetic`` are its counts in the current synthetic rows, as a flat array in the units of the
+    exact counts. ``penalty``, the expected error of its noise, is subtracted from its score.
+    ``weight`` says how much it matters.
 
     Raises:
         InvalidDeclaration: a weight outside 0 to 1,000, or counts of another marginal.
@@ -79,7 +79,7 @@ class Discrepancies(BoundedStatistic[list[int]]):
         return replace(apart, value=apart.value * self.heaviest)
 
     def exact(self, opened: Opened) -> list[int]:
-        """The scores."""
+        """Returns the scores without noise."""
         scores = []
         for each in self.candidates:
             apart = np.abs(each.counts.exact(opened) - each.synthetic).sum()

@@ -84,7 +84,9 @@ class FitTask:
 
     @property
     def form(self) -> str:
-        """The canonical text of every field; ``asked`` contains those that are not compared."""
+        """A canonical string of every field, for the cache key; ``asked`` contains those not
+        compared.
+        """
         return f"{FORMAT}{form(self)}"
 
     @property
@@ -94,7 +96,7 @@ class FitTask:
 
     @cached_property
     def event(self) -> Event:
-        """The event of all steps; known before anything is read."""
+        """The privacy event of all steps, which is known before anything is read."""
         measured = self.schedule.noises(self.schema.plan).event(self.heaviest)
         if self.opening is None:
             return measured
@@ -110,7 +112,7 @@ class FitTask:
 
     @property
     def cube(self) -> BoundedCube:
-        """The cube that is counted; raises TypeError if the table is one of several."""
+        """The plan of the counted table; raises TypeError if the table is one of several."""
         if not isinstance(self.schema.plan, BoundedCube):
             raise TypeError("the parent of several tables")
         return self.schema.plan
@@ -170,7 +172,7 @@ class FitTask:
         require_same(self.schema, facts.get("measured_as"))
 
     def with_opened(self, released: Mapping[str, Any]) -> "FitTask":
-        """Returns the task of the steps after the opening, with the cells that it released."""
+        """Returns the task for the remaining steps, with the cells that the first steps released."""
         return replace(self, schema=opened(self.schema, released), opening=None)
 
     def measured(
@@ -178,7 +180,7 @@ class FitTask:
         curator: Curator,
         dice: Dice,
     ) -> "Noisy":
-        """Measures everything in the order of the event."""
+        """Takes all noisy measurements, in the order of the event."""
         plan = self.schema.plan
         noises = self.schedule.noises(plan)
         singles = []
@@ -261,7 +263,9 @@ class FitTask:
 
 @dataclass(frozen=True, eq=False)
 class Noisy:
-    """What the measurements of one table released: the choices, and all counts in order."""
+    """All noisy results of a table's fit: the choices made, and the counts in the order of
+    measuring.
+    """
 
     base: Base
     checks: tuple[Clique, ...]
@@ -424,7 +428,7 @@ class Released:
         task: FitTask,
         body: bytes,
     ) -> "Released":
-        """Reads a stored answer.
+        """Decodes the stored answer of a fit.
 
         Raises:
             WrongUse: it is of another version.
@@ -464,7 +468,7 @@ class Released:
 
 
 class Taken:
-    """A reader that takes numbers from the front of an array."""
+    """Reads the noisy counts of an answer in order, from the front of an array."""
 
     def __init__(
         self,

@@ -109,9 +109,10 @@ def cells_of(sizes: Sequence[int], cliques: Iterable[Clique]) -> int:
 
 
 def summed_over(table: Floats, columns: Clique, kept: Clique) -> Floats:
-    """Sums a table over all columns except ``kept``; these are in ascending order in the result.
+    """Sums a table of numbers over all its columns except ``kept``.
 
-    ``einsum`` takes a third of the time of ``sum`` if a large table has short axes.
+    The axes of the result are those columns in ascending order. ``einsum`` takes a third of the
+    time of ``sum`` if a large table has short axes.
 
     >>> summed_over(np.array([[1.0, 2.0], [3.0, 4.0]]), (5, 7), (7,)).tolist()
     [4.0, 6.0]
@@ -130,10 +131,11 @@ def summed_over(table: Floats, columns: Clique, kept: Clique) -> Floats:
 
 @dataclass(frozen=True)
 class JunctionTree:
-    """Cliques in an order in which each follows its parent, with which it shares columns.
+    """A tree of cliques (sets of columns), over which a joint distribution is computed from small
+    tables.
 
-    ``parents`` has -1 for the first. A clique that shares no column with any other has a parent
-    too, with an empty separator.
+    Each clique follows its parent, with which it shares columns; ``parents`` has -1 for the first.
+    A clique that shares no column with any other has a parent too, with an empty separator.
 
     >>> chain = JunctionTree.over([2, 3, 2], [(0, 1), (1, 2)])
     >>> chain.cliques, chain.parents, chain.separators
@@ -146,7 +148,7 @@ class JunctionTree:
 
     @classmethod
     def over(cls, sizes: Sequence[int], cliques: Iterable[Clique]) -> "JunctionTree":
-        """Returns the junction tree of all columns and the given cliques.
+        """Returns a junction tree that contains all columns and the given cliques.
 
         It is a maximum spanning tree by the size of separators (Prim).
         """
@@ -179,7 +181,11 @@ class JunctionTree:
         return tuple(self.sizes[each] for each in self.cliques[place])
 
     def summed(self, parts: Iterable[Part]) -> Tables:
-        """Returns a table per clique: the sum of the parts whose home it is, or zeros."""
+        """Adds up tables clique by clique: each table is added to the clique that contains its
+        columns.
+
+        Cliques without such a table get zeros.
+        """
         tables = [np.zeros(self.shape(place)) for place in range(len(self.cliques))]
         for columns, table in parts:
             home = self.home(columns)
@@ -219,10 +225,10 @@ class JunctionTree:
         return JunctionTree(self.sizes, cliques, tuple(parents)), order
 
     def possible(self, parts: Iterable[tuple[Clique, Truths]]) -> list[Truths]:
-        """Returns, for each clique, which cells are part of a row that all parts allow.
+        """Returns which cells of each clique are possible, given tables of allowed combinations.
 
-        It makes one pass to the root and one back, so any choice in a clique can be completed in
-        the others.
+        A cell is possible if it is part of a row that all tables allow. Makes one pass to the root
+        and one back, so any choice in a clique can be completed in the others.
         """
         tables = [np.ones(self.shape(place), bool) for place in range(len(self.cliques))]
         for columns, allowed in parts:
@@ -239,9 +245,10 @@ class JunctionTree:
         return tables
 
     def growths(self, column: int) -> list[int]:
-        """Returns, for each clique, at most how many cells the tree gains if a column joins it.
+        """Returns, for each clique, at most how many cells the tree gains if ``column`` is added to
+        it.
 
-        The column is added to every clique on the path from those that have it.
+        The column is also added to every clique on the path from those that have it.
         """
         near = self._neighbours
         growths = [-1] * len(self.cliques)

@@ -22,7 +22,8 @@ FULL = 2**20
 
 @dataclass(frozen=True, slots=True)
 class UnitTable:
-    """A table of a family, given by its index, as rows with weights; counts its own marginals.
+    """One of several related tables, with row weights such that every unit has the same total
+    weight.
 
     Of the parent, the first row of a unit counts, with the weight ``FULL``. Of a child, the first
     ``most`` rows of a unit with a parent row count; each of n such rows has the weight ``FULL`` /
@@ -48,12 +49,12 @@ class UnitTable:
 
     @property
     def most(self) -> int:
-        """The largest number of rows of a unit."""
+        """The largest number of rows that a unit may have in the table."""
         return self.family.children[self.table - 1].most if self.table else 1
 
     @property
     def l1(self) -> Distance:
-        """The L1 distance of a marginal between neighbours."""
+        """The sensitivity of a marginal in L1."""
         return marginal(1, FULL, Norm.L1, self.rows.neighbours)
 
     @property
@@ -89,7 +90,7 @@ class UnitTable:
         self,
         axes: Sequence[Axis],
     ) -> "UnitTable":
-        """Returns the same rows with other axes of the table's own columns, which come first."""
+        """Returns the table with other axes for its own columns, which come first."""
         family = self.family.with_axes(self.table, axes)
         return UnitTable(family, read_by(self.rows, family), self.table)
 

@@ -42,11 +42,10 @@ _BLOCK = 1 << 18
 
 
 class Aggregator:
-    """The sums of the reports of one task, for one ``period`` or for all periods.
+    """The sums of all reports to a task, from which estimates are computed.
 
-    With memory, a device repeats its answer in each period of an epoch, so reports of several
-    periods must not be added up: a period must be given.
-
+    They are of one ``period`` or of all periods. With memory, a device repeats its answer in each
+    period of an epoch, so reports of several periods must not be added up: a period must be given.
     ``reports`` is the number of counted reports; ``duplicates`` and ``refused`` (by reason) count
     those that were not added.
 
@@ -86,7 +85,7 @@ class Aggregator:
         self._seen = Seen()
 
     def add(self, report: bytes) -> bool:
-        """Counts one report; returns whether it was counted."""
+        """Adds a report to the sums; returns False if it is refused or a duplicate."""
         return self.add_many([report]) == 1
 
     def add_many(self, reports: Reports) -> int:
@@ -148,7 +147,9 @@ class Aggregator:
         self.refused += other.refused
 
     def count_tally(self, tally: Integers, reports: int) -> None:
-        """Adds sums that do not come from report bytes, such as those of a simulation."""
+        """Adds sums directly, such as those of a simulation, as if ``reports`` reports had been
+        added.
+        """
         self._tally += tally
         self.reports += reports
 
@@ -311,7 +312,7 @@ class Aggregator:
 
     @classmethod
     def from_bytes(cls, body: bytes) -> "Aggregator":
-        """Returns the aggregator that ``to_bytes`` wrote.
+        """Restores an aggregator from the bytes that ``to_bytes`` returned.
 
         Raises:
             InvalidDeclaration: the bytes are not such sums.

@@ -24,7 +24,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Middle:
-    """The median, and the ends of its interval."""
+    """The estimated median and the ends of its interval."""
 
     estimate: float
     low: float

@@ -35,7 +35,8 @@ _MOST_CODE = 1 << 53
 
 @dataclass(frozen=True)
 class Listed:
-    """A list of distinct strings in Unicode form NFC, and ``other`` for all other strings.
+    """The domain of a task with a list of strings (in Unicode form NFC), and ``other`` for all
+    other strings.
 
     >>> domain = Listed(("yes", "no"))
     >>> domain.size, domain.number("no"), domain.number("perhaps"), domain.labels
@@ -65,16 +66,16 @@ class Listed:
 
     @property
     def size(self) -> int:
-        """The number of values, with ``other``."""
+        """The number of values, ``other`` included."""
         return len(self.values) + 1
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The label of each number."""
+        """The value that each number stands for."""
         return (*self.values, self.other)
 
     def number(self, value: object) -> int:
-        """Returns the number of a device's value; that of ``other`` if it is not listed."""
+        """Returns the number of a device's value; that of ``other`` if the value is not listed."""
         other = len(self.values)
         text = _spelled(value)
         if text is None:
@@ -131,14 +132,16 @@ class Lattice:
 
     @cached_property
     def labels(self) -> tuple[int, ...] | tuple[float, ...]:
-        """The label of each number."""
+        """The value that each number stands for."""
         codes = range(self.lower, self.upper + 1)
         if self.step == 1:
             return tuple(codes)
         return tuple(float(code * self.step) for code in codes)
 
     def number(self, value: object) -> int:
-        """Returns the number of a device's value."""
+        """Returns the number of a device's value: its index on the lattice, after rounding and
+        clipping.
+        """
         if isinstance(value, int | np.integer) and not isinstance(value, bool):
             exact = Fraction(int(value))
         elif isinstance(value, Fraction):
@@ -173,9 +176,10 @@ class Lattice:
 
 @dataclass(frozen=True)
 class Texts:
-    """All strings, without a list. A value that is not a string counts as the empty string.
+    """The domain of all strings, which are numbered by a hash instead of a list.
 
-    The number of a string is the first 8 bytes of the SHA-256 of its Unicode form NFC in UTF-8.
+    A value that is not a string counts as the empty string. The number of a string is the first 8
+    bytes of the SHA-256 of its Unicode form NFC in UTF-8.
 
     >>> Texts().number("") == Texts().number(3.5)
     True
@@ -190,7 +194,7 @@ class Texts:
         return ()
 
     def number(self, value: object) -> int:
-        """Returns the number of a device's value."""
+        """Returns the number (hash) of a device's string."""
         text = value if isinstance(value, str) else ""
         form = unicodedata.normalize("NFC", text).encode("utf-8", "replace")
         return int.from_bytes(hashlib.sha256(form).digest()[:8], "big")
@@ -257,7 +261,7 @@ class Words:
         return ()
 
     def number(self, value: object) -> int:
-        """Returns the number of a device's value."""
+        """Returns the number of a device's string: its symbols are the digits."""
         text = value if isinstance(value, str) else ""
         letters = unicodedata.normalize("NFC", text)
         if not all(letter in self._digits for letter in letters):
@@ -278,7 +282,7 @@ class Words:
         )
 
     def text(self, number: int) -> str:
-        """Returns the string of a number."""
+        """Returns the string that has this number."""
         found = []
         rest = number
         for _ in range(self.length):
@@ -308,7 +312,7 @@ def _is_infinite(value: object) -> bool:
 
 @dataclass(frozen=True)
 class Record:
-    """Several named attributes, each with its own list or lattice.
+    """The domain of a device with several named attributes, each with its own list or lattice.
 
     A device's value is a mapping; a missing attribute counts as a value that is not listed. The
     number of a value has the numbers of the attributes as digits, the first attribute the least
@@ -345,7 +349,7 @@ class Record:
         return ()
 
     def number(self, value: object) -> int:
-        """Returns the number of a device's value."""
+        """Returns the number of a device's value, a mapping with a value for each attribute."""
         held = value if isinstance(value, Mapping) else {}
         pairs = zip(self.names, self.domains, strict=True)
         return self._digits([domain.number(held.get(name)) for name, domain in pairs])

@@ -48,7 +48,7 @@ class Coins:
 
     @property
     def apart(self) -> float:
-        """The difference ``own`` - ``other`` of the probabilities."""
+        """The probability ``own`` minus the probability ``other``."""
         return float(self.own - self.other)
 
     def estimate(self, support: Integers) -> Floats:
@@ -77,7 +77,11 @@ class Coins:
         return float(np.sqrt(ends.min()))
 
     def interval(self, support: Integers, confidence: Number) -> tuple[Floats, Floats]:
-        """Returns the ends of each value's interval for the number of devices that hold it."""
+        """Returns intervals for the number of devices that hold each value: the lower and the upper
+        ends.
+
+        ``support`` has the number of reports that support each value.
+        """
         miss = 1 - open_unit("confidence", confidence)
         factor, extra = self._width(float(miss))
         expected = float(self.reports * self.other)

@@ -81,7 +81,7 @@ def point_text(key: PublicKey) -> str:
 
 
 def key_of_point(text: str) -> ec.EllipticCurvePublicKey:
-    """Returns the public key of a ``point_text``.
+    """Returns the public key that ``point_text`` wrote as a string.
 
     Raises:
         ValueError: the text is not the base64 of 65 bytes, or no point of the curve.

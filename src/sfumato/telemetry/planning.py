@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the epsilon that a requested error needs: from declarations alone, and free."""
+"""Finds the epsilon that a requested error needs: from declarations alone, at no cost."""
 
 import math
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _MOST = 20_000
 
 @dataclass(frozen=True, slots=True)
 class TelemetryPlan:
-    """The least epsilon of one report that reaches an error, and the oracle that reaches it.
+    """The least epsilon of a report with which a requested error is reached, and the oracle for it.
 
     ``error`` is half the width of the interval of a value that no device holds.
 

@@ -27,7 +27,7 @@ _NUMBERS = {"version": ("u1", 0), "task": (">u8", 1), "period": (">u4", 9), "id"
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The bytes that the reports of a task have in common, and their size.
+    """The size of a task's reports, and the bytes that they all begin with.
 
     >>> from sfumato.telemetry.task import report_task
     >>> task = report_task("t", "?", ["a"], epsilon=1, start=0, periods=1)
@@ -52,7 +52,7 @@ class Layout:
         return ours
 
     def report(self, period: int, id: bytes, payload: bytes) -> bytes:
-        """Returns the bytes of a report."""
+        """Returns a report as bytes, made of its period, its id and the oracle's payload."""
         return _HEADER.pack(VERSION, self.name, period, id) + payload
 
 
@@ -80,10 +80,12 @@ def headers(rows: Payloads) -> np.ndarray:
 
 
 def periods_of(rows: Payloads) -> Integers:
-    """Returns the period of each report, one report a row."""
+    """Returns the period of each report; ``rows`` has the bytes of one report in each row."""
     return headers(rows)["period"].astype(np.int64)
 
 
 def ids_of(rows: Payloads) -> Ids:
-    """Returns the first eight bytes of the id of each report, one report a row."""
+    """Returns the first eight bytes of each report's id; ``rows`` has the bytes of one report in
+    each row.
+    """
     return headers(rows)["id"].astype(np.uint64)

@@ -63,7 +63,8 @@ class SignedTask:
 
     @classmethod
     def from_bytes(cls, body: bytes) -> "SignedTask":
-        """Returns the signed task that ``to_bytes`` wrote; the signature is not verified.
+        """Reads a signed task from the bytes that ``to_bytes`` returned; does not verify the
+        signature.
 
         Raises:
             InvalidDeclaration: the bytes are no signed task.
@@ -81,7 +82,7 @@ class SignedTask:
 
     @property
     def signed_text(self) -> bytes:
-        """The bytes that were signed."""
+        """The bytes that the signature covers."""
         if self.signed_at is None:
             return _CONTEXT + self.task.to_bytes()
         return _TIMED + b"%d\n" % self.signed_at + self.task.to_bytes()

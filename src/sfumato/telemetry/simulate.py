@@ -31,7 +31,7 @@ def simulate(
     period: int = 0,
     entropy: Entropy = SYSTEM,
 ) -> Aggregator:
-    """Returns an aggregator with one exact random report of each of many devices.
+    """Simulates many devices with known values: returns an aggregator with a random report of each.
 
     ``true_counts`` are the numbers of devices by value, or by the number of the value.
 

@@ -13,7 +13,7 @@ from sfumato.errors import WrongUse
 
 
 class Store(Protocol):
-    """The memory of one client: a few bytes.
+    """The interface of a client's durable memory, which stores a few bytes.
 
     >>> store: Store = MemoryStore()
     >>> store.load() is None
@@ -21,7 +21,7 @@ class Store(Protocol):
     """
 
     def load(self) -> bytes | None:
-        """Returns the bytes that were saved last; None if there are none."""
+        """Returns the bytes that were saved last; None if nothing was saved."""
         ...
 
     def save(self, state: bytes) -> None:
@@ -30,7 +30,7 @@ class Store(Protocol):
 
 
 class MemoryStore:
-    """A store that ends with the process: for tests and simulations.
+    """A client's memory that ends with the process, for tests and simulations.
 
     >>> store = MemoryStore()
     >>> store.save(b"state")
@@ -51,7 +51,7 @@ class MemoryStore:
 
 
 class FileStore:
-    """A store in a file that only its user can read; one process at a time.
+    """A client's memory in a file that only its user can read; one process at a time.
 
     Each save writes a new file, flushes it to disk, and then renames it over the old one.
 

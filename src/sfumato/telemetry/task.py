@@ -173,7 +173,10 @@ class ReportTask:
 
     @property
     def epochs(self) -> int:
-        """The number of fresh random answers in a device's life: one an epoch, or one a report."""
+        """How many times a device draws fresh random answers in its life: once per epoch.
+
+        Without memory, once per report.
+        """
         if self.memory:
             return -(-self.periods // self.memory)
         return self.periods * self.reports
@@ -220,7 +223,7 @@ class ReportTask:
 
 
 def task_from_bytes(body: bytes) -> ReportTask:
-    """Returns the task of its canonical JSON.
+    """Reads a task from its canonical JSON.
 
     Raises:
         InvalidDeclaration: the bytes are not the canonical form of a task of this version.

@@ -74,16 +74,17 @@ class TextEstimates:
         return np.array([math.erfc(score) / 2 for score in scores.tolist()])
 
     def found(self, confidence: Number = "0.95") -> list[str]:
-        """Returns the candidates that some device holds; all are right with this probability.
+        """Returns the candidate strings that some device holds, with false ones at most with 1 -
+        confidence.
 
-        Each is tested at the level (1 - confidence) over their number (Bonferroni).
+        Each is tested at the level (1 - confidence) over the number of candidates (Bonferroni).
         """
         miss = float(1 - open_unit("confidence", confidence)) / len(self.values)
         pairs = zip(self.values, self.p_value.tolist(), strict=True)
         return [text for text, p_value in pairs if p_value <= miss]
 
     def to_arrow(self) -> pa.Table:
-        """Returns the table as an Arrow table."""
+        """Returns the estimates as an Arrow table with a row for each string."""
         columns = {
             "value": list(self.values),
             "estimate": self.estimate,
@@ -95,7 +96,7 @@ class TextEstimates:
         return pa.table({name: pa.array(column) for name, column in columns.items()})
 
     def to_dicts(self) -> list[dict[str, object]]:
-        """Returns the table as one dictionary for each string."""
+        """Returns the estimates as a dictionary for each string."""
         rows: list[dict[str, object]] = self.to_arrow().to_pylist()
         return rows
 

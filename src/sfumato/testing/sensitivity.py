@@ -26,11 +26,12 @@ _MOST_WORK = 10**6
 
 @dataclass(frozen=True, slots=True)
 class LocalSensitivity:
-    """The largest change of a statistic between ONE dataset and its neighbours. It is private.
+    """The largest change of a statistic between ONE dataset and its neighbours, which is private
+    itself.
 
     Noise of this size would reveal the dataset. In the example the median of the first dataset
-    would get no noise at all, that of its neighbour noise of scale 10 / epsilon. The attributes
-    of a ``Distance`` (``value``, ``norm``, ``relation``) raise: no mechanism or event accepts it.
+    would get no noise at all, that of its neighbour noise of scale 10 / epsilon. The attributes of
+    a ``Distance`` (``value``, ``norm``, ``relation``) raise: no mechanism or event accepts it.
 
     Guarantees:
         a local sensitivity is refused wherever a distance is needed
@@ -49,21 +50,21 @@ class LocalSensitivity:
 
     @property
     def value(self) -> NoReturn:
-        """Always raises ``InvalidDeclaration``."""
+        """Raises ``InvalidDeclaration``."""
         raise _local()
 
     @property
     def norm(self) -> NoReturn:
-        """Always raises ``InvalidDeclaration``."""
+        """Raises ``InvalidDeclaration``."""
         raise _local()
 
     @property
     def relation(self) -> NoReturn:
-        """Always raises ``InvalidDeclaration``."""
+        """Raises ``InvalidDeclaration``."""
         raise _local()
 
     def over(self, entries: int, norm: Norm) -> NoReturn:
-        """Always raises ``InvalidDeclaration``."""
+        """Raises ``InvalidDeclaration``."""
         raise _local()
 
 

@@ -188,7 +188,7 @@ def rows(table: Table, *, unit: str | None = None) -> st.SearchStrategy[Row]:
     cells: dict[str, st.SearchStrategy[object]] = {
         name: values(kind) for name, kind in table.columns.items()
     }
-    if table.unit is not None:
+    if isinstance(table.unit, Unit):
         cells[table.unit.column] = st.just(unit)
     return st.fixed_dictionaries(cells)
 

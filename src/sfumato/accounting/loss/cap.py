@@ -114,7 +114,7 @@ class Capped:
 
 
 def cappable(pair: object) -> bool:
-    """Whether ``Capped`` accepts this pair."""
+    """Whether a dominating pair is of a kind whose large losses ``Capped`` can replace."""
     return isinstance(pair, Sampled) and isinstance(pair.pair, Gaussian)
 
 

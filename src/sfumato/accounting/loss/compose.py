@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of independent losses on lattices: powers by the fast Fourier transform, products.
+"""Adds independent privacy losses on lattices: powers by the fast Fourier transform, and products.
 
-Every step adds its possible error to the lattice that it returns. Proof: compose.proof.md.
+A ``Lattice`` is a rounded loss distribution with bounds of its errors. In a sum the roundings
+(``blur``, ``shift``, ``travel``) add up, ``hidden`` (mass left out) grows as the probability of at
+least one event, ``relative`` is the largest, and the absolute ``error`` of the weights takes in the
+transform's own; ``tilt`` stays. Proof: compose.proof.md.
 """
 
 import heapq
@@ -28,17 +31,23 @@ _TRANSFORM = 20
 # If the error of a transform exceeds the allowed loss by this factor, it is computed in extended
 # precision.
 _WORSE = 100
+# Two lattices are convolved directly if the shorter length times that of the sum is at most this.
 _DIRECT = 2**16
 # Lattices with at most this many points in all are convolved at once.
 _SMALL_BATCH = 2**11
 # Odd products of 3 and 5; times powers of two they are the lengths of fast transforms.
 _ODD = tuple(int(3**three * 5**five) for three in range(20) for five in range(14))
+# The most copies that one transform adds up.
 _LONGEST_POWER = 256
+# Transforms may always have this many points; sums over fewer are not cut to a window.
 _SHORT = 2**14
+# The rates t of the Chernoff bound that ``_least_reach`` tries.
 _RATES = 12
+# Sums with at most this many points are not cropped while many losses are merged.
 _UNCROPPED = 2**9
 # The assumed width of a distribution on one point; it only guides choices.
 _NARROWEST = 1e-3
+# Logarithms from here on count as infinite, before e^x overflows.
 _LARGEST_LOG = 700.0
 # The most copies in one fold that may be in the tail.
 _SELDOM = 3
@@ -198,7 +207,9 @@ def merge(parts: Sequence[Lattice], budget: float, *, lost: float = LOST) -> Lat
 
 
 def _align_steps(parts: list[Lattice]) -> list[Lattice]:
-    """All parts on the coarsest of their lattices; steps differ by powers of two."""
+    """Returns the parts, each coarsened to the step of the coarsest; steps must be powers of two
+    apart.
+    """
     widest = max(part.step for part in parts)
     for place, part in enumerate(parts):
         while part.step < 0.75 * widest:
@@ -221,8 +232,10 @@ def _add_copies(
     lost: float,
     off: float = 0.0,
 ) -> Lattice:
-    """``times`` copies of each part with the given weights; ``lost`` of them, and ``off`` of each
-    transform, may be wrong.
+    """Returns the lattice with the given weights as the sum of ``times`` copies of each part.
+
+    Combines the error bounds of the parts. ``lost`` is the weight that may be wrong in the result,
+    ``off`` the possible error of each part's transform.
     """
     if any(part.cap for part in parts):
         raise InvalidNumber("A sum with a cap cannot be added to.", allowed="sums without a cap")

@@ -50,17 +50,17 @@ class Edges:
         return losses
 
     def share(self, mean: Floats) -> Floats:
-        """Returns the share of each cell's mass that goes to its upper edge, so that ``mean`` is
-        kept.
+        """Returns the share of each cell's mass to move to its upper edge; the rest moves to its
+        lower edge.
 
-        ``mean`` is the mean ratio of each cell.
+        ``mean`` is the mean ratio dP/dQ in each cell; the split keeps it.
         """
         return between((mean - self.ratio[:-1]) / self.gap, 0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Rounding:
-    """The error of a computed loss l: at most ``fixed`` + ``relative`` |l|."""
+    """An error bound for a computed privacy loss l: at most ``fixed`` + ``relative`` times |l|."""
 
     fixed: float
     relative: float
@@ -72,10 +72,10 @@ class Rounding:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The range of losses that is considered; ``outside`` bounds the mass of P, and of Q, beyond
-    it.
+    """The range of losses that a lattice covers, from ``lower`` to ``upper``.
 
-    ``infinite`` bounds the mass of P at an infinite loss, which is not part of ``outside``.
+    ``outside`` bounds the mass beyond the range, of P and of Q. ``infinite`` bounds the mass of P
+    with an infinite loss, which ``outside`` leaves out.
     """
 
     lower: float
@@ -85,7 +85,7 @@ class Reach:
 
 
 class Pair(Protocol):
-    """A dominating pair, as rounding to a lattice needs it."""
+    """The interface of a dominating pair (P, Q), by which its loss is rounded to a lattice."""
 
     @property
     def symmetric(self) -> bool:
@@ -94,7 +94,11 @@ class Pair(Protocol):
 
     @property
     def spacing(self) -> float | None:
-        """A number of which the losses of all atoms are integer multiples; None if there is none."""
+        """A number such that all losses of the pair are its integer multiples; None if there is
+        none.
+
+        A lattice with this step needs no rounding.
+        """
         ...
 
     @property
@@ -109,7 +113,7 @@ class Pair(Protocol):
 
     @property
     def worst(self) -> float:
-        """The largest loss; infinite for Gaussians."""
+        """The largest privacy loss of the pair; infinite for Gaussians."""
         ...
 
     def atoms(self) -> tuple[Floats, Floats]:
@@ -145,7 +149,7 @@ def between(values: Floats, low: float, high: float) -> Floats:
 
 
 def plain_doubt(edges: Edges) -> Floats:
-    """Returns the same relative error for every cell."""
+    """Returns the relative error of each cell's mass for a closed formula: the same for all cells."""
     return np.full(len(edges.gap), MASS_ERROR)
 
 

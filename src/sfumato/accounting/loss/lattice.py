@@ -92,7 +92,7 @@ class Lattice:
 
     @property
     def moved(self) -> float:
-        """The largest |E| in all."""
+        """The largest possible error, in absolute value, of the represented losses (E)."""
         return self.shift + self.relative * self.travel
 
     @property
@@ -115,7 +115,9 @@ class Lattice:
         return (self.start + mean) * self.step, variance * self.step**2
 
     def cropped(self, most: float) -> "Lattice":
-        """Returns the lattice without the ends that have at most ``most`` of the weight each."""
+        """Returns the lattice without its outer points: at each end, points with ``most`` of the
+        weight in all.
+        """
         ups = np.cumsum(self.weights)
         downs = np.cumsum(self.weights[::-1])
         below, above = int(np.searchsorted(ups, most)), int(np.searchsorted(downs, most))

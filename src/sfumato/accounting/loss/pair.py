@@ -167,9 +167,10 @@ class Gaussian:
         return mass, edges.share(mean)
 
     def intervals(self, points: Floats) -> tuple[Floats, Floats]:
-        """Returns the mass under Q of intervals, and the mean ratio in each.
+        """Returns the mass under Q of the intervals between ``points``, and the mean of dP/dQ in
+        each.
 
-        They must lie within mu + ``reached`` of 0.
+        The points must lie within mu + ``reached`` of 0.
         """
         far = self.mu + self.reached
         width = np.diff(points)

@@ -80,7 +80,11 @@ class Replaced:
         return Reach(-there.upper, there.upper, 2 * there.outside)
 
     def cells(self, edges: Edges) -> tuple[Floats, Floats]:
-        """Returns the masses and shares of cells that lie on one side of ratio 1, as all do."""
+        """Returns the mass of each cell under Q, and the share of it that goes to the cell's upper
+        edge.
+
+        Each cell must lie on one side of ratio 1; all cells of ``edges`` do.
+        """
         mass, share = no_cells(edges)
         above, below = _split_at_one(edges)
         if len(above.gap):
@@ -97,9 +101,9 @@ class Replaced:
         return mass, share
 
     def doubt(self, edges: Edges) -> Floats:
-        """Returns the relative error of the mass of each cell.
+        """Returns the relative error bound of each cell's computed mass.
 
-        A mirrored mass is a product with a mean ratio, and so as exact as a loss.
+        The mass of a mirrored cell is a product with a mean ratio, and so as exact as a loss.
         """
         doubt = plain_doubt(edges)
         above, below = _split_at_one(edges)

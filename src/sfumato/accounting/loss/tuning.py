@@ -56,11 +56,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """The choices for a plan: the ``tilt`` of all parts, and the ``blur`` that rounding may add.
+    """How finely a plan's losses are computed: the lattices' tilt, rounding and allowed errors.
 
-    Half of the blur is for the first rounding. ``epsilon`` and ``delta`` are estimates. ``width``
-    is the allowed relative distance of the bounds, for an epsilon of ``least`` or more; ``lost``
-    the allowed loss of tilted weight; ``score`` ln of the Chernoff bound over delta.
+    Half of ``blur``, the variance of rounding, is for the first rounding. ``epsilon`` and ``delta``
+    are estimates. ``width`` is the allowed relative distance of the bounds, from an epsilon of
+    ``least`` on; ``lost`` the tilted weight to lose; ``score`` ln of Chernoff's bound over delta.
     """
 
     tilt: float
@@ -82,7 +82,7 @@ class Aim:
         return _negligible_mass(self.delta)
 
     def finest(self, parts: Sequence[Part]) -> float:
-        """Returns the lattice step that the blur allows."""
+        """Returns the lattice step whose rounding uses up the allowed ``blur``."""
         step = math.sqrt(2 * self.blur / _count_uses(parts))
         return max(step, _SHORTEST)
 
@@ -197,9 +197,7 @@ def _place_of(weights: Floats, share: float) -> int:
 def capped(
     parts: Sequence[Part], *, delta: float | None = None, epsilon: float = 0.0
 ) -> Sequence[Part]:
-    """Returns the parts, capped above epsilon (or above that at ``delta``) where losses are much
-    larger.
-    """
+    """Returns the parts with losses far above epsilon, or above that at ``delta``, cut to a cap."""
     part = parts[0]
     if len(parts) > 1 or not isinstance(part.pair, Sampled) or not cappable(part.pair):
         return parts

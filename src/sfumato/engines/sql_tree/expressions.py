@@ -143,7 +143,7 @@ class Day(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Paren(Expression):
-    """The same value, in parentheses."""
+    """An expression in parentheses."""
 
     value: Expression
 
@@ -324,7 +324,7 @@ class NonZero(Expression):
 
 @dataclass(frozen=True, slots=True)
 class ListOf(Expression):
-    """A list of integers, with an element type if one is given."""
+    """A list literal of integers; ``type`` is the type of its elements, if stated."""
 
     values: tuple[Expression, ...]
     type: SqlType | None = None
@@ -408,7 +408,7 @@ FALSE = Constant(value=False)
 
 
 def columns(names: Iterable[str], table: str = "") -> tuple[Column, ...]:
-    """Returns columns of ours by their names.
+    """Returns column references for names that sfumato chose, so that they need no quotes.
 
     >>> columns(["unit", "k0"])
     (Column(name='unit', table='', quoted=False), Column(name='k0', table='', quoted=False))
@@ -438,17 +438,17 @@ def call(name: str, *operands: Operand) -> Call:
 
 
 def aggregate(name: str, *operands: Expression) -> Aggregate:
-    """Returns an aggregate; without operands that of rows: ``count(*)``."""
+    """Returns a call of an aggregate function; without operands it is that of rows: ``count(*)``."""
     return Aggregate(name, operands or (Star(),))
 
 
 def conjunction(tests: Iterable[Expression]) -> Expression | None:
-    """Returns the conjunction of tests, a single one as it is; None if there is none."""
+    """Joins conditions with AND; returns a single condition unchanged, and None for no condition."""
     return _joined("AND", tuple(tests))
 
 
 def disjunction(tests: Iterable[Expression]) -> Expression | None:
-    """Returns the disjunction of tests, a single one as it is; None if there is none."""
+    """Joins conditions with OR; returns a single condition unchanged, and None for no condition."""
     return _joined("OR", tuple(tests))
 
 
@@ -461,7 +461,7 @@ def _joined(word: str, operands: tuple[Expression, ...]) -> Expression | None:
 
 
 def inside(node: Expression) -> Iterator[Expression]:
-    """Yields an expression and all operands below it, each after what it stands in."""
+    """Yields an expression and all expressions below it, parents before their operands."""
     waiting = [node]
     while waiting:
         part = waiting.pop()

@@ -69,7 +69,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class With:
-    """A query that reads the results of others by their names."""
+    """WITH ... SELECT: a query that reads named sub-queries."""
 
     tables: tuple[Named, ...]
     query: "Query"

@@ -47,7 +47,7 @@ _SETTINGS = "Switch off what emulates float64 by shorter numbers."
 
 
 class Block(ABC):
-    """The gradients of one parameter for each row of a chunk.
+    """The gradients of one parameter for some rows, and how to add them up as integers.
 
     ``squares`` bounds the squared norm of each row's gradient from above; ``amounts`` bounds the
     squared norm of the sums of its absolute products. Integers are in units of ``unit`` fine steps;
@@ -81,7 +81,7 @@ class Block(ABC):
 
 
 class Vectors(Block):
-    """A block with one gradient vector per row."""
+    """The gradients of a parameter as one vector for each row."""
 
     def __init__(
         self,
@@ -193,7 +193,11 @@ class Products(Block):
 
 
 class Lookups(Block):
-    """A block of a table: indices (rows, positions) of ``size`` vectors, and output gradients."""
+    """The gradients of an embedding table: which of its ``size`` vectors each row looked up, and by
+    how much.
+
+    Indices have the shape (rows, positions); the output gradients belong to them.
+    """
 
     def __init__(
         self,

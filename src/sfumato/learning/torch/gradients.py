@@ -54,11 +54,11 @@ def lattice_for(
 
 @dataclass(frozen=True, slots=True)
 class GradientSums(BoundedStatistic[Integers]):
-    """The sum over units of the gradients of their rows; each unit is clipped once.
+    """The statistic that a training step releases: the sum of the clipped gradients of all units.
 
-    ``network`` must be isolated (``isolation.require_isolated``): no row may affect another. With
-    ``whole`` the gradient of each row is computed as one vector, which units with several rows
-    need.
+    A unit's gradient is the sum over its rows, and is clipped once. ``network`` must be isolated
+    (``isolation.require_isolated``): no row may affect the gradient of another. With ``whole`` the
+    gradient of each row is computed as one vector, which units with several rows need.
 
     Guarantees:
         gradients of neighbours are as near as their distance says
@@ -84,7 +84,7 @@ class GradientSums(BoundedStatistic[Integers]):
         self,
         weights: Floats,
     ) -> "GradientSums":
-        """Returns the same statistic at these weights."""
+        """Returns the same statistic for a network with these weights."""
         return replace(self, weights=weights)
 
     @property
@@ -110,7 +110,7 @@ class GradientSums(BoundedStatistic[Integers]):
         self,
         norm: Norm,
     ) -> Distance:
-        """Returns the distance of the lattice."""
+        """Returns how far the sums of neighbouring data can be apart: the clip, with all rounding."""
         if norm is not Norm.L2:
             raise InvalidDeclaration(f"Gradients in {norm.value}.", allowed="L2")
         return self.lattice.distance(self.plan.neighbours)
@@ -267,7 +267,7 @@ class GradientSums(BoundedStatistic[Integers]):
         self,
         sums: Floats,
     ) -> Sequence[Block]:
-        """Returns one block with the summed gradient of each unit."""
+        """Returns the gradient of each unit, summed over its rows, as a ``Block``."""
         return [Vectors(torch.from_numpy(sums).to(self.network.device))]
 
 

@@ -70,7 +70,7 @@ Named: TypeAlias = Iterator[tuple[str, Callable[[], Part]]]
 
 
 def block_of(parts: Sequence[Part]) -> Block:
-    """Returns the block of a parameter, given the parts of all calls that use it.
+    """Combines the gradient parts of a parameter, one for each call that uses it, into a ``Block``.
 
     Parts of one kind are concatenated along their positions.
 
@@ -257,7 +257,9 @@ def parts_of(
     inputs: torch.Tensor,
     outputs: torch.Tensor,
 ) -> Named:
-    """Yields the parts of a layer's parameters, from its input and output gradient (first axis:
-    rows).
+    """Yields the gradient factors of each parameter of a layer, row by row.
+
+    ``inputs`` are the layer's inputs, ``outputs`` the gradients of the loss at its outputs; the
+    first axis of both is rows.
     """
     return _RULES[type(layer)](layer, inputs, outputs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fitted model of ``Network``: predict, save and load; free."""
+"""The fitted model of ``Network``: predict, save and load; costs no budget."""
 
 import copy
 import json
@@ -53,9 +53,9 @@ _AT_ONCE = MOST_ROWS
 
 @dataclass(frozen=True, repr=False)
 class NetworkModel(Scorable):
-    """A trained module together with the columns that it reads.
+    """The fitted model of ``Network``: a trained module, and the columns that it reads.
 
-    ``fit`` returns one for ``Network``. ``module`` is an ordinary module in evaluation mode.
+    ``module`` is an ordinary torch module in evaluation mode.
     """
 
     module: nn.Module
@@ -221,10 +221,7 @@ def no_loss(
     outputs: torch.Tensor,
     labels: torch.Tensor,
 ) -> torch.Tensor:
-    """A placeholder loss for predictions, which need none: the sum of the outputs of each row.
-
-    Returns 0 losses: a placeholder, since predictions need no loss.
-    """
+    """Returns 0 for each row: stands for the loss function where a network only predicts."""
     return outputs.flatten(1).sum(1)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Optimizers (``SGD``, ``Adam``): compute weights from noisy gradients, so they are free."""
+"""Optimizers (``SGD``, ``Adam``): compute weights from noisy gradients, so they cost no budget."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,13 +27,13 @@ class Weights:
         cls,
         weights: Floats,
     ) -> "Weights":
-        """The state before the first release."""
+        """Returns the optimizer state before the first step."""
         zeros = np.zeros(len(weights))
         return cls(0, weights, zeros, zeros)
 
     @staticmethod
     def size(width: int) -> int:
-        """The number of bytes of a state."""
+        """Returns the number of bytes that a stored state of ``width`` weights takes."""
         return 8 * (1 + 3 * width)
 
     def to_bytes(self) -> bytes:
@@ -53,7 +53,7 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class SGD:
-    """Stochastic gradient descent with momentum.
+    """Stochastic gradient descent with momentum, on noisy gradients.
 
     >>> SGD(0.5).after(Weights.start(np.zeros(1)), np.ones(1)).weights.tolist()
     [-0.5]
@@ -87,7 +87,7 @@ class SGD:
 
 @dataclass(frozen=True, slots=True)
 class Adam:
-    """The optimizer Adam of Kingma and Ba (2015).
+    """The optimizer Adam of Kingma and Ba (2015), on noisy gradients.
 
     >>> Adam(0.5).after(Weights.start(np.zeros(1)), np.ones(1)).weights.round(6).tolist()
     [-0.5]

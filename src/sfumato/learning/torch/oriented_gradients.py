@@ -61,7 +61,7 @@ class OrientedGradients(nn.Module):  # type: ignore[misc] # torch is not read by
         self,
         x: torch.Tensor,
     ) -> torch.Tensor:
-        """Returns the features of each row."""
+        """Returns the edge strengths of each image in a batch."""
         pictures = x.reshape(-1, 1, self.height, self.width)
         slopes = functional.conv2d(pictures, self.edges, padding=self.edges.shape[-1] // 2)
         strength = (slopes.square().sum(1, keepdim=True) + _TINY).sqrt()

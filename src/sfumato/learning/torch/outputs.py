@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The outputs of a module as integer points, for ``Whitening``: -reach to reach becomes -STEPS to
-STEPS.
+"""Runs a public network on rows and returns its outputs as integer points, for ``Whitening``.
 
-Proof: ../points.proof.md.
+Outputs from -reach to reach become integers from -STEPS to STEPS. Proof: ../points.proof.md.
 """
 
 from collections.abc import Sequence
@@ -22,9 +21,13 @@ from sfumato.noise import Integers
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """A box of ``width`` outputs, clipped to ``reach``; a row with a NaN is not known.
+    """A frozen public network as a feature extractor: maps each row to a vector of ``width``
+    outputs.
 
-    ``network`` must be isolated (``isolation.require_outputs_apart``); ``made_of`` is its hash.
+    Models that are fitted on the outputs of a network (``Whitening``, for example) read rows
+    through it. Each output is clipped to -``reach``..``reach`` and stored as an integer from -STEPS
+    to STEPS. ``network`` must be isolated (``isolation.require_outputs_apart``); ``made_of`` is its
+    hash. ``reading`` turns a row's codes into the network's input.
 
     Guarantees:
         outputs of a row depend on that row alone
@@ -41,7 +44,11 @@ class Outputs:
         self,
         codes: Sequence[Integers],
     ) -> Points:
-        """Returns the points of columns of codes."""
+        """Returns the network's outputs for rows of codes, as integer points.
+
+        ``codes`` has one array per column. A row for which the network returns a NaN or an infinity
+        is marked as unknown, with all coordinates 0.
+        """
         count = len(codes[0])
         matrix = np.zeros((count, self.width), np.int16)
         is_known = np.ones(count, np.bool)

@@ -122,7 +122,7 @@ class Recorded:
 
     @property
     def weights(self) -> Floats:
-        """The weights of all slots, concatenated."""
+        """All trained parameters as one vector, in the order of the slots."""
         parts = [value.detach().double().flatten() for value in self.named.values()]
         return np.concatenate([np.zeros(0), *(part.cpu().numpy() for part in parts)])
 

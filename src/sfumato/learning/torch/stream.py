@@ -26,7 +26,11 @@ from sfumato.query.cycle import Cycle
 
 @dataclass(frozen=True, slots=True)
 class NetworkStream:
-    """``NetworkTraining`` with noise that is correlated over ``bands`` steps of a piece."""
+    """A network's training run in cyclic order, with noise that is correlated between steps.
+
+    Like ``NetworkTraining`` otherwise. ``bands`` is the number of steps of a piece over which the
+    noise is correlated.
+    """
 
     made_of: str
     sums: GradientSums
@@ -62,7 +66,7 @@ class NetworkStream:
 
     @property
     def event(self) -> Composed | Block:
-        """The event of all pieces: one stream per piece."""
+        """The privacy event of all pieces, each of which is one stream of releases."""
         mechanism = self.mechanism
         plan = Composed(tuple(self.cycle(size).event(mechanism) for size in self.sizes))
         block = self.budget.block
@@ -79,7 +83,7 @@ class NetworkStream:
         self,
         body: bytes,
     ) -> Floats:
-        """Reads the weights of a checkpoint."""
+        """Returns the weights of the network stored in a checkpoint."""
         return Weights.from_bytes(body).weights
 
     def piece(
@@ -87,7 +91,11 @@ class NetworkStream:
         place: int,
         earlier: Mapping[int, bytes],
     ) -> "StreamPiece":
-        """Returns the piece at this place: the steps from the last checkpoint on, as one stream."""
+        """Returns the steps between the checkpoints ``place`` - 1 and ``place``, as one stream of
+        releases.
+
+        ``earlier`` has the stored checkpoints.
+        """
         state = Weights.start(self.sums.network.start)
         if earlier:
             state = Weights.from_bytes(earlier[max(earlier)])

@@ -27,10 +27,10 @@ from sfumato.query.curator import Curator
 
 @dataclass(frozen=True, slots=True)
 class NetworkTraining:
-    """The series of one network fit.
+    """A network's training run, as a series of pieces that each end with a checkpoint.
 
-    ``made_of`` is the hash of the module, loss and optimizer; ``sizes`` are the numbers of releases
-    of each piece; ``sigma`` is the noise in steps of the lattice.
+    ``made_of`` is the hash of the module, loss and optimizer; ``sizes`` are the numbers of steps of
+    each piece; ``sigma`` is the noise of each coordinate, in steps of the lattice.
     """
 
     made_of: str
@@ -46,7 +46,7 @@ class NetworkTraining:
 
     @property
     def line(self) -> str:
-        """The number of steps."""
+        """A line for the ledger: the number of steps."""
         return f"network: {sum(self.sizes)} releases, {len(self.sizes)} checkpoints"
 
     @property
@@ -61,12 +61,12 @@ class NetworkTraining:
 
     @property
     def step(self) -> Event:
-        """The event of one release."""
+        """The privacy event of a single training step."""
         return event_of(self.order, self.mechanism.event(self.sums.distance(Norm.L2)))
 
     @property
     def event(self) -> Composed | Repeated | Block:
-        """The event of all releases: one part per piece."""
+        """The privacy event of all steps: one part per piece."""
         plan = Composed(tuple(Repeated(self.step, size) for size in self.sizes))
         block = self.budget.block
         if block is None:
@@ -87,7 +87,7 @@ class NetworkTraining:
         self,
         body: bytes,
     ) -> Floats:
-        """Reads the weights of a checkpoint."""
+        """Returns the weights of the network stored in a checkpoint."""
         return Weights.from_bytes(body).weights
 
     def piece(
@@ -95,7 +95,9 @@ class NetworkTraining:
         place: int,
         earlier: Mapping[int, bytes],
     ) -> "NetworkPiece":
-        """Returns the piece at this place: the steps from the last checkpoint on."""
+        """Returns the task of the steps up to the checkpoint ``place``, from the last stored one
+        on.
+        """
         state = self.start
         if earlier:
             state = Weights.from_bytes(earlier[max(earlier)])
@@ -104,7 +106,7 @@ class NetworkTraining:
 
 @dataclass(frozen=True, slots=True)
 class NetworkPiece:
-    """One piece of a run: the steps from one checkpoint to the next."""
+    """The training steps from a checkpoint to the next, as one task."""
 
     run_of: NetworkTraining
     state: Weights
@@ -116,7 +118,7 @@ class NetworkPiece:
 
     @property
     def event(self) -> Event:
-        """The event of the releases of this piece."""
+        """The privacy event of the steps of this piece."""
         return Repeated(self.run_of.step, self.steps)
 
     @property
@@ -141,7 +143,7 @@ class NetworkPiece:
         self,
         curator: Curator,
     ) -> bytes:
-        """Returns the state at the checkpoint, as bytes."""
+        """Runs the steps and returns the state at the checkpoint, as bytes."""
         training, state = self.run_of, self.state
         for _ in range(self.steps):
             sample = drawn(training.order, curator)

@@ -2,9 +2,9 @@
 """The recipe ``Whitening``: a frozen layer after which all directions of features vary alike.
 
 A linear layer learns in far fewer clipped and noisy steps if its inputs vary equally in every
-direction. The covariance is released once, as for ``PCA``; the layer is computed from it free. A
-direction is divided by the square root of its variance plus the noise, so that directions that the
-noise hides are damped.
+direction. The covariance is released once, as for ``PCA``; the layer is computed from it at no
+cost. A direction is divided by the square root of its variance plus the noise, so that directions
+that the noise hides are damped.
 """
 
 from collections.abc import Collection
@@ -40,7 +40,7 @@ _LEAST = 1e-12
 
 
 class UnitLength(nn.Module):  # type: ignore[misc] # torch is not read by mypy
-    """A layer that divides each row by its length; zeros stay zeros.
+    """A layer that divides each row by its Euclidean norm; a row of zeros stays as it is.
 
     >>> UnitLength()(torch.tensor([[3.0, 4.0]])).tolist()
     [[0.6000000238418579, 0.800000011920929]]
@@ -82,7 +82,7 @@ class Whitening(Recipe[Whitened]):
     Put its layer between the features and a linear layer, and train the latter with a ``Network``.
     The outputs of a row are clipped to ``reach``; ``kept`` directions remain. The cost is a rho, or
     an epsilon with a delta. There is no label. Another number of directions of the same rows at the
-    same cost is free. A row with an output that is not finite counts as nothing.
+    same cost costs no budget. A row with an output that is not finite counts as nothing.
 
     The module is code that sees rows, as that of a ``Network``: only the owner should provide it.
 
@@ -139,7 +139,7 @@ class Whitening(Recipe[Whitened]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> Planned[Whitened]:
-        """Plans one task with three releases."""
+        """Plans a fit as one task with three releases."""
         task = self.task(examples, asked, orders)
         device = task.box.network.device
 

@@ -78,7 +78,7 @@ class AccountRow(NamedTuple):
 
 
 class ChargeRow(NamedTuple):
-    """A charge as stored; its event is in the journal entry ``seq`` of ``chain``, which opened it.
+    """A row of the table of charges; the charge's event is in journal entry ``seq`` of ``chain``.
 
     ``account`` is the analyst's, ``dataset`` the root above it. ``cost`` is canonical JSON.
     ``source`` is the charge whose answer is shared, else empty. ``lease_until`` is in milliseconds
@@ -107,10 +107,11 @@ class ChargeRow(NamedTuple):
 
 
 class AnswerRow(NamedTuple):
-    """An answer as stored: its three keys, the charge that paid for it, its bytes, and the entry of
-    the charge's chain that committed it.
+    """A row of the table of answers.
 
-    ``packed`` is set if the body was packed before the transaction.
+    It has the answer's three keys, the charge that paid for it, its bytes, and the number of the
+    journal entry that committed it (in the charge's chain). ``packed`` is set if the body was
+    packed before the transaction.
     """
 
     question: str
@@ -123,7 +124,8 @@ class AnswerRow(NamedTuple):
 
 
 class InstalmentRow(NamedTuple):
-    """An instalment as stored: its charge, its place, its bytes, and the entry that stored it.
+    """A row of the table of instalments: charge, place, bytes, and the journal entry that stored
+    it.
 
     ``packed`` is as in ``AnswerRow``.
     """
@@ -150,8 +152,10 @@ class KeyRow(NamedTuple):
 
 
 class PartRow(NamedTuple):
-    """A part of an answer that can be reused by its own key, committed by entry ``seq`` of
-    ``chain``.
+    """A row of the table of reusable answer parts: an aggregate's key and the charge whose answer
+    has it.
+
+    Journal entry ``seq`` of ``chain`` committed it.
     """
 
     part: str
@@ -174,12 +178,12 @@ class Counts:
 
 
 class Rows(Protocol):
-    """The rows as one transaction sees them: with its own writes, and no uncommitted ones of
-    others.
+    """The interface of a transaction on a store: reads and writes of its rows.
 
-    A transaction first calls ``lock`` with every account that it will change; a charge read before
-    that is read again after it. Writers of one dataset always lock its root, so that under the lock
-    its accounts, charges, answers, keys and chain do not change.
+    It sees its own writes, and no uncommitted writes of others. A transaction first calls ``lock``
+    with every account that it will change; a charge read before that is read again after it.
+    Writers of one dataset always lock its root, so that under the lock its accounts, charges,
+    answers, keys and chain do not change.
     """
 
     def now(self) -> int:
@@ -212,11 +216,12 @@ class Rows(Protocol):
     def account(self, account_id: str) -> AccountRow | None: ...
 
     def movers(self, ids: Sequence[str]) -> tuple[Sequence[str], list[Entry]]:
-        """Returns accounts that are still to be compared with the entries that last changed them.
+        """Returns accounts that must still be compared with the journal entries that last changed
+        them.
 
-        The first result has those of ``ids`` (accounts of one dataset) that were read and not
-        compared yet; the second their entries, and the last entry of their chain. A store that
-        caches accounts returns each account only once.
+        The result is a pair: those accounts of ``ids`` (of one dataset) that were read but not
+        compared yet; and their entries, with the last entry of their chain. A store that caches
+        accounts returns each account only once.
         """
         ...
 
@@ -239,7 +244,7 @@ class Rows(Protocol):
         ...
 
     def under_way(self, question: str) -> ChargeRow | None:
-        """Returns the unfinished charge of a question (``UNENDED``), of which there is at most one."""
+        """Returns the unfinished charge of a question, or None; there is at most one."""
         ...
 
     def overdue(self, until: int | None, limit: int, dataset: str | None = None) -> list[ChargeRow]:
@@ -251,9 +256,11 @@ class Rows(Protocol):
         ...
 
     def failed(self, dataset: str, analyst: str) -> list[ChargeRow]:
-        """The unacknowledged failures of an analyst that count towards a freeze (``COUNTED``).
+        """Returns the charges whose failures count towards freezing an analyst (states
+        ``COUNTED``).
 
-        The lookup takes the same time however many other charges there are.
+        Failures that the owner acknowledged are left out. The lookup takes the same time however
+        many other charges there are.
         """
         ...
 
@@ -268,11 +275,19 @@ class Rows(Protocol):
         ...
 
     def shared_answer(self, shared: str, analyst: str | None = None) -> AnswerRow | None:
-        """Returns the earliest answer to a question, of any analyst or only of the one given."""
+        """Returns the earliest answer stored under a question's key for sharing; None if there is
+        none.
+
+        With ``analyst``, only answers that this analyst paid for.
+        """
         ...
 
     def proof(self, charge_id: str) -> tuple[Entry, Entry] | None:
-        """Returns the entry that opened a charge and the one that committed its answer; or None."""
+        """Returns two journal entries: the one that opened a charge and the one that committed its
+        answer.
+
+        None if the charge has no committed answer.
+        """
         ...
 
     def put_answer(self, row: AnswerRow) -> None:
@@ -342,8 +357,8 @@ class Rows(Protocol):
     def history(self, after: Ends | None = None) -> Iterator[tuple[ChargeRow, AnswerRow | None]]:
         """Yields every charge with its answer, by ``chain`` and ``seq``.
 
-        With ``after``, only rows of later entries than the ends given in it, and all rows of chains
-        that it does not list.
+        ``after`` has the number of an entry for some chains: of these chains only later rows are
+        returned.
         """
         ...
 
@@ -359,7 +374,8 @@ class Rows(Protocol):
 
 
 class Store(Protocol):
-    """The storage of one ledger. Safe to share between threads.
+    """The interface of a ledger's storage: runs transactions, durably. Safe to share between
+    threads.
 
     Every method raises a ``LedgerError`` for I/O errors of any kind. An exception of the
     transaction itself is raised unchanged, after a rollback.
@@ -379,9 +395,9 @@ class Store(Protocol):
 
     @property
     def exclusive(self) -> bool:
-        """Whether a single process has the store open.
+        """Whether no other process can have the store open.
 
-        Then charges that an earlier process left open have no worker any more.
+        If so, charges that an earlier process left open have no worker any more.
         """
         ...
 

@@ -110,7 +110,7 @@ class _Inbox:
 
 
 class Writer:
-    """A thread that takes tasks from a queue and runs all that wait as one batch.
+    """The writing thread of a store: it runs all transactions that wait as one batch.
 
     ``run`` executes a batch: it gives every task a result or an error. ``end`` is called last, on
     the thread. Neither may refer to the object that owns this writer, so that an owner that is

@@ -40,7 +40,7 @@ _DIGITS = 20
 
 @dataclass(frozen=True, slots=True)
 class OpenMark:
-    """The content of the file ``ledger.db.open``, which lies beside a ledger file while it is open.
+    """The content of the file ``ledger.db.open``, which exists while a ledger file is open.
 
     ``opening`` is the id of this opening, ``entries`` the number of acknowledged entries. ``after``
     is the state of the ledger file before the opening; None once the file itself has the new state.
@@ -85,7 +85,7 @@ class OpenMark:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The state of a ledger file when it is opened.
+    """What a ledger file looks like when it is opened, for comparison with its open mark.
 
     ``state`` is the row ``opening`` of the file, "" if there is none; ``log`` says whether there is
     a write-ahead log.
@@ -148,22 +148,30 @@ def shortfall(file: Found, mark: OpenMark | None) -> str:
 
 
 def opened(opening: str) -> str:
-    """Returns the state that a ledger file stores while it is open; ``opening`` is an id."""
+    """Returns the string that a ledger file stores as its state while it is open; ``opening`` is an
+    id.
+    """
     return f"open {opening}"
 
 
 def closed(opening: str) -> str:
-    """Returns the state that a ledger file stores after that opening was closed in order."""
+    """Returns the string that a ledger file stores as its state after it was closed in order.
+
+    ``opening`` is the id of the opening that ended.
+    """
     return f"closed {opening}"
 
 
 def forgotten(why: str) -> list[str]:
-    """Returns a shortfall as a list of problems, as ``Store.damage`` does; empty for ""."""
+    """Returns a description of lost entries as a list of at most one problem, for ``Store.damage``.
+
+    ``why`` says what is missing; the list is empty if ``why`` is "".
+    """
     return [f"{_FORGOTTEN}{why}"] if why else []
 
 
 def shortfall_in(problem: str) -> str:
-    """Returns the shortfall that a problem of ``Store.damage`` states; "" if it states none."""
+    """Returns the description of lost entries in a problem that ``forgotten`` wrote; "" for others."""
     return problem.partition(_FORGOTTEN)[2]
 
 
@@ -185,7 +193,7 @@ def incomplete(ledger: str, why: str) -> LedgerIncomplete:
 
 
 class MarkFile:
-    """The file ``ledger.db.open`` beside an open ledger, which detects lost transactions."""
+    """Reads and writes ``ledger.db.open`` beside an open ledger file, to detect lost transactions."""
 
     def __init__(self, ledger: str) -> None:
         self._path = mark_path(ledger)

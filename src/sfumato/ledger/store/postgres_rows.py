@@ -36,7 +36,7 @@ _CHUNK = 4 << 20
 
 
 class PostgresRows(SqlRows):
-    """``Rows`` in a transaction that has begun on ``connection``.
+    """The transaction methods of ``Rows`` on a PostgreSQL connection, inside a begun transaction.
 
     ``sync`` ends a batch of the pipeline and waits for the replies; ``now`` returns the time of the
     transaction.
@@ -175,10 +175,10 @@ class PostgresRows(SqlRows):
 
 @lru_cache(maxsize=256)
 def placed(sql: str) -> str:
-    """Returns a statement with its ``?`` replaced by $1, $2, ..., so that psycopg need not parse
-    it.
+    """Returns a SQL statement with each ``?`` replaced by $1, $2, ..., the placeholders of
+    PostgreSQL.
 
-    A statement has no other question mark.
+    psycopg then need not parse it. A statement has no question mark that is not a placeholder.
     """
     first, *rest = sql.split("?")
     return first + "".join(f"${number}{text}" for number, text in enumerate(rest, start=1))

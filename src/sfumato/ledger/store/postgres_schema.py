@@ -146,7 +146,7 @@ def has_tables(connection: psycopg.Connection[Any]) -> bool:
 
 
 def create_tables(connection: psycopg.Connection[Any]) -> None:
-    """Creates the tables in one transaction; of several processes only one does so."""
+    """Creates the tables of a ledger in one transaction. Safe to run in several processes at once."""
     with _alone(connection):
         if has_tables(connection):
             return
@@ -163,8 +163,8 @@ def create_tables(connection: psycopg.Connection[Any]) -> None:
 
 
 def upgrade_tables(connection: psycopg.Connection[Any]) -> None:
-    """Upgrades the tables of an older format in one transaction; of several processes only one does
-    so.
+    """Upgrades the tables of an older format in one transaction. Safe to run in several processes
+    at once.
     """
     with _alone(connection):
         version = connection.execute(
@@ -194,9 +194,9 @@ def keep_server(connection: psycopg.Connection[Any]) -> None:
 
 
 def keep_tables(connection: psycopg.Connection[Any]) -> None:
-    """Records the identity of a ledger's tables if none was recorded and the server is the same.
+    """Records the identity of a ledger's tables, if only that of the server was recorded so far.
 
-    Earlier versions recorded the server alone.
+    Earlier versions recorded the server alone. Does nothing if the server is another one.
     """
     connection.execute(
         f"INSERT INTO {SCHEMA}.meta SELECT 'tables', {TABLES} FROM {SCHEMA}.meta "

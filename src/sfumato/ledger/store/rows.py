@@ -140,7 +140,7 @@ FAILED_INDEX = (
 
 
 class SqlRows(ABC):
-    """The methods of ``Rows`` in SQL that both SQLite and PostgreSQL understand.
+    """The transaction methods of ``Rows`` as SQL that both SQLite and PostgreSQL understand.
 
     Each backend adds how a statement is run, the time (``now``) and the locks (``lock``).
     """
@@ -159,7 +159,7 @@ class SqlRows(ABC):
 
     @abstractmethod
     def keep(self, name: str, body: bytes) -> None:
-        """Stores a large body outside its row."""
+        """Stores a large body under a name, outside of the row that it belongs to."""
 
     @abstractmethod
     def _kept(self, name: str, size: int) -> bytes:

@@ -50,7 +50,7 @@ def place_of(path: object) -> str:
 
 
 def hold(name: str, path: str, held: list[int], *, create: bool) -> None:
-    """Locks a file until it is released, and adds the descriptor that holds the lock to ``held``.
+    """Locks a ledger file for this process, and appends the locked file descriptor to ``held``.
 
     SQLite's own POSIX locks are not enough: a process loses them when anything in it opens and
     closes the file, for instance a backup. A flock belongs to its descriptor alone.
@@ -73,7 +73,7 @@ def hold(name: str, path: str, held: list[int], *, create: bool) -> None:
 
 
 def let_go(held: list[int], *, unlock: bool = True) -> None:
-    """Closes the descriptors of locks, which releases them.
+    """Closes the file descriptors of locks, which releases the locks.
 
     A forked child closes its copies with ``unlock`` False, which leaves the locks to its parent.
     """
@@ -135,7 +135,9 @@ def is_log(path: str) -> bool:
 
 
 def require_one_place(path: str, mounts: str = _MOUNTS) -> None:
-    """Refuses a file that has two paths: its log would lie beside only one of them.
+    """Raises an error for a ledger file that can be reached by two paths.
+
+    SQLite's log would lie beside only one of them.
 
     Raises:
         LedgerUnavailable: the file has several hard links, or is mounted by itself, not its folder.
@@ -209,7 +211,7 @@ def read_only(path: str) -> LedgerReadOnly:
 
 
 def corrupt(path: str) -> LedgerCorrupt:
-    """Returns the error for a file that is no ledger, or one that cannot be trusted."""
+    """Returns the error for a file that is no ledger, or whose content is not consistent."""
     return LedgerCorrupt(
         f"The file {shown(path)} is not a ledger, or is damaged.",
         remedy="Restore the newest backup; do not start a new ledger over the same data.",

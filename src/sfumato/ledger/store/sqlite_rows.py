@@ -66,7 +66,8 @@ class Failed:
 
 
 class SQLiteRows(SqlRows):
-    """The cached ``Rows`` of a ledger over one connection, for the writer's thread.
+    """The transaction methods of ``Rows`` on a SQLite connection, with a cache, for the writer's
+    thread.
 
     ``torn``: part of the current transaction is in the tables already.
     """

@@ -29,7 +29,7 @@ class Layers(Generic[T]):
         self._transaction: dict[str, T] = {}
 
     def get(self, key: str) -> T | None:
-        """Returns the row as the current transaction sees it; None if there is none."""
+        """Returns the row with an id as the current transaction sees it; None if there is none."""
         return self._transaction.get(key) or self._batch.get(key) or self.known.get(key)
 
     def put(self, key: str, row: T) -> None:
@@ -51,7 +51,7 @@ class Layers(Generic[T]):
             self._transaction = {}
 
     def drop_transaction(self) -> None:
-        """Drops a failed transaction."""
+        """Discards the writes of a failed transaction."""
         self._transaction = {}
 
     def sent(self, keep: Callable[[T], bool]) -> None:
@@ -75,6 +75,6 @@ class Layers(Generic[T]):
         self._batch = {}
 
     def undo(self) -> None:
-        """Drops the batch and the transaction."""
+        """Discards the writes of the batch and of the current transaction."""
         self._batch = {}
         self._transaction = {}

@@ -31,7 +31,7 @@ def check_count(name: str, value: int) -> None:
 
 
 def check_noise(noise: object) -> None:
-    """Refuses a distribution that sfumato cannot sample."""
+    """Raises an error for a noise distribution that sfumato cannot sample."""
     if not isinstance(noise, Noise):
         raise InvalidDeclaration(
             f"Noise of {type(noise).__name__}.", allowed="the laws of sfumato.noise"
@@ -39,7 +39,7 @@ def check_noise(noise: object) -> None:
 
 
 def check_scores(distance: Distance) -> None:
-    """Refuses a sensitivity that is not a bound (Linf) of the change of each score."""
+    """Raises an error unless a sensitivity bounds the change of each score (norm Linf)."""
     if distance.norm is not Norm.LINF:
         raise InvalidDeclaration(
             f"Scores bounded in {distance.norm.value}.",

@@ -270,7 +270,7 @@ class RandomizedResponse:
 
     @property
     def relation(self) -> Relation:
-        """Replace-one: a report reveals that a unit takes part, and hides its value."""
+        """Replace-one: a report hides a person's value, but not that the person took part."""
         return Relation.REPLACE_ONE
 
     @property
@@ -304,7 +304,7 @@ class BoundedRange:
 
 @dataclass(frozen=True, slots=True)
 class PureEvent:
-    """Any epsilon-DP mechanism.
+    """A mechanism of which only its epsilon is known: it is epsilon-DP.
 
     >>> PureEvent(Fraction(1, 2)).relation.value
     'add-remove'

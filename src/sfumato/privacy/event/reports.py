@@ -33,7 +33,8 @@ WHOLE = 1 << 64
 
 
 class DeviceReport:
-    """The base of all reports of a device: they hide its value, and not that it takes part.
+    """The base class of the events of a telemetry report: it hides a device's value, not its
+    existence.
 
     >>> BitReport(3 << 62).relation.value
     'replace-one'
@@ -51,17 +52,17 @@ class DeviceReport:
 
     @property
     def epsilon(self) -> Fraction:
-        """The natural logarithm of the odds, rounded up."""
+        """The epsilon of the report: the logarithm of the odds, rounded up."""
         return log_up(self.odds)
 
     @property
     def relation(self) -> Relation:
-        """Replace-one: a report reveals that a device takes part, and hides its value."""
+        """Replace-one: a report hides a device's value, but not that the device took part."""
         return Relation.REPLACE_ONE
 
     @property
     def guarantee(self) -> PureDP:
-        """epsilon-DP for the value of one device."""
+        """The guarantee of a report: epsilon-DP for the value of the device."""
         return PureDP(self.epsilon)
 
 

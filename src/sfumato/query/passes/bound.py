@@ -8,7 +8,10 @@ from sfumato.query.stability import distance, occupied, refinement
 
 
 def bound(plan: Tracked, context: Context) -> Bounded:
-    """Computes the proved distance of each part; the result is a plan that an engine may run."""
+    """Proves the sensitivity of each aggregate of a plan; returns the plan with these bounds.
+
+    Only a bounded plan can be run by an engine.
+    """
     fine = refinement(plan)
     relation = context.dataset.relation
 

@@ -12,9 +12,10 @@ from sfumato.query.stability import full_weight, marginal
 
 
 def cube(raw: Cube, context: Context) -> BoundedCube:
-    """Bounds a cube: at most T rows of a unit count fully; with more rows, each has less weight.
+    """Bounds the contribution of each unit to a cube.
 
-    T is ``max_rows_total``, or ``max_rows`` times ``max_groups`` if that is less.
+    At most T rows of a unit count fully; if a unit has more, each of its rows gets less weight. T
+    is ``max_rows_total``, or ``max_rows`` times ``max_groups`` if that is less.
 
     Raises:
         MissingDeclaration: no limit bounds the rows of a unit.

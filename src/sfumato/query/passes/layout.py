@@ -81,7 +81,7 @@ def _several(relation: Relation, dataset: Dataset) -> list[str]:
         scan = row_by_row(node.units) if isinstance(node, Semi) else None
         if scan is None:
             continue
-        unit = dataset.tables[scan.table].unit
+        unit = dataset.row_unit(scan.table)
         if unit is None or not unit.once:
             several[scan.table] = unit
     return list(several)

@@ -48,9 +48,9 @@ def prune(plan: Raw, context: Context) -> Raw:
 
 
 def columns_above(plan: Raw) -> frozenset[str]:
-    """The names of the columns of the relation that the keys and aggregates read.
+    """Returns the names of the relation's columns that the keys and aggregates read.
 
-    For one relation, ``prune`` returns the same relation whenever these names are the same.
+    For one relation, ``prune`` returns the same result whenever these names are the same.
     """
     names = set()
     for expression in _above(plan):

@@ -34,9 +34,10 @@ def track(plan: Raw, context: Context) -> Tracked:
 
 
 def whose(relation: Relation, dataset: Dataset) -> tuple[str | None, Limits]:
-    """The unit that all private tables of a relation share, with its declared limits.
+    """Returns the privacy unit that all private tables of a relation share, with its declared
+    limits.
 
-    The unit is None if each row is its own.
+    The unit is None if each row is a unit.
     """
     for node in nodes(relation):
         _require_owner(node, dataset)
@@ -47,7 +48,8 @@ def whose(relation: Relation, dataset: Dataset) -> tuple[str | None, Limits]:
 
 
 def rows_in_all(unit: str | None, limits: Limits, beyond: str) -> int:
-    """The most rows of a unit that count; ``beyond`` states in the error what happens to others.
+    """Returns how many rows of a unit may count in all; ``beyond`` says in the error what happens
+    to more.
 
     Raises:
         MissingDeclaration: no limit bounds the rows of a unit.
@@ -145,7 +147,7 @@ def _limits(relation: Relation, dataset: Dataset) -> Limits:
         )
     if not isinstance(relation, Scan):
         return _limits(relation.source, dataset)
-    unit = dataset.tables[relation.table].unit
+    unit = dataset.row_unit(relation.table)
     assert unit is not None, "a private table of a named unit declares it"
     return Limits(
         _known(relation.table, "max_rows", unit.max_rows),

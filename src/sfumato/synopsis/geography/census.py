@@ -2,7 +2,7 @@
 """Measures the tables of every level of a spine in one charge, and holds the estimates.
 
 ``census`` charges one measurement. All that a ``Census`` computes from the stored integers is
-post-processing, and free.
+post-processing, and costs no budget.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -52,7 +52,8 @@ def census(
     public_totals: Totals | None = None,
     split: str | None = None,
 ) -> "Census":
-    """Measures tables of every level of a geography in one charge; all that follows is free.
+    """Measures tables of every level of a geography in one charge; all that follows costs no
+    budget.
 
     Args:
         session: who asks.
@@ -70,8 +71,8 @@ def census(
         split: the name of another of the ``splits`` of ``census_plan``.
 
     Raises:
-        UnknownName, MissingDeclaration, InvalidDeclaration, WrongUse: something is not declared,
-            or declarations contradict one another; free.
+        UnknownName, MissingDeclaration, InvalidDeclaration, WrongUse: something is not declared, or
+            declarations contradict one another; nothing is charged.
         Others as ``Session.ask``.
 
     >>> import sfumato as sf, tempfile
@@ -104,21 +105,14 @@ def census(
 
 
 def measure_census(session: Session, planned: CensusPlan, *, split: str | None = None) -> "Census":
-    """Measures a census by its plan and returns it; see ``census``."""
+    """Measures a census as planned, in one charge, and returns it; see ``census``."""
     chosen = planned.named(split)
     stored = session.ask(planned.of(chosen))
     return Census(planned, chosen, stored, repr(session.budget))
 
 
 class Census:
-    """The noisy tables of a census, and the estimates computed from them; free.
-
-    Attributes:
-        plan: what was planned.
-        split: how the cost was split.
-        stored: the stored integers, and the id of the charge.
-        account: what was spent and left after the charge, as text.
-    """
+    """The noisy tables of a census, and the estimates computed from them, which cost no budget."""
 
     def __init__(
         self,
@@ -162,7 +156,7 @@ class Census:
         return Estimates(self.plan, self.split, self.least_squares, self.counts)
 
     def estimate(self, progress: Progress | None = None) -> list[Integers]:
-        """Returns ``counts``; calls ``progress`` with the name of each finished level."""
+        """Computes and returns ``counts``; calls ``progress`` with the name of each finished level."""
         if progress is None:
             return self.counts
 
@@ -192,7 +186,10 @@ class Census:
         return LongForm(self.estimates).one(level, axes, confidence)
 
     def to_arrow(self) -> pa.Table:
-        """Returns all tables in one, in long form; the axes that a table does not have are null."""
+        """Returns all tables as one Arrow table in long form: a row per cell.
+
+        Columns of axes that a table does not have are null.
+        """
         return LongForm(self.estimates).every()
 
     def to_csv(self, path: str | Path | pa.NativeFile) -> None:

@@ -26,9 +26,10 @@ Axes: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """The tables of each level of a tree, over axes whose numbers of cells are ``sizes``.
+    """Which tables are measured at each level of a tree of areas.
 
-    ``tables`` are pairs of a level and axes, level by level. The last level has a table.
+    A table is a pair of a level and axes; ``sizes`` are the numbers of cells of all axes.
+    ``tables`` are in the order of levels. The last level has a table.
 
     >>> import numpy as np
     >>> tree = Tree(1, (np.array([0, 0]),))
@@ -46,7 +47,7 @@ class Design:
         return math.prod(self.sizes[axis] for axis in axes)
 
     def detail(self, level: int) -> Axes:
-        """Returns the axes of all tables of a level and below: the axes of its detail table."""
+        """Returns the axes of a level's detail table: all axes of tables at the level and below."""
         found: set[int] = set()
         for place, axes in self.tables:
             if place >= level:
@@ -84,7 +85,7 @@ class Design:
 
     @cached_property
     def deepest(self) -> dict[Axes, int]:
-        """The deepest level with a table that measures the residual, for each residual."""
+        """For each residual, the deepest level with a table that measures it."""
         found: dict[Axes, int] = {}
         for level, axes in self.tables:
             for part in parts(axes):
@@ -92,7 +93,10 @@ class Design:
         return found
 
     def precisions(self, residual: Axes, table_precisions: Sequence[float]) -> tuple[float, ...]:
-        """Returns the precision of a residual at each level, given the precision of each table."""
+        """Returns the precision (1 / variance) with which a residual is measured at each level.
+
+        ``table_precisions`` has the precision of each table.
+        """
         level_precisions = [0.0] * (self.deepest[residual] + 1)
         for (level, axes), precision in zip(self.tables, table_precisions, strict=True):
             if set(residual) <= set(axes):
@@ -110,7 +114,7 @@ class Design:
 
 
 def parts(axes: Axes) -> list[Axes]:
-    """Returns all subsets of some axes, from the empty set to all of them.
+    """Returns all subsets of a set of axes, from the empty set to all of them.
 
     >>> parts((0, 2))
     [(), (0,), (2,), (0, 2)]
@@ -136,7 +140,11 @@ def spread_over(
     axes: Axes,
     outside: int,
 ) -> Floats:
-    """Returns what a residual adds to each cell of tables by ``axes``, as an array to broadcast."""
+    """Returns a residual's values as an array that broadcasts to tables with the given axes.
+
+    Each cell of a table gets the share that the residual adds to it; ``outside`` is the number of
+    cells of the axes that the table sums over.
+    """
     shape = [len(values)]
     sizes = dict(zip(residual, values.shape[1:], strict=True))
     shape += [sizes.get(axis, 1) for axis in axes]

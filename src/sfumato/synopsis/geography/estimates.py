@@ -23,7 +23,8 @@ _UP = 1 + 2.0**-30
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """The plan of a census, its split of the cost, and the estimates of each level's detail table.
+    """The estimates of each level's detail table in a census, with the plan and the split of the
+    cost.
 
     ``squares`` are the least-squares estimates, unbiased and not rounded; ``counts`` are published.
     """
@@ -34,7 +35,7 @@ class Estimates:
     counts: Sequence[Integers]
 
     def published(self, level: int, axes: Axes) -> Integers:
-        """Returns the published table of a level, with a row for each area."""
+        """Returns the published counts of a table, with a row for each area of the level."""
         return by_axes(
             self.counts[level],
             self.plan.design.detail(level),
@@ -42,7 +43,7 @@ class Estimates:
         )
 
     def unbiased(self, level: int, axes: Axes) -> Floats:
-        """Returns the least-squares estimate of a table."""
+        """Returns the least-squares estimate of a table, with a row for each area of the level."""
         return by_axes(
             self.squares[level],
             self.plan.design.detail(level),

@@ -35,7 +35,7 @@ def conditioned(
     estimates: list[Floats],
     impossible: Mask,
 ) -> list[Floats]:
-    """Returns estimates of each level's detail table, given that the impossible cells are 0.
+    """Returns the estimates of each level's detail table, corrected so that impossible cells are 0.
 
     A level whose detail table has more than 2,048 cells stays unchanged.
     """

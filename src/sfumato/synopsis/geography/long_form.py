@@ -31,7 +31,7 @@ class LongForm:
         names: Sequence[str],
         confidence: Number = "0.95",
     ) -> pa.Table:
-        """Returns one table of a level: area, a column for each axis, estimate and error."""
+        """Returns a table of one level as Arrow: area, a column for each axis, estimate and error."""
         place, axes = self._found(level, names)
         columns = {level: self._areas(place, axes)}
         for axis in axes:
@@ -44,7 +44,9 @@ class LongForm:
         )
 
     def every(self, confidence: Number = "0.95") -> pa.Table:
-        """Returns all tables in one: level, area, axes, estimate and error."""
+        """Returns all tables of all levels as one Arrow table: level, area, axes, estimate and
+        error.
+        """
         found = []
         for place, axes in self.plan.design.tables:
             found.append(self._part(place, axes, confidence))

@@ -19,7 +19,9 @@ _MOST_LINES = 400
 
 
 def page(estimates: Estimates, quality: Quality, *, account: str, charge: str) -> str:
-    """The page: the account, the quality of each table, and the first areas of each level."""
+    """Returns the HTML page: the account, the quality of each table, and the first areas of each
+    level.
+    """
     plan = estimates.plan
     title = f"Census of {plan.population.table}"
     body = [

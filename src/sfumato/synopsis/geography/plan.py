@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan of a census: tables, splits of the cost, exact errors; from declarations alone, free."""
+"""The plan of a census: tables, splits of the cost, exact errors; from declarations alone."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -60,16 +60,8 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class CensusPlan:
-    """The tables of a census and the splits of its cost, the best first; free.
-
-    Attributes:
-        spine: the geography.
-        population: the rows that are counted, and the axes.
-        design: the tables of each level.
-        weights: the weight of each level in the error that the split minimises.
-        splits: the splits of the cost, the chosen one first.
-        impossible: the cells that are declared to be 0.
-        public: the totals that are public.
+    """The tables of a census, and ways to split the cost among them with their exact errors, best
+    first.
     """
 
     spine: Spine
@@ -84,11 +76,11 @@ class CensusPlan:
 
     @property
     def task(self) -> CensusTask:
-        """The task that measures with the best split."""
+        """The task that measures with the best split of the cost."""
         return self.of(self.splits[0])
 
     def of(self, split: Split) -> CensusTask:
-        """Returns the task that measures with a split."""
+        """Returns the task that measures with a given split of the cost."""
         recodes = tuple(sorted(self.recodes.items()))
         place = self.population
         return CensusTask(
@@ -140,7 +132,7 @@ class CensusPlan:
         return found
 
     def title(self, axes: Axes) -> str:
-        """Returns the axes of a table as text."""
+        """Returns the names of a table's axes as text."""
         return " x ".join(self.population.axes[axis].name for axis in axes) or "total"
 
     @cached_property
@@ -200,7 +192,7 @@ def census_plan(
     zeros: Sequence[Impossible] = (),
     public_totals: Totals | None = None,
 ) -> CensusPlan:
-    """Plans the tables of a census at a cost, from declarations alone; free.
+    """Plans the tables of a census at a cost, from declarations alone; planning is not charged.
 
     Args and errors are those of ``census``.
 

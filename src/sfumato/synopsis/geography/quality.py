@@ -77,7 +77,7 @@ class TableQuality:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """The quality of each table of a census."""
+    """The error of each table of a census: as planned, and as simulated in ``runs`` runs."""
 
     tables: tuple[TableQuality, ...]
     runs: int
@@ -93,7 +93,7 @@ class Quality:
 
 
 def quality(estimates: Estimates, *, topdown: TopDown, runs: int) -> Quality:
-    """Computes the quality of a census; see ``Census.quality``.
+    """Computes the quality of a census by simulation; see ``Census.quality``.
 
     Raises:
         WrongUse: fewer than one run.

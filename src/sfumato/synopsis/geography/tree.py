@@ -17,10 +17,11 @@ Numbers = TypeVar("Numbers", Integers, Floats)
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """Levels of areas, the widest first; the areas of each level are numbered from 0.
+    """The tree of areas of a geography, level by level, the widest first.
 
-    ``parents[k]`` has, for each area of level k + 1, the number of its parent in level k. It
-    ascends, and every area but those of the last level has a child.
+    The areas of each level are numbered from 0. ``parents[k]`` has, for each area of level k + 1,
+    the number of its parent in level k. It ascends, and every area but those of the last level has
+    a child.
 
     >>> tree = Tree(1, (np.array([0, 0]), np.array([0, 1, 1])))
     >>> tree.sizes, tree.gathered(1, np.array([5, 6, 7])).tolist()
@@ -60,11 +61,11 @@ class Tree:
         return found
 
     def upto(self, level: int) -> "Tree":
-        """Returns the tree of the levels up to this one."""
+        """Returns the tree without the levels below ``level``."""
         return Tree(self.roots, self.parents[:level])
 
     def ancestors(self, level: int) -> Integers:
-        """Returns, for each area of the last level, its ancestor at a level."""
+        """Returns the number of each last-level area's ancestor at a level."""
         found = np.arange(self.sizes[-1], dtype=np.int64)
         for parents in reversed(self.parents[level:]):
             found = parents[found]

@@ -24,10 +24,11 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class TreeSquares:
-    """Least squares on a tree: the precision of each level, and the areas with known numbers.
+    """Weighted least squares for counts on a tree of areas, where children add up to their parent.
 
-    The precision of the last level is positive. ``known`` has, for each level, which areas are
-    known; it is empty if none is.
+    Each level of the tree was measured with noise of variance 1 / ``precisions[level]``; precision
+    0 means not measured. The last level must be measured. ``known`` has, for each level, the mask
+    of the areas whose number is known exactly; it is empty if there are none.
 
     >>> squares = TreeSquares(Tree(1, (np.array([0, 0]),)), (1.0, 1.0))
     >>> [each.round(3).tolist() for each in squares.variances]

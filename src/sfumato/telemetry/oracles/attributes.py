@@ -19,9 +19,10 @@ from sfumato.telemetry.oracles.frequency import FREQUENCY, FrequencyOracle
 
 @dataclass(frozen=True, slots=True)
 class AttributesOracle(ChoiceOracle[FrequencyOracle]):
-    """Reports one attribute, drawn at random, by that attribute's oracle.
+    """The oracle of a device with several attributes: it reports one of them, drawn at random.
 
-    The number of a value has the attributes as digits, the first one the least significant.
+    ``parts`` has the oracle of each attribute. The number of a value has the attributes as digits,
+    the first one the least significant.
 
     >>> from sfumato.telemetry.oracles.category import category
     >>> oracle = attributes([category(3, 1), category(5, 1)])
@@ -50,7 +51,9 @@ class AttributesOracle(ChoiceOracle[FrequencyOracle]):
     @overload
     def node(self, value: Integers, place: int) -> Integers: ...
     def node(self, value: int | Integers, place: int) -> int | Integers:
-        """Returns the attribute with index ``place`` of a value, or of each of many."""
+        """Returns the number of the attribute with index ``place``, for a device's value or an
+        array of them.
+        """
         below = math.prod(part.values for part in self.parts[:place])
         return value // below % self.parts[place].values
 

@@ -57,7 +57,7 @@ class BitOracle:
 
     @property
     def event(self) -> BitReport:
-        """The law of the bit, given the row."""
+        """The privacy event of the reported bit; the row is public."""
         return BitReport(self.truth)
 
     @property
@@ -72,12 +72,12 @@ class BitOracle:
 
     @property
     def cells(self) -> int:
-        """The number of rows: a sum for each."""
+        """The number of sums that the aggregator keeps: one for each row."""
         return 1 << self._levels
 
     @property
     def own(self) -> Fraction:
-        """The probability that the bit is true."""
+        """The probability that the reported bit is the true sign."""
         return Fraction(self.truth, WHOLE)
 
     @property
@@ -93,7 +93,7 @@ class BitOracle:
         return (2 * row + said).to_bytes(self.size, "big")
 
     def encode_many(self, values: Integers, entropy: Entropy) -> Payloads:
-        """Returns independent reports of many values."""
+        """Returns the reports of many devices, given their values."""
         first, second = drawn_words(2 * len(values), entropy).reshape(2, -1)
         rows = first >> np.uint64(64 - self._levels)
         signs = np.bitwise_count(rows & values.astype(np.uint64)) & np.uint8(1)
@@ -101,7 +101,7 @@ class BitOracle:
         return packed(rows << np.uint64(1) | said, self.size)
 
     def valid(self, payloads: Payloads) -> Mask:
-        """Returns which payloads have an existing row."""
+        """Returns which payloads are possible reports: their row exists."""
         return unpacked(payloads) < np.uint64(2 << self._levels)
 
     def tally(self, payloads: Payloads) -> Integers:

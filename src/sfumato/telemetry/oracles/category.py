@@ -32,7 +32,9 @@ from sfumato.telemetry.oracles.oracle import (
 
 @dataclass(frozen=True, slots=True)
 class CategoryOracle:
-    """Reports the value with weight ``truth``, each other value with weight ``other_weight``.
+    """The k-ary randomised response oracle: reports the true value, or sometimes another one.
+
+    The true value has the weight ``truth`` and each other value ``other_weight``.
 
     Guarantees:
         a category has exactly the stated weights
@@ -53,22 +55,22 @@ class CategoryOracle:
 
     @property
     def event(self) -> CategoryReport:
-        """The law of one report."""
+        """The privacy event of a report."""
         return CategoryReport(self.truth, self.other_weight, self.values)
 
     @property
     def draws(self) -> int:
-        """One word."""
+        """The number of 64-bit random words that a report needs: 1."""
         return 1
 
     @property
     def size(self) -> int:
-        """The number of bytes of the largest value."""
+        """The number of bytes of a report."""
         return bytes_for(self.values - 1)
 
     @property
     def cells(self) -> int:
-        """The number of values: a count for each."""
+        """The number of counts that the aggregator keeps: one for each value."""
         return self.values
 
     @property
@@ -78,11 +80,11 @@ class CategoryOracle:
 
     @property
     def other(self) -> Fraction:
-        """The probability of a given other value."""
+        """The probability that a report names one given value that is not the true one."""
         return Fraction(self.other_weight, WHOLE)
 
     def encode(self, value: int, words: Sequence[int]) -> bytes:
-        """Returns the report of a value: one word, compared with ``truth``."""
+        """Returns the report of a value; the random word is compared with ``truth``."""
         said = value
         if words[0] >= self.truth:
             place = (words[0] - self.truth) // self.other_weight
@@ -90,7 +92,7 @@ class CategoryOracle:
         return said.to_bytes(self.size, "big")
 
     def encode_many(self, values: Integers, entropy: Entropy) -> Payloads:
-        """Returns independent reports of many values."""
+        """Returns the reports of many devices, given their values."""
         words = drawn_words(len(values), entropy)
         said = values.astype(np.uint64)
         lies = np.flatnonzero(words >= np.uint64(self.truth))
@@ -99,7 +101,7 @@ class CategoryOracle:
         return packed(said, self.size)
 
     def valid(self, payloads: Payloads) -> Mask:
-        """Returns which payloads are values of the domain."""
+        """Returns which payloads are possible reports: they name a value of the domain."""
         return unpacked(payloads) < np.uint64(self.values)
 
     def tally(self, payloads: Payloads) -> Integers:
@@ -107,7 +109,7 @@ class CategoryOracle:
         return np.bincount(unpacked(payloads).astype(np.int64), minlength=self.values)
 
     def support(self, tally: Integers, reports: int) -> Integers:
-        """Returns the tally: a report supports the value that it reports."""
+        """Returns how many reports support each value: those that name it, so the tally itself."""
         return tally
 
 

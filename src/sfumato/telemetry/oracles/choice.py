@@ -25,7 +25,9 @@ MOST_PARTS = 256
 
 
 class ChoiceOracle(ABC, Generic[P]):
-    """Draws a part at random, and reports the value's node in it by the oracle of that part.
+    """An oracle that draws one of several parts of a value at random, and reports only that part.
+
+    The part of a value (its node) is reported by the oracle that ``parts`` has for it.
 
     Guarantees:
         a part is drawn without the value and costs no more than the dearest
@@ -40,11 +42,13 @@ class ChoiceOracle(ABC, Generic[P]):
     def node(self, value: Integers, place: int) -> Integers: ...
     @abstractmethod
     def node(self, value: int | Integers, place: int) -> int | Integers:
-        """Returns the node of a value, or of each of many, in the part with index ``place``."""
+        """Returns a value's node (its number within a part) in the part ``place``; also for an
+        array of values.
+        """
 
     @property
     def event(self) -> ChosenReport:
-        """The law of one report."""
+        """The privacy event of a report."""
         events = tuple(part.event for part in self.parts)
         return ChosenReport(events, self._weights)
 
@@ -67,21 +71,31 @@ class ChoiceOracle(ABC, Generic[P]):
 
     @property
     def draws(self) -> int:
-        """One word for the part, plus the words of the part that needs most."""
+        """The number of 64-bit random words that a report needs: one to draw the part, and those of
+        the part.
+        """
         return 1 + max(part.draws for part in self.parts)
 
     @property
     def size(self) -> int:
-        """One byte for the part, plus the largest report; smaller reports are zero-padded."""
+        """The number of bytes of a report: one for the part, and those of the largest part's
+        report.
+
+        Smaller reports are zero-padded.
+        """
         return 1 + max(part.size for part in self.parts)
 
     @property
     def cells(self) -> int:
-        """The number of integers of a tally: for each part its number of reports and its tally."""
+        """The number of counts that the aggregator keeps: for each part its reports and its own
+        counts.
+        """
         return sum(1 + part.cells for part in self.parts)
 
     def encode(self, value: int, words: Sequence[int]) -> bytes:
-        """Returns the report of a value: a part, and the report of the value's node in it."""
+        """Returns the report of a value: the number of the drawn part, and the report of its node
+        in it.
+        """
         place = words[0] * len(self.parts) >> 64
         part = self.parts[place]
         end = 1 + part.draws
@@ -90,7 +104,7 @@ class ChoiceOracle(ABC, Generic[P]):
         return report.ljust(self.size, b"\0")
 
     def encode_many(self, values: Integers, entropy: Entropy) -> Payloads:
-        """Returns independent reports of many values."""
+        """Returns the reports of many devices, given their values."""
         words = drawn_words(len(values), entropy)
         ends = np.array(self._starts[1:-1], np.uint64)
         chosen = np.searchsorted(ends, words, side="right")
@@ -104,7 +118,9 @@ class ChoiceOracle(ABC, Generic[P]):
         return payloads
 
     def valid(self, payloads: Payloads) -> Mask:
-        """Returns which payloads have an existing part, a valid report of it, and zero padding."""
+        """Returns which payloads are possible reports: an existing part, a valid report of it, zero
+        padding.
+        """
         good = np.zeros(len(payloads), np.bool_)
         for place, part in enumerate(self.parts):
             rows = np.flatnonzero(payloads[:, 0] == place)
@@ -127,12 +143,14 @@ class ChoiceOracle(ABC, Generic[P]):
         return np.concatenate(sums)
 
     def split(self, tally: Integers) -> list[tuple[int, Integers]]:
-        """Returns, for each part, the number of its reports and the support of each node."""
+        """Returns, for each part, how many reports are about it, and how many of these support each
+        node.
+        """
         pieces = zip(self.parts, self.pieces(tally), strict=True)
         return [(reports, part.support(inner, reports)) for part, (reports, inner) in pieces]
 
     def pieces(self, tally: Integers) -> list[tuple[int, Integers]]:
-        """Returns, for each part, the number of its reports and its tally."""
+        """Splits a tally by part: the number of reports of each part, and its own counts."""
         pieces = []
         start = 0
         for part in self.parts:

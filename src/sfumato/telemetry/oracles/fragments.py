@@ -42,11 +42,13 @@ _SHARE = Fraction(1, 4)
 
 @dataclass(frozen=True, slots=True)
 class FragmentsOracle:
-    """Reports a position, the fragment there with its puzzle piece, and the whole string.
+    """Reports a fragment of a string with a puzzle piece, and the whole string, each by a sketch.
 
-    The number of a string has ``length`` digits to the base ``symbols``, the first one the most
-    significant. The fragment with index i has the ``step`` digits from ``step`` x i on, or those
-    that are left; ``parts`` are the sketch of fragments and that of whole strings.
+    The fragment's position is drawn at random. Equal puzzle pieces (a hash of the whole string)
+    tell which fragments belong together. The number of a string has ``length`` digits to the base
+    ``symbols``, the first one the most significant. The fragment with index i has the ``step``
+    digits from ``step`` x i on, or those that are left; ``parts`` are the sketch of fragments and
+    that of whole strings.
 
     Guarantees:
         a place is drawn without the text
@@ -84,7 +86,7 @@ class FragmentsOracle:
 
     @property
     def places(self) -> int:
-        """The number of fragments of a string."""
+        """The number of positions, and so of fragments of a string."""
         return -(-self.length // self.step)
 
     def width(self, place: int) -> int:
@@ -96,7 +98,7 @@ class FragmentsOracle:
     @overload
     def fragment(self, value: Integers, place: int) -> Integers: ...
     def fragment(self, value: int | Integers, place: int) -> int | Integers:
-        """Returns the fragment of a string, or of each of many, with the index ``place``."""
+        """Returns the fragment with index ``place`` of a string, or of an array of strings."""
         width = self.width(place)
         after = self.length - place * self.step - width
         below, size = int(self.symbols**after), int(self.symbols**width)
@@ -111,7 +113,7 @@ class FragmentsOracle:
         return hash_of(value, _PIECE_ROW) >> 64 - _PIECE_BITS
 
     def pieces_of(self, values: NDArray[np.integer]) -> Integers:
-        """Returns the puzzle piece of each of many texts."""
+        """Returns the puzzle piece of each string of an array."""
         right = np.uint64(64 - _PIECE_BITS)
         found: Integers = hash_of_many(values, _PIECE_ROW) >> right  # type: ignore[assignment]
         return found
@@ -122,17 +124,22 @@ class FragmentsOracle:
 
     @property
     def event(self) -> JointReport:
-        """The law of one report: of a fragment, whose place no text enters, and of a text."""
+        """The privacy event of a report: one sketch of a fragment, one of the whole string.
+
+        The position is drawn without looking at the string.
+        """
         return JointReport(tuple(part.event for part in self.parts))
 
     @property
     def draws(self) -> int:
-        """One word for the position, plus the words of both sketches."""
+        """The number of 64-bit random words that a report needs: one for the position, and those of
+        the sketches.
+        """
         return 1 + sum(part.draws for part in self.parts)
 
     @property
     def size(self) -> int:
-        """One byte for the position, plus the reports of both sketches."""
+        """The number of bytes of a report: one for the position, and those of both sketches."""
         return 1 + sum(part.size for part in self.parts)
 
     @property
@@ -148,7 +155,7 @@ class FragmentsOracle:
 
     @property
     def chances(self) -> list[float]:
-        """The probability of each place, to the nearest float."""
+        """The probability of each position, to the nearest float."""
         return [(end - start) / WHOLE for start, end in pairwise(self._starts)]
 
     def encode(self, value: int, words: Sequence[int]) -> bytes:
@@ -163,7 +170,7 @@ class FragmentsOracle:
         return bytes([place]) + first + second
 
     def encode_many(self, values: Integers, entropy: Entropy) -> Payloads:
-        """Returns independent reports of many texts."""
+        """Returns the reports of many devices, given their strings."""
         few, whole = self.parts
         words = drawn_words(len(values), entropy)
         ends = np.array(self._starts[1:-1], np.uint64)

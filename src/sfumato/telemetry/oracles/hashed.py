@@ -85,17 +85,17 @@ class HashedOracle:
 
     @property
     def cells(self) -> int:
-        """The number of values: a count for each."""
+        """The number of counts that the aggregator keeps: one for each value."""
         return self.values
 
     @property
     def own(self) -> Fraction:
-        """The probability that the reported bucket is that of the device's value."""
+        """The probability that a report supports the device's own value."""
         return Fraction(self.truth, WHOLE)
 
     @property
     def other(self) -> Fraction:
-        """The probability that the reported bucket is that of a given other value."""
+        """The probability that a report supports one given value that is not the true one."""
         ends = [-(-_HALF * bucket // self.buckets) for bucket in range(self.buckets + 1)]
         sizes = [after - before for before, after in pairwise(ends)]
         together = Fraction(sum(size * size for size in sizes), _HALF * _HALF)
@@ -114,7 +114,7 @@ class HashedOracle:
         return seed + said.to_bytes(self.size - _SEED, "big")
 
     def encode_many(self, values: Integers, entropy: Entropy) -> Payloads:
-        """Returns independent reports of many values."""
+        """Returns the reports of many devices, given their values."""
         slope, shift, word = drawn_words(3 * len(values), entropy).reshape(3, -1)
         half = np.uint64(32)
         mixed = (slope * values.astype(np.uint64) + shift) >> half
@@ -129,11 +129,13 @@ class HashedOracle:
         return payloads
 
     def valid(self, payloads: Payloads) -> Mask:
-        """Returns which payloads have an existing bucket."""
+        """Returns which payloads are possible reports: they name an existing bucket."""
         return unpacked(payloads[:, _SEED:]) < np.uint64(self.buckets)
 
     def tally(self, payloads: Payloads) -> Integers:
-        """Returns, for each value, how many reports have its bucket; time: reports x values."""
+        """Returns how many reports name the bucket of each value; it takes time for each report and
+        value.
+        """
         counts = np.zeros(self.values, np.int64)
         for start in range(0, len(payloads), _BLOCK):
             self._add(payloads[start : start + _BLOCK], counts)

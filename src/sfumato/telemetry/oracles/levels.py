@@ -28,7 +28,10 @@ _MOST_BITS = 2048
 
 @dataclass(frozen=True, slots=True)
 class LevelsOracle(ChoiceOracle[LevelOracle]):
-    """Draws a level at random, and reports the number's node in it by that level's oracle.
+    """Reports a number at one level of detail, drawn at random: the node of a tree that contains
+    it.
+
+    ``parts`` has the oracle of each level; each node has ``branching`` children.
 
     >>> oracle = levels(1024, 1)
     >>> [part.values for part in oracle.parts], oracle.size
@@ -57,7 +60,9 @@ class LevelsOracle(ChoiceOracle[LevelOracle]):
     @overload
     def node(self, value: Integers, place: int) -> Integers: ...
     def node(self, value: int | Integers, place: int) -> int | Integers:
-        """Returns the node of a number, or of each of many, at the level ``place``."""
+        """Returns the node that contains a number at the level ``place``; also for an array of
+        numbers.
+        """
         width: int = self.branching**place
         return value // width
 

@@ -42,11 +42,12 @@ _MOST_NUMBERS = (1 << 16) + 1
 
 @dataclass(frozen=True, slots=True)
 class MeanOracle:
-    """Reports a place with weight ``share``, else a bit; both have a mean linear in the number.
+    """Estimates a mean: reports a position near the number with weight ``share``, else a single
+    bit.
 
-    The bit is 1 with a weight from ``low`` for the least to ``high`` for the largest number. A
-    place has weight ``near`` in the window of the number and ``far`` elsewhere. With a ``share``
-    of 0 there is no window (1, 1, 1).
+    The mean of either report is linear in the number. The bit is 1 with a weight from ``low`` for
+    the least to ``high`` for the largest number. A position has weight ``near`` in the window of
+    the number and ``far`` elsewhere. With a ``share`` of 0 there is no window (1, 1, 1).
 
     Guarantees:
         a place and a bit have exactly the stated weights
@@ -88,12 +89,12 @@ class MeanOracle:
 
     @property
     def places(self) -> int:
-        """The number of places of a window report."""
+        """The number of positions that a window report can name."""
         return self.window + self._moves if self.share else 0
 
     @property
     def event(self) -> ChosenReport | LineReport:
-        """The law of one report."""
+        """The privacy event of a report."""
         line = LineReport(self.low, self.high)
         if not self.share:
             return line
@@ -133,7 +134,7 @@ class MeanOracle:
         return 2 + place + (self.window if place >= value else 0)
 
     def encode_many(self, values: Integers, entropy: Entropy) -> Payloads:
-        """Returns independent reports of many numbers."""
+        """Returns the reports of many devices, given their numbers."""
         coins, words = drawn_words(2 * len(values), entropy).reshape(2, -1)
         numbers = values.astype(np.uint64)
         step = np.uint64((self.high - self.low) // self._moves)
@@ -173,7 +174,7 @@ class MeanOracle:
         return readings
 
     def variances(self) -> Floats:
-        """Returns the variance of one report for each number, in squared shares of the range."""
+        """Returns the variance of a single report for each number, in squared shares of the range."""
         readings = np.array([float(reading) for reading in self.readings()])
         numbers = np.arange(self.values) / self._moves
         one = (self.low + (self.high - self.low) * numbers) / WHOLE
@@ -189,7 +190,7 @@ class MeanOracle:
 
     @property
     def worst(self) -> float:
-        """The largest variance of one report over all numbers."""
+        """The largest variance of a single report over all numbers."""
         return float(self.variances().max())
 
 

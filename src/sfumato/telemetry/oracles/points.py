@@ -50,7 +50,7 @@ class Space:
 
     @property
     def on_plane(self) -> int:
-        """The number of points of a hyperplane."""
+        """The number of points on each hyperplane."""
         return self._below(self.dimension - 1)
 
     @property
@@ -154,7 +154,7 @@ class Space:
         return self._numbers(scaled)
 
     def vectors(self, points: Integers) -> Integers:
-        """Returns ``vector`` for an array of points.
+        """Returns the coordinates of each point of an array.
 
         >>> Space(3, 2).vectors(np.arange(4)).tolist()
         [1, 3, 4, 5]

@@ -70,7 +70,7 @@ class PrefixesOracle(ChoiceOracle[SketchOracle]):
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """The number of symbols that each part reports."""
+        """The length in symbols of the prefix that each part reports."""
         grown = tuple(range(self.step, self.length, self.step))
         return (*grown, self.length, self.length)
 
@@ -79,7 +79,9 @@ class PrefixesOracle(ChoiceOracle[SketchOracle]):
     @overload
     def node(self, value: Integers, place: int) -> Integers: ...
     def node(self, value: int | Integers, place: int) -> int | Integers:
-        """Returns the prefix of a string, or of each of many, in the part ``place``."""
+        """Returns the number of a string's prefix in the part ``place``; also for an array of
+        strings.
+        """
         width = int(self.symbols ** (self.length - self.lengths[place]))
         if isinstance(value, int):
             return value // width

@@ -76,22 +76,22 @@ class ProjectiveOracle:
 
     @property
     def event(self) -> ProjectiveReport:
-        """The law of one report."""
+        """The privacy event of a report."""
         return ProjectiveReport(self.near, self.far, self.prime, self.dimension)
 
     @property
     def draws(self) -> int:
-        """One word."""
+        """The number of 64-bit random words that a report needs: 1."""
         return 1
 
     @property
     def size(self) -> int:
-        """The number of bytes of the largest point."""
+        """The number of bytes of a report."""
         return bytes_for(self.space.points - 1)
 
     @property
     def cells(self) -> int:
-        """The number of points: a count for each."""
+        """The number of counts that the aggregator keeps: one for each point."""
         return self.space.points
 
     @property
@@ -101,7 +101,9 @@ class ProjectiveOracle:
 
     @property
     def other(self) -> Fraction:
-        """The probability that the point is on the hyperplane of a given other value."""
+        """The probability that the point is on the hyperplane of one given value that is not the
+        true one.
+        """
         both = self.space.on_both
         return Fraction(self.near * both + self.far * (self.space.on_plane - both), WHOLE)
 
@@ -111,7 +113,9 @@ class ProjectiveOracle:
         return self.near * self.space.on_plane
 
     def encode(self, value: int, words: Sequence[int]) -> bytes:
-        """The report of a value: one word, compared with the weight of the whole hyperplane."""
+        """Returns the report of a value; the random word is compared with the weight of its
+        hyperplane.
+        """
         return self._point(value, words[0]).to_bytes(self.size, "big")
 
     def _point(self, value: int, word: int) -> int:
@@ -121,7 +125,7 @@ class ProjectiveOracle:
         return self.space.beyond(value, (word - self._border) // self.far)
 
     def encode_many(self, values: Integers, entropy: Entropy) -> Payloads:
-        """Returns independent reports of many values."""
+        """Returns the reports of many devices, given their values."""
         words = drawn_words(len(values), entropy)
         border = np.uint64(self._border)
         near = words < border
@@ -133,7 +137,7 @@ class ProjectiveOracle:
         return packed(points.astype(np.uint64), self.size)
 
     def valid(self, payloads: Payloads) -> Mask:
-        """Returns which payloads are existing points."""
+        """Returns which payloads are possible reports: they name an existing point."""
         return unpacked(payloads) < np.uint64(self.space.points)
 
     def tally(self, payloads: Payloads) -> Integers:

@@ -74,28 +74,32 @@ class RapporOracle:
 
     @property
     def first_odds(self) -> Fraction:
-        """The odds e^epsilon of the first report alone, whose bits went through both steps."""
+        """e^epsilon of the first report alone, whose bits went through both steps of noise."""
         one = self.own * (1 - self.other) / (self.other * (1 - self.own))
         return one**self.hashes
 
     @property
     def draws(self) -> int:
-        """One word for the cohort, plus one for each permanent bit."""
+        """The number of 64-bit random words of the permanent step: one for the cohort, and one for
+        each bit.
+        """
         return 1 + self.bits
 
     @property
     def blurs(self) -> int:
-        """The number of words that the second step takes: one for each bit."""
+        """The number of 64-bit random words of the second step: one for each bit."""
         return self.bits
 
     @property
     def size(self) -> int:
-        """Two bytes for the cohort, plus the bits."""
+        """The number of bytes of a report: two for the cohort, and those of the bits."""
         return _COHORT + self.bits // 8
 
     @property
     def cells(self) -> int:
-        """The number of integers of a tally: for each cohort its reports, and each bit's count."""
+        """The number of counts that the aggregator keeps: for each cohort its reports, and each
+        bit's.
+        """
         return self.cohorts * (1 + self.bits)
 
     @property
@@ -173,7 +177,7 @@ class RapporOracle:
         return words.view(np.uint8)[: reports * width].reshape(reports, width)
 
     def valid(self, payloads: Payloads) -> Mask:
-        """Returns which payloads have an existing cohort."""
+        """Returns which payloads are possible reports: their cohort exists."""
         return _cohorts(payloads) < self.cohorts
 
     def tally(self, payloads: Payloads) -> Integers:

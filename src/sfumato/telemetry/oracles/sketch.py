@@ -50,8 +50,9 @@ _BLOCK = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class SketchOracle:
-    """Draws a row at random, and reports the string's bucket in it by the oracle ``part``.
+    """Reports strings from an unlimited set: hashes the string to a bucket, and reports the bucket.
 
+    One of ``rows`` hash functions (rows) is drawn at random; ``part`` is the oracle for buckets.
     The number of buckets, ``part.values``, is a power of two.
 
     Guarantees:
@@ -110,7 +111,9 @@ class SketchOracle:
 
     @property
     def other(self) -> Fraction:
-        """The probability, over random rows, that a report supports a given other string."""
+        """The probability, over random rows, that a report supports one given string that is not
+        the true one.
+        """
         apart = self.part.own - self.part.other
         return self.part.other + apart / self.part.values
 
@@ -129,7 +132,7 @@ class SketchOracle:
         return row.to_bytes(_ROW, "big") + self.part.encode(self.bucket(value, row), words[1:])
 
     def encode_many(self, values: Integers, entropy: Entropy) -> Payloads:
-        """Returns independent reports of many texts."""
+        """Returns the reports of many devices, given their strings."""
         # exactly the row of ``encode``, whose product does not fit 64 bits
         starts = [-(-WHOLE * row // self.rows) for row in range(1, self.rows)]
         words = drawn_words(len(values), entropy)
@@ -186,7 +189,10 @@ class SketchOracle:
         return self.split(tally)[1].ravel()
 
     def supported(self, buckets: Integers, values: "NDArray[np.uint64]") -> Integers:
-        """Returns how many reports support each string, given the bucket supports of ``split``."""
+        """Returns how many reports support each string of ``values``.
+
+        ``buckets`` has the support of each row's buckets, from ``split``.
+        """
         first, second, shift = self._hashes()
         flat = np.ascontiguousarray(buckets).ravel()
         support = np.zeros(len(values), np.int64)
@@ -214,7 +220,7 @@ def hash_of(value: int, row: int) -> int:
 
 
 def hash_of_many(values: NDArray[np.integer], row: int) -> "NDArray[np.uint64]":
-    """Returns ``hash_of`` for an array of strings' numbers.
+    """Returns the hash of each string of an array, given by their numbers, in a row of a sketch.
 
     >>> hash_of_many(np.array([7], np.uint64), 3).tolist() == [hash_of(7, 3)]
     True

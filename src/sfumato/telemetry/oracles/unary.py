@@ -33,7 +33,9 @@ _ROWS = 255
 
 @dataclass(frozen=True, slots=True)
 class UnaryOracle:
-    """Reports a bit for each value: 1 with weight ``kept`` for its own, ``added`` for any other.
+    """Optimal unary encoding: reports one noisy bit for each value of the domain.
+
+    A bit is 1 with weight ``kept`` for the true value, with weight ``added`` for any other.
 
     Guarantees:
         unary bits have exactly the stated weights
@@ -54,36 +56,36 @@ class UnaryOracle:
 
     @property
     def event(self) -> UnaryReport:
-        """The law of all bits."""
+        """The privacy event of a report: all its bits."""
         return UnaryReport(self.kept, self.added, self.values, 1)
 
     @property
     def draws(self) -> int:
-        """One word for each bit."""
+        """The number of 64-bit random words that a report needs: one for each bit."""
         return self.values
 
     @property
     def size(self) -> int:
-        """The number of bytes of one bit for each value."""
+        """The number of bytes of a report: one bit for each value, rounded up to bytes."""
         return -(-self.values // 8)
 
     @property
     def cells(self) -> int:
-        """The number of values: a count for each."""
+        """The number of counts that the aggregator keeps: one for each value."""
         return self.values
 
     @property
     def own(self) -> Fraction:
-        """The probability that the own bit is 1."""
+        """The probability that the bit of the true value is 1."""
         return Fraction(self.kept, WHOLE)
 
     @property
     def other(self) -> Fraction:
-        """The probability that a given other bit is 1."""
+        """The probability that the bit of one given other value is 1."""
         return Fraction(self.added, WHOLE)
 
     def encode(self, value: int, words: Sequence[int]) -> bytes:
-        """The report of a value: bit v is bit v mod 8 (the lowest first) of byte v div 8."""
+        """Returns the report of a value: bit v is bit v mod 8 (the lowest first) of byte v div 8."""
         drawn = np.array(words, np.uint64)
         ones = drawn < np.uint64(self.added)
         ones[value] = words[value] < self.kept

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.learning import clip
-from sfumato.learning.clip import clipped
 from sfumato.privacy.distance import Norm
+from sfumato.query import clip
+from sfumato.query.clip import clipped
 
 VECTORS = st.lists(st.integers(-(2**30), 2**30), min_size=1, max_size=3)
 

@@ -15,18 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidDeclaration
-from sfumato.learning.clip import LONGEST, clipped
-from sfumato.learning.features import Floats
 from sfumato.noise import Integers
 from sfumato.plan.rows import BoundedRows
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.unit import Relation
+from sfumato.query.clip import LONGEST, clipped
 from sfumato.query.statistic import BoundedStatistic, Opened
 
 # The number of rows, or of cells of vectors of units, that are added up at once.
 _AT_ONCE = 1 << 18
 # Coordinates, and what is added to each: floats that are integers, as bincount takes them.
 Coordinates: TypeAlias = NDArray[np.integer[Any]]
+Floats: TypeAlias = NDArray[np.float64]
 Added: TypeAlias = tuple[Coordinates, Floats]
 
 
@@ -77,11 +77,13 @@ class UnitVectors(BoundedStatistic[Integers], Generic[R]):
 
     @abstractmethod
     def read(self, opened: Opened) -> R:
-        """Reads and encodes all rows."""
+        """Reads and encodes all rows; the result is passed to ``added``."""
 
     @abstractmethod
     def added(self, rows: R) -> Iterator[Added]:
-        """Yields what the rows add: for each row one coordinate and one amount at a time."""
+        """Yields what the rows add to the sum: arrays with one coordinate and one amount for each
+        row.
+        """
 
     @property
     def bound(self) -> int:
@@ -100,7 +102,7 @@ class UnitVectors(BoundedStatistic[Integers], Generic[R]):
             raise InvalidDeclaration("Vectors of a unit beyond 2^31.", allowed="fewer steps")
 
     def distance(self, norm: Norm) -> Distance:
-        """Returns what one unit adds, in the norm of the clipping; twice that if a unit is
+        """Returns the sensitivity: the norm bound of a unit's vector, twice that if a unit is
         replaced.
         """
         if norm is not self.norm:
@@ -113,7 +115,7 @@ class UnitVectors(BoundedStatistic[Integers], Generic[R]):
         return Distance(norm, Fraction(times * self.bound), self.plan.neighbours)
 
     def exact(self, opened: Opened) -> Integers:
-        """The exact sums."""
+        """Returns the sums without noise."""
         rows = opened.unit_rows(self.plan)
         read = self.read(opened)
         if self.plan.most == 1:

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.engines.reference import Reference
 from sfumato.errors import InvalidDeclaration
-from sfumato.learning import unit_vectors
-from sfumato.learning.clip import clipped
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.points import Box, Points
-from sfumato.learning.unit_vectors import Added, UnitVectors
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.rows import BoundedRows
 from sfumato.privacy.distance import Norm
+from sfumato.query import unit_vectors
+from sfumato.query.clip import clipped
 from sfumato.query.statistic import Opened
+from sfumato.query.unit_vectors import Added, UnitVectors
 
 
 @dataclass(frozen=True)

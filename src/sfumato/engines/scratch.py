@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A DuckDB of its own in which an outer statement runs over answers; it never sees the data.
+
+It holds nothing but tables of released answers, so whatever runs there is post-processing. What is
+limited here protects the host: memory, time, rows, files, extensions and settings.
+"""
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from sfumato.engines.interruption import is_stopped
+from sfumato.engines.stop import ENDLESS, Patience
+from sfumato.engines.time_limit import Watcher
+from sfumato.engines.worker import Worker
+from sfumato.errors import Cancelled
+
+if TYPE_CHECKING:
+    import pyarrow
+
+MEMORY = "256MB"
+SECONDS = 10.0
+MOST_ROWS = 100_000
+
+# In this order: each takes away the means to undo those before it.
+_SETTINGS = (
+    "threads = 1",
+    f"memory_limit = '{MEMORY}'",
+    "max_temp_directory_size = '0B'",
+    "temp_directory = ''",
+    "python_enable_replacements = false",
+    "autoinstall_known_extensions = false",
+    "autoload_known_extensions = false",
+    "allow_community_extensions = false",
+    "enable_external_access = false",
+    "lock_configuration = true",
+)
+# The type in DuckDB of a column of an answer.
+_TYPES = {
+    "integer": "HUGEINT",
+    "real": "DOUBLE",
+    "boolean": "BOOLEAN",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP",
+    "local time": "TIMESTAMP",
+    "text": "VARCHAR",
+}
+# The type of a column of a result, by the name of its type in DuckDB without parameters.
+_KINDS = {
+    "BOOLEAN": "boolean",
+    "DATE": "date",
+    "TIMESTAMP": "local time",
+    "VARCHAR": "text",
+    "DOUBLE": "real",
+    "FLOAT": "real",
+    "DECIMAL": "real",
+    "HUGEINT": "integer",
+    "UHUGEINT": "integer",
+    "BIGINT": "integer",
+    "UBIGINT": "integer",
+    "INTEGER": "integer",
+    "UINTEGER": "integer",
+    "SMALLINT": "integer",
+    "USMALLINT": "integer",
+    "TINYINT": "integer",
+    "UTINYINT": "integer",
+    '"NULL"': "text",
+}
+# The name under which the rows of a table are handed to DuckDB.
+_FRAME = "rows_to_insert"
+
+
+class Unbound(Exception):
+    """DuckDB does not accept a statement; the message quotes no more than the statement."""
+
+
+class Stopped(Exception):
+    """A statement failed over released numbers; the message may quote them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A table of released values: names and types of columns as an answer has them, and rows."""
+
+    columns: tuple[tuple[str, str], ...]
+    rows: Sequence[Sequence[object]] = ()
+
+
+class Scratch:
+    """Runs statements over tables of released values; one of them at a time.
+
+    Guarantees:
+        a statement sees the tables that it is given and nothing else
+        a statement ends within the limits
+
+    >>> table = Held((("region", "text"), ("n", "integer")), (("a", 1), ("b", 2)))
+    >>> with Scratch() as scratch:
+    ...     scratch.rows("SELECT SUM(n) FROM t", {"t": table})
+    [(3,)]
+    """
+
+    def __init__(self) -> None:
+        # opened with the first statement: it takes as long as several small questions
+        self._connection: duckdb.DuckDBPyConnection | None = None
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def described(self, statement: str, tables: Mapping[str, Held]) -> list[tuple[str, str]]:
+        """The names and types of the columns of a statement, from those of the tables.
+
+        It is run over one row of NULLs a table: a cast that is none, or a constant that is no
+        number, is refused here.
+
+        Raises:
+            Unbound: DuckDB does not accept it, or a column is of a type that an answer has not.
+        """
+        empty = {}
+        for name, table in tables.items():
+            empty[name] = Held(table.columns, ([None] * len(table.columns),))
+        with self._cursor(empty) as cursor:
+            try:
+                found = cursor.execute(f"DESCRIBE {statement}").fetchall()
+                cursor.execute(statement).fetchall()
+            except duckdb.Error as failure:
+                raise Unbound(_first_line(failure)) from None
+        columns = []
+        for name, kind, *_ in found:
+            known = _KINDS.get(str(kind).partition("(")[0])
+            if known is None:
+                raise Unbound(f"The column {name} is of the type {kind}")
+            columns.append((str(name), known))
+        return columns
+
+    def rows(
+        self,
+        statement: str,
+        tables: Mapping[str, Held],
+        patience: Patience = ENDLESS,
+    ) -> list[tuple[object, ...]]:
+        """The rows of a statement.
+
+        Raises:
+            Stopped: it fails, needs more memory or time, or has more rows than are allowed.
+            Cancelled: the caller stopped waiting.
+        """
+        with self._cursor(tables) as cursor:
+            watcher = Watcher(SECONDS, cursor.interrupt)
+            worker = Worker(cursor.interrupt)
+            try:
+                with watcher.over(1, patience) as watch:
+                    try:
+                        found = worker.run(lambda: _fetched(cursor, statement))
+                    except (duckdb.Error, RuntimeError) as failure:
+                        if watch.is_cancelled:
+                            raise Cancelled(paid=True) from None
+                        if watch.is_over:
+                            raise Stopped(f"it takes more than {SECONDS:g} seconds") from None
+                        if is_stopped(failure):
+                            raise KeyboardInterrupt from None
+                        raise Stopped(_first_line(failure)) from None
+            finally:
+                worker.close()
+        if len(found) > MOST_ROWS:
+            raise Stopped(f"it has more than {MOST_ROWS:,} rows")
+        return found
+
+    @contextmanager
+    def _cursor(self, tables: Mapping[str, Held]) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A cursor with temporary tables, which no other cursor sees and which end with it."""
+        with self._lock:
+            cursor = self._opened().cursor()
+            try:
+                for name, table in tables.items():
+                    _create(cursor, name, table)
+                yield cursor
+            except duckdb.Error as failure:
+                raise Stopped(_first_line(failure)) from None
+            finally:
+                cursor.close()
+
+    def _opened(self) -> duckdb.DuckDBPyConnection:
+        """The connection, locked down."""
+        if self._closed:
+            raise Cancelled(paid=True)
+        if self._connection is None:
+            connection = duckdb.connect(":memory:")
+            for setting in _SETTINGS:
+                connection.execute(f"SET {setting}")
+            self._connection = connection
+        return self._connection
+
+    def close(self) -> None:
+        """Interrupts what runs and closes it; nothing of it is left."""
+        self._closed = True
+        connection = self._connection
+        if connection is not None:
+            with suppress(duckdb.Error):
+                connection.interrupt()
+            with self._lock, suppress(duckdb.Error):
+                connection.close()
+
+    def __enter__(self) -> "Scratch":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def _fetched(cursor: duckdb.DuckDBPyConnection, statement: str) -> list[tuple[object, ...]]:
+    """The rows of a statement, at most one more than are allowed."""
+    return cursor.execute(statement).fetchmany(MOST_ROWS + 1)
+
+
+def _create(cursor: duckdb.DuckDBPyConnection, name: str, table: Held) -> None:
+    """Creates a temporary table with the rows of a table."""
+    columns = ", ".join(f"{_quoted(column)} {_TYPES[kind]}" for column, kind in table.columns)
+    cursor.execute(f"CREATE TEMP TABLE {_quoted(name)} ({columns})")
+    if not table.rows:
+        return
+    import pyarrow  # only statements over answers need it
+
+    arrays = []
+    for (_, kind), values in zip(table.columns, zip(*table.rows, strict=True), strict=True):
+        arrays.append(_array(kind, values))
+    frame = pyarrow.Table.from_arrays(arrays, [f"c{place}" for place in range(len(arrays))])
+    cursor.register(_FRAME, frame)
+    try:
+        cursor.execute(f"INSERT INTO {_quoted(name)} SELECT * FROM {_FRAME}")
+    finally:
+        # an object of this process that a statement could name
+        cursor.unregister(_FRAME)
+
+
+def _array(kind: str, values: Sequence[object]) -> "pyarrow.Array[Any]":
+    """A column as DuckDB reads it: what has no type of Arrow as texts."""
+    import pyarrow
+
+    if kind == "real":
+        return pyarrow.array(
+            [None if value is None else float(str(value)) for value in values], pyarrow.float64()
+        )
+    if kind == "boolean":
+        return pyarrow.array(values, pyarrow.bool_())
+    if kind == "integer" and all(value is None or _is_small(value) for value in values):
+        return pyarrow.array(values, pyarrow.int64())
+    texts = [None if value is None else str(value) for value in values]
+    return pyarrow.array(texts, pyarrow.string())
+
+
+def _is_small(value: object) -> bool:
+    return isinstance(value, int) and -(2**63) <= value < 2**63
+
+
+def _quoted(name: str) -> str:
+    """A name as an identifier of DuckDB."""
+    escaped = name.replace('"', '""')
+    return f'"{escaped}"'
+
+
+def _first_line(failure: Exception) -> str:
+    """What DuckDB says of a failure, without the statement that it quotes."""
+    return str(failure).partition("\n")[0].rstrip(".")

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The analyst's side of a study: it proposes questions and reads joint answers; it holds no data."""
+
+import time
+from base64 import b64decode
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sfumato.errors import InvalidDeclaration, StudyFailed, StudyRefused, WrongUse
+from sfumato.exact.rational import Number
+from sfumato.federated.declaration import Declared, read_study
+from sfumato.federated.messages import ANALYST, Message, run_of, verified
+from sfumato.federated.question import Compiled, Question, compiled
+from sfumato.federated.wire import LONGEST, Wire
+from sfumato.learning.fit_preview import Preview as FitPreview
+from sfumato.learning.recipe import OneRelease, Recipe, Run
+from sfumato.noise.entropy import token
+from sfumato.privacy.event import Json
+from sfumato.query.answer import Answer
+from sfumato.query.choose import Planned
+from sfumato.query.preview import Preview
+from sfumato.telemetry.keys import PrivateKey, private_key
+
+Fitted = TypeVar("Fitted")
+# Seconds that a question waits for approvals, by default.
+WAIT = 600.0
+# Seconds after its approvals that a run may take.
+_RUN = 3600.0
+
+
+class Study:
+    """A study opened by its analyst, who asks questions about the rows of all sites together.
+
+    ``open`` makes it; it is a context manager. ``sites`` has, for each site, its reply to the
+    latest question, or when it was heard last.
+    """
+
+    def __init__(self, declared: Declared, key: PrivateKey) -> None:
+        own = private_key(key)
+        wanted = declared.keys[ANALYST].public_numbers()
+        if own.public_key().public_numbers() != wanted:
+            raise WrongUse("The key is not that of the study's analyst.")
+        self.declared = declared
+        self._wire = Wire(declared.coordinator, ANALYST, own)
+        self._said: dict[str, str] = {}
+
+    def preview(
+        self,
+        sql: str,
+        *,
+        rho: Number,
+        recipe: Recipe[Any] | None = None,
+        label: str | None = None,
+    ) -> "StudyPreview":
+        """Returns what a question or model would cost each site, and its expected error; costs no
+        budget.
+
+        Raises:
+            Refused, WrongUse: it cannot be asked of a study, and what to write instead.
+        """
+        return StudyPreview(self._compiled(Question.of(sql, rho, recipe, label)), self.declared)
+
+    def query(self, sql: str, *, rho: Number, wait_s: float = WAIT) -> Answer:
+        """Returns the answer over the rows of all sites together; each site is charged the rho.
+
+        The same question at the same rho returns the same answer for free, if a site has it
+        stored. If a site refuses or is silent for ``wait_s`` seconds, the others are asked without
+        it, as long as ``least`` remain.
+
+        Raises:
+            StudyRefused: too few sites take part; free.
+            StudyFailed: the run broke off; paid at the sites that had executed it.
+            Others as ``preview``; free.
+        """
+        answer = self._asked(Question.of(sql, rho), wait_s)
+        assert isinstance(answer, Answer), "a statement gives an answer"
+        return answer
+
+    def fit(
+        self,
+        recipe: Recipe[Fitted],
+        sql: str,
+        *,
+        rho: Number,
+        label: str | None = None,
+        wait_s: float = WAIT,
+    ) -> Fitted:
+        """Returns a model fitted to the rows of all sites together; each site is charged the rho.
+
+        A run that broke off goes on from the last piece that all sites have stored.
+
+        Raises:
+            As ``query``.
+        """
+        model: Fitted = self._asked(Question.of(sql, rho, recipe, label), wait_s)
+        return model
+
+    @property
+    def sites(self) -> dict[str, str]:
+        """The reply of each site to the latest question, or when it was heard last."""
+        found = {}
+        heard = self._wire.heard()
+        for name in self.declared.sites:
+            age = heard.get(name)
+            there = "never heard" if age is None else f"heard {age:.0f} s ago"
+            found[name] = self._said.get(name, there)
+        return found
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._wire.close()
+
+    def __enter__(self) -> "Study":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _compiled(self, question: Question) -> Compiled:
+        return compiled(question, self.declared)
+
+    def _asked(self, question: Question, wait_s: float) -> Any:
+        """Proposes a question to all sites, and to fewer if some do not take part."""
+        made = self._compiled(question)
+        sites = list(self.declared.sites)
+        while True:
+            run = self._propose(question, made, sites, wait_s)
+            kinds = self._wait(run, sites, wait_s)
+            if isinstance(kinds, bytes):
+                return made.decode(kinds, run)
+            left = [name for name in sites if kinds.get(name) in ("approved", "ready")]
+            if not self.declared.terms.least <= len(left) < len(sites):
+                told = ", ".join(f"{name}: {text}" for name, text in self.sites.items())
+                raise StudyRefused(
+                    f"The question is not answered ({told}).",
+                    allowed=f"{self.declared.terms.least} sites that take part",
+                )
+            sites = left
+
+    def _propose(
+        self,
+        question: Question,
+        made: Compiled,
+        sites: list[str],
+        wait_s: float,
+    ) -> str:
+        """Signs and sends a proposal; returns the id of the run."""
+        terms = self.declared.terms
+        body: dict[str, Json] = {
+            "study": terms.study,
+            "roster": terms.roster,
+            "question": question.to_json(),
+            "form": made.form_hash,
+            "event": made.event_hash,
+            "sites": list[Json](sites),
+            "attempt": token(),
+            "until": int(time.time() + wait_s) + 1,
+        }
+        run = run_of(body)
+        self._wire.post(Message("proposed", run, ANALYST, body))
+        return run
+
+    def _wait(self, run: str, sites: list[str], wait_s: float) -> bytes | dict[str, str]:
+        """The answer of a run; or what each site said last, if the run ended before it was executed.
+
+        Raises:
+            StudyFailed: it broke off after that.
+        """
+        self._said = {}
+        end = time.monotonic() + wait_s
+        for message in self._messages(run, lambda: end + (_RUN if self._is_ready(sites) else 0)):
+            if message.kind == "answered":
+                return b64decode(str(message.body.get("answer", "")))
+            text = message.kind
+            if message.kind == "refused":
+                text = f"refused: {message.body.get('why', '')}"
+            if message.author in sites:
+                self._said[message.author] = text
+            if message.kind == "failed" or (message.kind == "withdrawn" and self._is_ready(sites)):
+                raise StudyFailed(
+                    f"The run broke off at {message.author}.",
+                    remedy="Ask again: what is stored is not paid again.",
+                )
+            if message.kind in ("refused", "withdrawn"):
+                break
+        else:
+            if self._is_ready(sites):
+                raise StudyFailed("The run has no answer in time.", remedy="Ask again.")
+        with suppress(StudyFailed, StudyRefused):
+            self._wire.post(Message("cancelled", run, ANALYST, {}))
+        return {name: text.partition(":")[0] for name, text in self._said.items()}
+
+    def _is_ready(self, sites: list[str]) -> bool:
+        """Whether all sites have held the question, so that it may be executed."""
+        return all(self._said.get(name) in ("ready", "failed", "withdrawn") for name in sites)
+
+    def _messages(self, run: str, end: Any) -> Iterator[Message]:
+        """The messages about a run, until a time."""
+        after = 0
+        while time.monotonic() < end():
+            wait = max(1, min(LONGEST, int(end() - time.monotonic())))
+            lines = self._wire.messages(after, wait)
+            after += len(lines)
+            for line in lines:
+                with suppress(InvalidDeclaration):
+                    message = verified(line, self.declared.keys)
+                    if message.run == run and message.kind != "proposed":
+                        yield message
+
+
+class StudyPreview:
+    """The cost of a question at each site, and its expected error.
+
+    ``error`` and ``explain`` are those of a single curator that adds as much noise as all sites
+    together.
+    """
+
+    def __init__(self, made: Compiled, declared: Declared) -> None:
+        self._made = made
+        planned = made.planned
+        self.cost = made.cost
+        self.preview: Preview | FitPreview
+        if isinstance(planned, Planned):
+            self.preview = Preview(planned, declared.dataset, "")
+        elif isinstance(planned, OneRelease | Run):
+            sizes = planned.sizes if isinstance(planned, Run) else (planned.releases,)
+            self.preview = FitPreview(
+                made.cost, sum(sizes), len(sizes), planned.numbers, planned.noise
+            )
+
+    def error(self, confidence: Number = 0.95) -> list[dict[str, Json]]:
+        """The expected error of each column of a statement, as ``Preview.error``.
+
+        Raises:
+            WrongUse: the question is a model.
+        """
+        if isinstance(self.preview, Preview):
+            return self.preview.error(confidence)
+        raise WrongUse("The error of a model.", remedy="Its preview states the noise of a release.")
+
+    def __repr__(self) -> str:
+        lines = repr(self.preview).splitlines()
+        kept = [line for line in lines if "nothing was charged" not in line]
+        return "\n".join([*kept, f"would cost each site {self.cost}; nothing was charged"])
+
+
+def open(path: str | Path, *, key: PrivateKey) -> Study:  # noqa: A001
+    """Opens a study as its analyst; ``key`` is the analyst's private key.
+
+    Raises:
+        InvalidConfig: the study is wrong.
+        WrongUse: the key is not that of the analyst.
+
+    >>> open("nowhere.toml", key="nobody.pem")
+    Traceback (most recent call last):
+    ...
+    sfumato.errors.InvalidConfig: No file 'nowhere.toml'...
+    """
+    return Study(read_study(path), key)

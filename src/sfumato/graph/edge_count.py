@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The number of edges, if an edge is the unit. Proof: edge_count.proof.md."""
+
+from sfumato.graph.moved import OfGraph
+from sfumato.privacy.distance import Norm
+from sfumato.query.statistic import Opened
+
+
+class EdgeCount(OfGraph[list[int]]):
+    """The statistic of the number of edges, if the unit is an edge.
+
+    Guarantees:
+        the number of edges moves by at most its proved distance
+    """
+
+    __slots__ = ()
+
+    @property
+    def moves(self) -> dict[Norm, int]:
+        """How far the number can be apart on neighbouring graphs: 1, in every norm."""
+        return {Norm.L1: 1, Norm.L2: 1}
+
+    def exact(self, opened: Opened) -> list[int]:
+        """Returns the number without noise."""
+        return [len(opened.edges(self.plan).pairs)]

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SQL over private answers: plans the inner questions, and runs the outer statement over them.
+
+Before anything is charged, the outer statement is bound to empty tables of the same columns, so
+that what DuckDB refuses is refused free. What fails later is never refunded.
+"""
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from sfumato.engines.scratch import Held, Scratch, Stopped, Unbound
+from sfumato.engines.stop import Patience
+from sfumato.errors import OuterFailed, UnsupportedSql, WrongUse
+from sfumato.metadata.dataset import Dataset
+from sfumato.plan.aggregate import Quantiles
+from sfumato.privacy.event import Json
+from sfumato.query.answer import Answer
+from sfumato.query.choose import Planned
+from sfumato.query.outer_answer import OuterAnswer, Result
+from sfumato.query.preview import planned_columns
+from sfumato.query.price import Price
+from sfumato.query.selected import candidates, declared_rows
+from sfumato.query.statements import Statements
+from sfumato.query.subqueries import Policy, Resolver
+from sfumato.query.table import released_of
+from sfumato.sql.outer import require_allowed, text_of_outer
+from sfumato.sql.split import Inner as InnerQuestion
+from sfumato.sql.split import Split, name_of, split
+from sfumato.sql.trace import ROW, Inner, Trace, traced
+
+# More rows than any LIMIT that is not meant to cut: groups that are not public have no number.
+_ANY_NUMBER = 2**31
+_DELTA_UNIT = 10**24
+
+
+@dataclass(frozen=True, slots=True)
+class Outer:
+    """SQL over the answers of private questions, planned and ready to be charged.
+
+    ``columns`` are the names and types of its result, ``statement`` what DuckDB runs, with hidden
+    columns if it was traced.
+    """
+
+    text: str
+    notes: tuple[str, ...]
+    questions: tuple[Resolver, ...]
+    plans: tuple[Planned, ...]
+    datasets: tuple[Dataset, ...]
+    columns: tuple[tuple[str, str], ...]
+    statement: str
+    trace: Trace | None
+
+    def answer(self, statements: Statements, scratch: Scratch, patience: Patience) -> Answer:
+        """Returns the answer; its inner questions are charged together, unless they are stored.
+
+        Guarantees:
+            an outer statement that fails is never refunded
+
+        Raises:
+            As ``Statements.answer_all``.
+            OuterFailed: the outer statement failed; the inner answers are paid and stored.
+        """
+        inner = statements.answer_all(self.questions, patience)
+        tables = {}
+        for place, answer in enumerate(inner):
+            tables[name_of(place)] = _held(answer, numbered=self.trace is not None)
+        try:
+            rows = scratch.rows(self.statement, tables, patience)
+        except Stopped as failure:
+            charges = tuple(answer.charge_id for answer in inner)
+            raise OuterFailed(str(failure), charges) from None
+        known = None if self.trace is None else self.trace.columns
+        return OuterAnswer(self.text, self.notes, inner, Result(self.columns, rows, known))
+
+
+def planned_outer(
+    asked: Resolver, statements: Statements, scratch: Scratch, policy: Policy
+) -> Outer | None:
+    """Plans a statement that is no single question; None if it is no SQL over answers either.
+
+    Nothing is charged. ``policy`` is that of the sub-queries and limits of the inner questions.
+
+    Raises:
+        Refused, WrongUse: a part of it is refused, or its outer statement is.
+    """
+    sql, parameters, price = asked.statement
+    today = datetime.datetime.now(datetime.UTC).date()
+    parts = split(sql, statements.asker.dataset, today, parameters)
+    if parts is None:
+        return None
+    names = [name_of(place) for place in range(len(parts.inner))]
+    require_allowed(parts.outer, names)
+    questions, plans, datasets = [], [], []
+    for inner, share in zip(parts.inner, _shares(price, parts.inner), strict=True):
+        question = asked.part(inner.text, share)
+        step = question.resolve(policy)
+        questions.append(question)
+        plans.append(statements.planned(step))
+        datasets.append(step.dataset)
+    forms = [planned_columns(plan) for plan in plans]
+    tables = {name: _table(columns) for name, columns in zip(names, forms, strict=True)}
+    columns = _described(parts, tables, scratch)
+    trace = _traced(parts, plans, tables, columns, scratch)
+    statement = text_of_outer(parts.outer if trace is None else trace.query)
+    return Outer(
+        sql if isinstance(sql, str) else sql.sql("duckdb"),
+        parts.notes,
+        tuple(questions),
+        tuple(plans),
+        tuple(datasets),
+        columns,
+        statement,
+        trace,
+    )
+
+
+def _shares(price: Price, inner: Sequence[InnerQuestion]) -> list[Price]:
+    """The price of each inner question: equal shares of them and the numbers that they ask first.
+
+    Each question with open keys has an equal share of delta, and no other has one.
+    """
+    total = sum(1 + question.scalars for question in inner)
+    openly = sum(question.is_open for question in inner)
+    shares = []
+    for question in inner:
+        share = price.shared(Fraction(1 + question.scalars, total))
+        delta = price.delta
+        if delta is not None and openly:
+            delta = Fraction(int(delta / openly * _DELTA_UNIT), _DELTA_UNIT)
+            delta = delta if question.is_open else None
+        share = replace(share, delta=delta)
+        aggregates = question.question.raw.aggregates
+        if not any(isinstance(aggregate, Quantiles) for aggregate in aggregates):
+            share = replace(share, interval=False)
+        shares.append(share)
+    return shares
+
+
+def _described(
+    parts: Split, tables: Mapping[str, Held], scratch: Scratch
+) -> tuple[tuple[str, str], ...]:
+    """The columns of an outer statement, as DuckDB binds it to empty tables.
+
+    Raises:
+        UnsupportedSql: it does not.
+    """
+    try:
+        columns = scratch.described(text_of_outer(parts.outer), tables)
+    except (Unbound, Stopped) as failure:
+        raise UnsupportedSql(
+            f"The SQL over the private answers is refused by DuckDB: {failure}.",
+            remedy="Nothing was charged. The private answers are: "
+            + "; ".join(inner.text for inner in parts.inner),
+        ) from None
+    taken: set[str] = set()
+    unique = []
+    for name, kind in columns:
+        unique.append((_unique(name, taken), kind))
+    return tuple(unique)
+
+
+def _traced(
+    parts: Split,
+    plans: Sequence[Planned],
+    tables: Mapping[str, Held],
+    columns: Sequence[tuple[str, str]],
+    scratch: Scratch,
+) -> Trace | None:
+    """The outer statement with hidden columns; None if it cannot be traced."""
+    answers = {}
+    for (name, table), plan in zip(tables.items(), plans, strict=True):
+        raw, output = plan.question.raw, plan.question.output
+        rows = _ANY_NUMBER if raw.is_open else declared_rows(raw, output)
+        released = tuple(bool(column["released"]) for column in planned_columns(plan))
+        names = tuple(column for column, _ in table.columns)
+        answers[name] = Inner(names, released, candidates(output, rows) > 1)
+    trace = traced(parts.outer, answers)
+    if trace is None:
+        return None
+    try:
+        found = scratch.described(text_of_outer(trace.query), _numbered(tables))
+    except (Unbound, Stopped):
+        return None
+    same = len(trace.columns) == len(columns) and [kind for _, kind in found[: len(columns)]] == [
+        kind for _, kind in columns
+    ]
+    return trace if same else None
+
+
+def _table(columns: Sequence[Mapping[str, Json]]) -> Held:
+    """An empty table with the columns of an answer."""
+    taken: set[str] = set()
+    named = []
+    for column in columns:
+        # the parser strips quotes from names in some places
+        plain = str(column["name"]).replace('"', "").replace("'", "") or "column"
+        named.append((_unique(plain, taken), str(column["type"])))
+    return Held(tuple(named))
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    """A name that is not taken yet; DuckDB does not tell names apart by case."""
+    count, new = 1, name
+    while new.lower() in taken:
+        count += 1
+        new = f"{name}_{count}"
+    taken.add(new.lower())
+    return new
+
+
+def _numbered(tables: Mapping[str, Held]) -> dict[str, Held]:
+    """Tables with a last column of row numbers."""
+    return {
+        name: Held((*table.columns, (ROW, "integer")), table.rows) for name, table in tables.items()
+    }
+
+
+def _held(answer: Answer, *, numbered: bool) -> Held:
+    """The table of an answer, with its rows in the order of their keys."""
+    table = _table(answer.columns)
+    told = answer.told
+    _, _, order = released_of(answer.form)
+    kinds = [kind for _, kind in table.columns]
+    places = sorted(range(len(told)), key=order.__getitem__)
+    rows = []
+    for place in places:
+        row = [_local(value, kind) for value, kind in zip(told[place], kinds, strict=True)]
+        rows.append((*row, place) if numbered else tuple(row))
+    columns = (*table.columns, (ROW, "integer")) if numbered else table.columns
+    return Held(columns, rows)
+
+
+def _local(value: Json, kind: str) -> Json:
+    """A cell as the outer statement reads it: a moment without its offset from UTC."""
+    if kind == "timestamp" and value is not None:
+        moment = datetime.datetime.fromisoformat(str(value))
+        return str(moment.replace(tzinfo=None))
+    return value
+
+
+def require_no_key(key: str | None) -> None:
+    """Raises WrongUse if an idempotency key is given for SQL over private answers.
+
+    Raises:
+        WrongUse: there is one.
+    """
+    if key:
+        raise WrongUse(
+            "key= of SQL over private answers.",
+            remedy="Leave it out: asked again, the private answers are recalled and cost nothing.",
+        )

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The answer of SQL over private answers: computed from their bytes, not stored itself."""
+
+import datetime
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import NoReturn, cast
+
+import duckdb
+
+from sfumato.errors import WrongUse
+from sfumato.exact.rational import Number, positive, to_fraction
+from sfumato.ledger.journal import canonical_json
+from sfumato.privacy.event import Json
+from sfumato.query.answer import Answer
+from sfumato.query.cost import total_cost
+from sfumato.query.outer_errors import Releases
+from sfumato.query.output_intervals import Cell
+from sfumato.query.table import end_forms, finite, interval_form, warnings
+from sfumato.sql.outer_forms import Computed, Form, Known, Leaf
+
+_DEFAULT_MISS = Fraction(5, 100)
+_CHOSEN = (
+    "Released numbers chose rows: where a column has an interval, it holds for all rows that could "
+    "have been chosen."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The result of SQL over private answers: the names and types of its columns, and their rows.
+
+    ``known`` states for each visible column how it is computed; None if that was not traced. The
+    hidden columns follow the visible ones.
+    """
+
+    columns: Sequence[tuple[str, str]]
+    rows: Sequence[Sequence[object]]
+    known: Sequence[Known] | None
+
+    def lines(self, answers: Sequence[Answer], miss: Fraction) -> list[Json]:
+        """Returns the interval of each cell, row by row, at confidence 1 - ``miss``; null if it has
+        none.
+        """
+        releases = Releases(answers)
+        return [self._line(row, releases, miss) for row in self.rows]
+
+    def _line(self, row: Sequence[object], releases: Releases, miss: Fraction) -> Json:
+        """The intervals of one row."""
+        line: list[Json] = []
+        for place, (_, kind) in enumerate(self.columns):
+            if not self.is_noisy(place):
+                line.append(None)
+                continue
+            form = self.known[place].form if self.known is not None else None
+            cell = Cell(None)
+            if form is not None and row[place] is not None:
+                cell = releases.interval(form, row.__getitem__, miss)
+            line.append(_error(cell, kind, row[place]))
+        return line
+
+    def is_noisy(self, place: int) -> bool:
+        """Whether a column depends on released numbers, as far as its computation is known."""
+        return self.known is None or self.known[place].noisy
+
+    def has_form(self, place: int) -> bool:
+        """Whether a column may have intervals."""
+        return self.known is not None and self.known[place].form is not None
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether released numbers decided which rows a column with intervals has."""
+        return any(_is_chosen(known.form) for known in self.known or ())
+
+    @property
+    def shown(self) -> list[list[Json]]:
+        """The visible cells as JSON."""
+        width = len(self.columns)
+        return [[_shown(value) for value in row[:width]] for row in self.rows]
+
+
+class OuterAnswer(Answer):
+    """The answer to SQL over private answers (``inner``): a function of their stored bytes alone."""
+
+    def __init__(
+        self, statement: str, notes: Sequence[str], inner: Sequence[Answer], result: Result
+    ) -> None:
+        errors = result.lines(inner, _DEFAULT_MISS)
+        form: dict[str, Json] = {
+            "charge_id": ", ".join(answer.charge_id for answer in inner),
+            "dataset": inner[0].dataset,
+            "statement": statement,
+            "cost": total_cost([answer.cost for answer in inner]).to_json(),
+            "protected": _lines(inner, lambda answer: answer.protected),
+            "columns": [
+                {"name": name, "type": kind, "released": result.is_noisy(place)}
+                for place, (name, kind) in enumerate(result.columns)
+            ],
+            "rows": cast(Json, result.shown),
+            "errors": errors,
+            "bounded": _lines(inner, lambda answer: answer.bounded),
+            "bias": _lines(inner, lambda answer: answer.bias),
+            "notes": [*_notes(inner, result), *notes, *_warnings(result, errors)],
+        }
+        recalled = all(answer.recalled for answer in inner)
+        super().__init__(canonical_json(form).encode(), recalled=recalled)
+        self.inner = tuple(inner)
+        self._result = result
+
+    def error(self, confidence: Number = 0.95) -> list[dict[str, Json]]:
+        """As ``Answer.error``; a cell without an interval has ``low`` and ``high`` None."""
+        fraction = to_fraction("confidence", confidence)
+        level = positive("confidence", fraction, at_most=1 - Fraction(1, 10**12))
+        return self._cells_with(self._result.lines(self.inner, 1 - level))
+
+    def consistent(self) -> NoReturn:
+        """Raises WrongUse: only the answer of a single question can be made consistent.
+
+        Raises:
+            WrongUse: always.
+        """
+        raise WrongUse(
+            "consistent() of SQL over private answers.",
+            remedy="answer.inner[0].consistent() is the one of a private answer.",
+        )
+
+
+def _error(cell: Cell, kind: str, value: object) -> dict[str, Json]:
+    """The error of a cell as JSON."""
+    error: dict[str, Json] = {"low": None, "high": None, "half_width": None}
+    if cell.interval is not None and kind == "date":
+        error["low"], error["high"] = end_forms(*cell.interval, is_date=True)
+    elif cell.interval is not None:
+        shown = _shown(value)
+        point = Fraction(shown) if isinstance(shown, int | float) else None
+        error = interval_form(*cell.interval, point)
+    if cell.untold:
+        error["untold"] = True
+    return error
+
+
+def _is_chosen(form: Form | None) -> bool:
+    """Whether a form has a leaf of rows that noise chose."""
+    if isinstance(form, Computed):
+        return any(map(_is_chosen, form.parts))
+    return isinstance(form, Leaf) and form.chosen
+
+
+def _shown(value: object) -> Json:
+    """A value of DuckDB as JSON."""
+    if isinstance(value, Decimal):
+        return int(value) if value == int(value) else float(value)
+    if isinstance(value, float):
+        return None if math.isnan(value) else finite(value)
+    if isinstance(value, datetime.date):
+        return str(value)
+    assert value is None or isinstance(value, bool | int | str), "described before the charge"
+    return value
+
+
+def _lines(inner: Sequence[Answer], of: Callable[[Answer], Sequence[str]]) -> list[Json]:
+    """The sentences of all inner answers, each once."""
+    return list[Json](dict.fromkeys(line for answer in inner for line in of(answer)))
+
+
+def _notes(inner: Sequence[Answer], result: Result) -> list[Json]:
+    """What the answer was computed from, and which columns have no interval."""
+    lines: list[Json] = [
+        f"Computed by DuckDB {duckdb.__version__} from {answer.statement} "
+        f"(charge {answer.charge_id[:12]})."
+        for answer in inner
+    ]
+    lines += _lines(inner, lambda answer: answer.notes)
+    without = [
+        name
+        for place, (name, _) in enumerate(result.columns)
+        if result.is_noisy(place) and not result.has_form(place)
+    ]
+    if without:
+        lines.append(f"{', '.join(without)}: computed from noisy numbers, without an interval.")
+    if result.is_chosen:
+        lines.append(_CHOSEN)
+    return lines
+
+
+def _warnings(result: Result, errors: Sequence[Json]) -> list[Json]:
+    """Notes on columns with cells that cannot be told."""
+    return warnings([name for name, _ in result.columns], errors)

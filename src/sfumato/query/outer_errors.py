@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Intervals of the columns of an outer statement, from the releases that they are computed from.
+
+Post-processing. A cell that is passed through has the interval of its release; a sum of cells of
+one release, or the difference of two, that of the exact law of the sum of their noises. The rest is
+interval arithmetic: the forms of one column share its miss probability, so that the interval holds
+whatever their joint distribution is. Proof: outer_errors.proof.md.
+"""
+
+import datetime
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+from sfumato.metadata.column import EPOCH
+from sfumato.plan.output import Item
+from sfumato.plan.reading import Kind as Reads
+from sfumato.plan.scalar import Estimate, Operation
+from sfumato.plan.statistic import Statistic
+from sfumato.query.answer import Answer
+from sfumato.query.estimate import AnyReleased, Range, Released, linear_weights
+from sfumato.query.noise_sums import sum_reach
+from sfumato.query.output_intervals import Cell, combined, ranges_of
+from sfumato.query.table import released_of
+from sfumato.sql.outer_forms import Computed, FixedNumber, Form, Kind, Leaf, cell_of
+
+# A sum of that many cells is one of doubles in DuckDB: each addition is off by at most this share.
+_OFF = Fraction(1, 2**50)
+_SYMBOLS = frozenset(operation.value for operation in Operation)
+_NOTHING = Cell(None)
+
+
+class Releases:
+    """The private answers below an outer SQL statement; its cells refer to their cells by codes."""
+
+    def __init__(self, answers: Sequence[Answer]) -> None:
+        self._answers = [_Release.of(answer) for answer in answers]
+        self._cells: dict[tuple[int, Fraction], Cell] = {}
+
+    def interval(self, form: Form, hidden: Callable[[int], object], miss: Fraction) -> Cell:
+        """Returns the interval of a computed cell in one row.
+
+        ``form`` says how it is computed; ``hidden`` returns a hidden column of the row.
+
+        Guarantees:
+            a form of releases covers at least as often as stated
+        """
+        share = miss / max(sum(1 for _ in self._random(form, hidden)), 1)
+        return self._range(form, hidden, share)
+
+    def _random(self, form: Form, hidden: Callable[[int], object]) -> Iterator[Form]:
+        """The parts of a form that may miss, each with the noise of its own."""
+        if isinstance(form, Leaf) and form.kind is not Kind.PUBLIC:
+            yield form
+        elif isinstance(form, Computed):
+            if self._pair(form, hidden) is not None:
+                yield form
+            else:
+                for part in form.parts:
+                    yield from self._random(part, hidden)
+
+    def _range(self, form: Form, hidden: Callable[[int], object], miss: Fraction) -> Cell:
+        """The interval of a form, whose random parts miss with probability ``miss`` each."""
+        if isinstance(form, FixedNumber):
+            return Cell((form.value, form.value))
+        if isinstance(form, Leaf):
+            return self._leaf(form, [hidden(place) for place in form.hidden], miss)
+        pair = self._pair(form, hidden)
+        if pair is not None:
+            return Cell(pair.difference(*self._rows(form, hidden), miss))
+        if form.operation == "first":
+            return self._first(form.parts, hidden, miss)
+        parts = [self._range(part, hidden, miss) for part in form.parts]
+        ranges = [part.interval for part in parts if part.interval is not None]
+        untold = any(part.untold for part in parts)
+        if len(ranges) < len(parts):
+            return Cell(None, untold)
+        return Cell(_computed(form.operation, ranges), untold)
+
+    def _first(
+        self, parts: Sequence[Form], hidden: Callable[[int], object], miss: Fraction
+    ) -> Cell:
+        """The interval of the first part that is not NULL: a cell says itself whether it is."""
+        possible = []
+        for part in parts:
+            if isinstance(part, Leaf) and part.kind is Kind.CELL:
+                code = hidden(part.hidden[0])
+                if code is None or self._value(code) is None:
+                    continue
+                possible.append(self._range(part, hidden, miss))
+                break
+            possible.append(self._range(part, hidden, miss))
+            if isinstance(part, FixedNumber):
+                break
+        ranges = [cell.interval for cell in possible if cell.interval is not None]
+        if not ranges or len(ranges) < len(possible):
+            return _NOTHING
+        return Cell(_computed("any", ranges), any(cell.untold for cell in possible))
+
+    def _leaf(self, leaf: Leaf, hidden: Sequence[object], miss: Fraction) -> Cell:
+        """The interval of a public number, a cell, or a sum."""
+        if leaf.kind is Kind.PUBLIC:
+            value = _number(hidden[0])
+            return _NOTHING if value is None else Cell((value, value))
+        if leaf.kind is Kind.CELL:
+            return self._cell(hidden[0], miss, chosen=leaf.chosen)
+        return Cell(self._sum(leaf, hidden, miss))
+
+    def _cell(self, code: object, miss: Fraction, *, chosen: bool) -> Cell:
+        """The interval of a released cell; one that was chosen holds with all others at once."""
+        if not isinstance(code, int):
+            return _NOTHING
+        answer, column, row = cell_of(code)
+        release = self._answers[answer]
+        share = miss / release.rows if chosen else miss
+        known = self._cells.get((code, share))
+        if known is None:
+            known = self._cells[code, share] = release.cell(column, row, share)
+        return known
+
+    def _value(self, code: object) -> object:
+        """The value of a released cell, as the answer tells it."""
+        if not isinstance(code, int):
+            return None
+        answer, column, row = cell_of(code)
+        return self._answers[answer].told[row][column]
+
+    def _sum(self, leaf: Leaf, hidden: Sequence[object], miss: Fraction) -> Range | None:
+        """The interval of a sum or mean of cells of one release, each of them once."""
+        total, count, different, least, largest = hidden
+        value = _number(total)
+        if value is None or not isinstance(count, int) or count < 1 or count != different:
+            return None
+        if leaf.chosen:
+            # of how many sums it was chosen is not known
+            return None
+        assert isinstance(least, int) and isinstance(largest, int), "codes of at least one cell"
+        answer, column, _ = cell_of(least)
+        if (answer, column) != cell_of(largest)[:2]:
+            return None
+        release = self._answers[answer]
+        weights = release.weights(column)
+        if weights is None:
+            return None
+        far = release.reach(column, weights, count, miss)
+        # DuckDB adds doubles, and divides as doubles
+        far += count * count * release.largest(column) * _OFF
+        if leaf.kind is Kind.MEAN:
+            far /= count
+        return value - far, value + far
+
+    def _pair(self, form: Computed, hidden: Callable[[int], object]) -> "_Column | None":
+        """The column of which a form is the difference of two cells; None for other forms."""
+        if form.operation != "-" or len(form.parts) != 2:
+            return None
+        codes = []
+        for part in form.parts:
+            if not isinstance(part, Leaf) or part.kind is not Kind.CELL or part.chosen:
+                return None
+            codes.append(hidden(part.hidden[0]))
+        one, other = codes
+        if not isinstance(one, int) or not isinstance(other, int):
+            return None
+        answer, column, _ = cell_of(one)
+        if (answer, column) != cell_of(other)[:2]:
+            return None
+        release = self._answers[answer]
+        weights = release.weights(column)
+        return None if weights is None else _Column(release, column, weights)
+
+    def _rows(self, form: Computed, hidden: Callable[[int], object]) -> tuple[int, int]:
+        """The rows of the two cells of a difference."""
+        rows = []
+        for part in form.parts:
+            assert isinstance(part, Leaf), "so says _pair"
+            code = hidden(part.hidden[0])
+            assert isinstance(code, int), "so says _pair"
+            rows.append(cell_of(code)[2])
+        return rows[0], rows[1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Release:
+    """One inner answer: its columns, its parts, and the group of each of its rows."""
+
+    items: tuple[Item, ...]
+    parts: Sequence[AnyReleased]
+    order: Sequence[int]
+    told: Sequence[Sequence[object]]
+    is_whole: bool
+    rows: int
+
+    @classmethod
+    def of(cls, answer: Answer) -> "_Release":
+        """The release of an answer; ``rows`` are all groups that it could have shown."""
+        output, parts, order = released_of(answer.form)
+        rows = max(parts[0].count if parts else 1, 1)
+        return cls(output.items, parts, order, answer.told, not output.sets, rows)
+
+    def cell(self, column: int, row: int, miss: Fraction) -> Cell:
+        """The interval of a cell."""
+        (cell,) = ranges_of(self.items[column].expression, self.parts, [self.order[row]], miss)
+        return cell
+
+    def weights(self, column: int) -> tuple[Fraction, ...] | None:
+        """The weights of the integers in a count or a sum; None if its cells cannot be added up.
+
+        A total of groups is no sum of cells with noises of their own, a mean has no additive noise,
+        and a number of units that passed a threshold was chosen by its own noise.
+        """
+        expression = self.items[column].expression
+        if not self.is_whole or not isinstance(expression, Estimate):
+            return None
+        part = self.parts[expression.index]
+        if not isinstance(part, Released) or part.noise is None or part.threshold:
+            return None
+        statistic = expression.statistic
+        linear = statistic in (Statistic.COUNT, Statistic.SUM)
+        if part.reading.kind is not Reads.NUMBER and not linear:
+            return None
+        if statistic is Statistic.SUM and part.reading.rounding:
+            return None
+        width = len(part.values[0]) if part.values else 1
+        return linear_weights(part.reading, statistic, width)
+
+    def reach(
+        self, column: int, weights: tuple[Fraction, ...], count: int, miss: Fraction
+    ) -> Fraction:
+        """The error of the sum of so many cells of a column."""
+        expression = self.items[column].expression
+        assert isinstance(expression, Estimate), "so says weights"
+        part = self.parts[expression.index]
+        assert isinstance(part, Released) and part.noise is not None, "so says weights"
+        return sum_reach(part.noise, miss, weights, count)
+
+    def point(self, column: int, row: int) -> Fraction:
+        """The estimate of a cell, exactly."""
+        expression = self.items[column].expression
+        assert isinstance(expression, Estimate), "so says weights"
+        part = self.parts[expression.index]
+        assert isinstance(part, Released), "so says weights"
+        return part.point(self.order[row], expression.statistic, expression.place)
+
+    def largest(self, column: int) -> Fraction:
+        """The largest magnitude in a column."""
+        values = [_number(row[column]) for row in self.told]
+        return max((abs(value) for value in values if value is not None), default=Fraction(0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column of one release whose cells can be added up."""
+
+    release: _Release
+    place: int
+    weights: tuple[Fraction, ...]
+
+    def difference(self, one: int, other: int, miss: Fraction) -> Range:
+        """The interval of a cell minus another one."""
+        if one == other:
+            return Fraction(0), Fraction(0)
+        middle = self.release.point(self.place, one) - self.release.point(self.place, other)
+        far = self.release.reach(self.place, self.weights, 2, miss)
+        return middle - far, middle + far
+
+
+def _computed(operation: str, ranges: Sequence[Range]) -> Range | None:
+    """Interval arithmetic of one operation."""
+    lows, highs = [low for low, _ in ranges], [high for _, high in ranges]
+    if operation in _SYMBOLS:
+        return combined(Operation(operation), *ranges)
+    if operation == "any":
+        return (min(lows), max(highs)) if ranges else None
+    if operation == "greatest":
+        return max(lows), max(highs)
+    if operation == "least":
+        return min(lows), min(highs)
+    assert operation == "round", "a form has no other operation"
+    step = ranges[1][0]
+    # halves are rounded outward, whichever way DuckDB rounds them
+    low = math.ceil(lows[0] / step - Fraction(1, 2)) * step
+    return low, math.floor(highs[0] / step + Fraction(1, 2)) * step
+
+
+def _number(value: object) -> Fraction | None:
+    """A number of DuckDB as a fraction, a date as its day; None for NULL and what is no number."""
+    if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+        return Fraction((value - EPOCH).days)
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return None
+    return Fraction(value) if math.isfinite(value) else None

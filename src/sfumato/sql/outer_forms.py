@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a column of an outer statement is computed from released cells: forms, and their places.
+
+A leaf of a form has hidden columns. While a statement is traced they are expressions, then names of
+columns of a sub-query, and in the end places in the result.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from sqlglot import exp
+
+# Rows and columns of an answer in the code of a cell.
+_ROWS = 2**32
+_COLUMNS = 2**12
+
+
+class Kind(Enum):
+    """What a leaf of a form is: a released cell, a sum or a mean of cells, or a public number."""
+
+    CELL = "cell"
+    SUM = "sum"
+    MEAN = "mean"
+    PUBLIC = "public"
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A number of which an interval is known.
+
+    ``hidden`` are its hidden columns: of a cell its code; of a sum the sum itself, the number of
+    cells, that of different ones, the least and the largest code; of a public number itself. ``chosen``: which
+    row it is depends on released numbers.
+    """
+
+    kind: Kind
+    hidden: tuple[Any, ...]
+    chosen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FixedNumber:
+    """A constant number."""
+
+    value: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A number computed from others: + - * /, "any" of them, the "first" that is not NULL, the
+    "greatest", the "least", or "round" for the first one in multiples of the second.
+    """
+
+    operation: str
+    parts: "tuple[Form, ...]"
+
+
+Form: TypeAlias = Leaf | FixedNumber | Computed
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A column: how it is computed, None if that has no interval; whether it depends on noise."""
+
+    form: Form | None
+    noisy: bool
+
+
+def cell_of(code: int) -> tuple[int, int, int]:
+    """The answer, the column and the row of the code of a cell.
+
+    >>> cell_of(code_of(2, 3) + 7)
+    (2, 3, 7)
+    """
+    column, row = divmod(code, _ROWS)
+    return (*divmod(column, _COLUMNS), row)
+
+
+def code_of(answer: int, column: int) -> int:
+    """The code of the first cell of a column."""
+    return (answer * _COLUMNS + column) * _ROWS
+
+
+def quoted(name: str) -> exp.Identifier:
+    return exp.to_identifier(name, quoted=True)
+
+
+def in_scope(form: Form, alias: str) -> Form:
+    """A form whose hidden columns are those of a table of FROM."""
+    if isinstance(form, FixedNumber):
+        return form
+    if isinstance(form, Computed):
+        return replace(form, parts=tuple(in_scope(part, alias) for part in form.parts))
+    columns = [exp.column(quoted(name), table=quoted(alias)) for name in form.hidden]
+    return replace(form, hidden=tuple(columns))
+
+
+def with_places(form: Form | None, places: Mapping[str, int]) -> Form | None:
+    """A form whose hidden columns are places in the result."""
+    if form is None or isinstance(form, FixedNumber):
+        return form
+    if isinstance(form, Computed):
+        parts = [with_places(part, places) for part in form.parts]
+        return replace(form, parts=tuple(part for part in parts if part is not None))
+    return replace(form, hidden=tuple(places[name] for name in form.hidden))
+
+
+def as_chosen(form: Form | None) -> Form | None:
+    """A form of a row that noise chose."""
+    if form is None or isinstance(form, FixedNumber):
+        return form
+    if isinstance(form, Computed):
+        parts = [as_chosen(part) for part in form.parts]
+        return replace(form, parts=tuple(part for part in parts if part is not None))
+    return replace(form, chosen=form.kind is not Kind.PUBLIC)
+
+
+def shape(form: Form | None) -> object:
+    """What two forms must have in common to be columns of one UNION ALL."""
+    if form is None or isinstance(form, FixedNumber):
+        return form
+    if isinstance(form, Computed):
+        return form.operation, tuple(map(shape, form.parts))
+    return form.kind
+
+
+def merged(one: Form | None, other: Form | None) -> Form | None:
+    """The first of two forms of one shape, chosen where either is; None if one has none."""
+    if one is None or other is None:
+        return None
+    if isinstance(one, Leaf) and isinstance(other, Leaf):
+        return replace(one, chosen=one.chosen or other.chosen)
+    if isinstance(one, Computed) and isinstance(other, Computed):
+        parts = [merged(*pair) for pair in zip(one.parts, other.parts, strict=True)]
+        return replace(one, parts=tuple(part for part in parts if part is not None))
+    return one

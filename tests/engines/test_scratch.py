@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The DuckDB of outer statements: it sees its tables alone, and ends within its limits."""
+
+import datetime
+
+import pytest
+
+from sfumato.engines import scratch as module
+from sfumato.engines.scratch import MOST_ROWS, Held, Scratch, Stopped, Unbound
+from sfumato.engines.stop import Patience, Stop
+from sfumato.errors import Cancelled
+
+TABLE = Held(
+    (("region", "text"), ("n", "integer"), ("x", "real"), ("d", "date"), ("t", "local time"), ("b", "boolean")),
+    (
+        ("a", 1, 0.5, "2024-01-31", "2024-01-31 10:00:00", True),
+        ("b'\"", 10**30, 1e-300, "1960-02-29", "1960-02-29 00:00:00", False),
+        (None,) * 6,
+    ),
+)  # fmt: skip
+secret = {"n": [1, 2, 3]}
+AT_TEN = datetime.datetime.fromisoformat("2024-01-31 10:00:00")
+AT_MIDNIGHT = datetime.datetime.fromisoformat("1960-02-29 00:00:00")
+
+
+@pytest.fixture(scope="module")
+def scratch():
+    with Scratch() as opened:
+        yield opened
+
+
+def test_rows_come_back_as_they_were_given(scratch):
+    rows = scratch.rows('SELECT * FROM "a b"', {"a b": TABLE})
+    assert rows == [
+        ("a", 1, 0.5, datetime.date(2024, 1, 31), AT_TEN, True),
+        ("b'\"", 10**30, 1e-300, datetime.date(1960, 2, 29), AT_MIDNIGHT, False),
+        (None,) * 6,
+    ]
+
+
+def test_columns_are_described_without_rows(scratch):
+    text = "SELECT region AS r, SUM(n) AS s, AVG(x), MAX(d), MAX(t), 1.5, COUNT(*) > 1 AS c FROM t GROUP BY 1"
+    kinds = [kind for _, kind in scratch.described(text, {"t": TABLE})]
+    assert kinds == ["text", "integer", "real", "date", "local time", "real", "boolean"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT nothing FROM t",
+        "SELECT FROM",
+        "SELECT n + d FROM t",
+        "SELECT 'x' + n FROM t",
+        "SELECT [n] FROM t",
+        "SELECT INTERVAL 1 DAY FROM t",
+    ],
+)
+def test_what_cannot_be_bound_is_told_before_there_are_rows(scratch, text):
+    with pytest.raises(Unbound):
+        scratch.described(text, {"t": TABLE})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "SELECT * FROM '/etc/passwd'",
+        "COPY (SELECT 1) TO '/tmp/out-of-scratch.csv'",
+        "ATTACH '/tmp/out-of-scratch.db'",
+        "SET threads = 8",
+        "SET memory_limit = '100GB'",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "SELECT * FROM secret",
+        "SELECT * FROM other",
+        "SELECT * FROM rows_to_insert",
+    ],
+)
+def test_a_statement_sees_the_tables_that_it_is_given_and_nothing_else(scratch, text):
+    scratch.rows("SELECT 1", {"other": TABLE})
+    with pytest.raises(Stopped):
+        scratch.rows(text, {"t": TABLE})
+    # it lives
+    assert scratch.rows("SELECT COUNT(*) FROM t", {"t": TABLE}) == [(3,)]
+
+
+def test_a_table_ends_with_its_statement(scratch):
+    scratch.rows("CREATE TEMP TABLE mine AS SELECT 1", {})
+    with pytest.raises(Stopped):
+        scratch.rows("SELECT * FROM mine", {})
+
+
+def numbers(count):
+    return Held((("n", "integer"),), [(n,) for n in range(count)])
+
+
+def test_a_statement_ends_within_the_limits(scratch, monkeypatch):
+    monkeypatch.setattr(module, "SECONDS", 0.3)
+    many = {"t": numbers(3_000)}
+    with pytest.raises(Stopped, match=f"more than {MOST_ROWS:,} rows"):
+        scratch.rows("SELECT * FROM t AS a, t AS b", many)
+    with pytest.raises(Stopped, match=r"more than 0\.3 seconds"):
+        scratch.rows("SELECT SUM(SIN(a.n * b.n + c.n)) FROM t AS a, t AS b, t AS c", many)
+    monkeypatch.setattr(module, "SECONDS", 20.0)
+    distinct = "SELECT COUNT(*) FROM (SELECT DISTINCT a.n, b.n, c.n FROM t a, t b, t c)"
+    with pytest.raises(Stopped, match="Memory"):
+        scratch.rows(distinct, {"t": numbers(300)})
+    assert scratch.rows("SELECT MAX(n) FROM t", many) == [(2_999,)]
+
+
+def test_a_run_time_error_is_told_in_one_line(scratch):
+    with pytest.raises(Stopped, match="Could not convert string 'a' to INT32") as failed:
+        scratch.rows("SELECT CAST(region AS INT) FROM t", {"t": TABLE})
+    assert "\n" not in str(failed.value)
+
+
+def test_who_stops_waiting_is_told_that_the_answers_are_paid(scratch):
+    stop = Stop()
+    stop.stop()
+    with pytest.raises(Cancelled) as cancelled:
+        scratch.rows("SELECT SUM(a.n) FROM t a, t b, t c", {"t": numbers(3_000)}, Patience(stop))
+    assert cancelled.value.paid
+
+
+def test_nothing_runs_in_one_that_is_closed():
+    closed = Scratch()
+    closed.close()
+    with pytest.raises(Cancelled):
+        closed.rows("SELECT 1", {})

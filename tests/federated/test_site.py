@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A site believes nothing that it has not compiled, and begins no run twice."""
+
+import time
+
+import pytest
+
+from sfumato.federated.messages import ANALYST, Message, run_of
+from sfumato.federated.question import Question, compiled
+from sfumato.federated.round import Phase
+from sfumato.federated.site import Site
+from tests.contracts.federation import NAMES, write_study
+
+BY_SEX = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex"
+
+
+@pytest.fixture
+def site(tmp_path):
+    """A site whose messages are kept."""
+    write_study(tmp_path)
+    with Site(tmp_path / "anne.toml") as found:
+        found.said = []
+
+        def post(message, within=60):
+            found.said.append((message.kind, dict(message.body)))
+
+        found._wire.post = post
+        yield found
+
+
+def proposal(site, **changed):
+    made = compiled(Question.of(BY_SEX, "0.1"), site.study)
+    body = {
+        "study": site.study.terms.study,
+        "roster": site.study.terms.roster,
+        "question": Question.of(BY_SEX, "0.1").to_json(),
+        "form": made.form_hash,
+        "event": made.event_hash,
+        "sites": list(NAMES),
+        "attempt": "1",
+        "until": int(time.time()) + 60,
+    } | changed
+    return Message("proposed", run_of(body), ANALYST, body)
+
+
+def taken(site):
+    return site.session._ledger.balance("anne").taken.rho
+
+
+def advanced(site, message):
+    """What a site does with a proposal that all others approve and hold."""
+    site._hear(message, str)
+    site._advance(message.run, str)
+    for name in NAMES:
+        site._hear(Message("approved", message.run, name, {}), str)
+    site._advance(message.run, str)
+    return [kind for kind, _ in site.said]
+
+
+def test_a_site_holds_what_all_have_approved(site):
+    message = proposal(site)
+    assert advanced(site, message) == ["approved", "ready"]
+    assert taken(site) > 0
+    site._hear(Message("cancelled", message.run, ANALYST, {}), str)
+    site._advance(message.run, str)
+    assert taken(site) == 0 and site.rounds[message.run].phase is Phase.ENDED
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        # another price, another form, another roster than is told
+        {"event": "00"},
+        {"form": "00"},
+        {"roster": "00"},
+        {"study": "00"},
+        {"question": Question.of(BY_SEX, "0.2").to_json()},
+        {"question": {"sql": BY_SEX}},
+        {"question": Question.of("SELECT MEDIAN(age) FROM patients", "0.1").to_json()},
+        {"sites": ["anne", "northgate"]},
+        {"sites": ["anne", "northgate", "nobody"]},
+    ],
+    ids=str,
+)
+def test_a_site_executes_only_what_it_has_compiled_itself(site, changed):
+    message = proposal(site, **changed)
+    site._hear(message, str)
+    assert [kind for kind, _ in site.said] == ["refused"]
+    assert site.rounds[message.run].phase is Phase.ENDED and taken(site) == 0
+
+
+def test_a_site_that_believes_a_proposal_answers_another_price(site, monkeypatch):
+    """The mutant of the test above."""
+    monkeypatch.setattr(
+        Site,
+        "_own",
+        lambda self, body, sites, exchange: compiled(
+            Question.from_json(body["question"]), self.study, exchange
+        ),
+    )
+    message = proposal(site, event="00")
+    assert advanced(site, message) == ["approved", "ready"]
+
+
+def test_late_and_foreign_proposals_are_not_heard(site):
+    for changed in (
+        {"until": int(time.time()) - 1},
+        {"until": "soon"},
+        {"sites": ["northgate", "riverside", "westend"]},
+        {"sites": "anne"},
+    ):
+        site._hear(proposal(site, **changed), str)
+    assert site.said == [] and site.rounds == {}
+
+
+def test_a_run_is_begun_once_also_after_a_crash(site, tmp_path):
+    message = proposal(site)
+    assert advanced(site, message) == ["approved", "ready"]
+    # the next life of the same site hears all messages again
+    later = Site.__new__(Site)
+    for name, value in vars(site).items():
+        setattr(later, name, value)
+    later._rounds, later._work, later.said = {}, {}, []
+    later._wire.post = lambda message, within=60: later.said.append((message.kind, {}))
+    later._hear(message, str)
+    later._advance(message.run, str)
+    assert later.said == [("withdrawn", {})]
+    assert later.rounds[message.run].phase is Phase.ENDED
+
+
+def test_a_ready_site_shows_its_key_and_nothing_of_its_data(site):
+    advanced(site, proposal(site))
+    _, body = site.said[-1]
+    assert set(body) == {"key", "signature"}
+
+
+def test_a_refusal_of_the_ledger_says_nothing_of_what_is_left(tmp_path):
+    write_study(tmp_path, budget='[budget]\nepsilon = "0.01"\ndelta = "1e-6"\n')
+    with Site(tmp_path / "anne.toml") as poor:
+        said = []
+        poor._wire.post = lambda message, within=60: said.append((message.kind, message.body))
+        poor.said = said
+        advanced(poor, proposal(poor))
+        assert said[-1] == ("refused", {"why": "anne refuses."})

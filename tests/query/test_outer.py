@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SQL over private answers: what it gives, what it costs, how it fails, what it cannot reach."""
+
+import statistics
+from dataclasses import replace
+from fractions import Fraction
+from types import SimpleNamespace
+
+import pytest
+
+from sfumato.engines import scratch as scratches
+from sfumato.errors import (
+    BudgetExceeded,
+    MissingDeclaration,
+    OuterFailed,
+    Refused,
+    UnsupportedSql,
+    WrongUse,
+)
+from sfumato.query import outer as module
+from sfumato.query.statements import Statements
+from tests.attacks import shop
+
+BY_REGION = "SELECT region, COUNT(*) AS n FROM events GROUP BY region"
+SHARES = f"SELECT region, n, n * 100.0 / SUM(n) OVER () AS share FROM ({BY_REGION})"
+MONTHS = (
+    "WITH t AS (SELECT DATE_TRUNC('month', day) AS m, COUNT(*) AS n FROM events GROUP BY 1) "
+    "SELECT m, n, n - LAG(n) OVER (ORDER BY m) AS more, SUM(n) OVER (ORDER BY m) AS so_far FROM t"
+)
+
+
+@pytest.fixture
+def session(tmp_path):
+    with shop.connected(tmp_path, shop.data()) as opened:
+        yield opened
+
+
+def spent(session):
+    return Fraction(session.budget.spent)
+
+
+def test_it_is_computed_from_the_private_answer(session):
+    answer = session.query(MONTHS, epsilon=1)
+    (inner,) = answer.inner
+    assert [row["n"] for row in answer] == inner["n"]
+    totals = [sum(inner["n"][: place + 1]) for place in range(12)]
+    assert answer["so_far"] == pytest.approx(totals)
+    assert answer["more"][0] is None
+    assert answer["more"][1] == pytest.approx(inner["n"][1] - inner["n"][0])
+    first, *rest = answer.error()
+    assert first["more"] == {"low": None, "high": None, "half_width": None}
+    assert all(row["more"]["low"] < row["more"]["high"] for row in rest)
+    assert first["m"] == "2024-01-01"
+
+
+def test_one_question_has_no_inner_answer_and_stays_as_it_was(session):
+    answer = session.query(BY_REGION, epsilon=1)
+    assert answer.inner == ()
+    again = session.query(f"SELECT MAX(n) AS m FROM ({BY_REGION})", epsilon=1)
+    assert again.inner[0].bytes == answer.bytes
+
+
+def test_another_outer_text_over_the_same_answers_is_free(session):
+    first = session.query(SHARES, epsilon=1)
+    before = spent(session)
+    second = session.query(f"SELECT MAX(n) - MIN(n) AS gap FROM ({BY_REGION})", epsilon=1)
+    assert spent(session) == before and second.recalled and not first.recalled
+    assert session.query(SHARES, epsilon=1).bytes == first.bytes
+
+
+def test_the_cost_is_shared_equally_among_all_that_is_asked(session):
+    text = (
+        f"SELECT 'all' AS region, COUNT(*) AS n FROM events WHERE amount > "
+        f"(SELECT AVG(amount) FROM events) UNION ALL {BY_REGION}"
+    )
+    before = spent(session)
+    answer = session.query(text, epsilon="0.3")
+    assert spent(session) == before + Fraction("0.3")
+    assert [inner.cost.epsilon for inner in answer.inner] == ["0.1", "0.1"]
+    assert answer.cost.epsilon == "0.2"
+
+
+def test_delta_goes_to_the_questions_that_spend_it(session):
+    opened = "SELECT product, COUNT(DISTINCT user_id) AS n FROM events GROUP BY product"
+    text = f"SELECT COUNT(*) AS k FROM ({opened}) UNION ALL SELECT n FROM ({BY_REGION})"
+    answer = session.query(text, epsilon=100, delta="1e-8")
+    deltas = [Fraction(inner.cost.delta) for inner in answer.inner]
+    assert 0 < deltas[0] <= Fraction(1, 10**8) and deltas[1] == 0
+    twice = (
+        f"SELECT n FROM ({opened}) UNION ALL SELECT n FROM "
+        "(SELECT product, COUNT(*) AS n FROM events GROUP BY product)"
+    )
+    both = session.query(twice, epsilon=100, delta="1e-8")
+    assert sum(Fraction(inner.cost.delta) for inner in both.inner) <= Fraction(1, 10**8)
+
+
+def test_a_delta_given_to_each_is_noticed(session, monkeypatch):
+    true = module._shares
+
+    def given_to_each(price, inner):
+        shares = zip(true(price, inner), inner, strict=True)
+        return [
+            replace(share, delta=price.delta) if part.is_open else share for share, part in shares
+        ]
+
+    monkeypatch.setattr(module, "_shares", given_to_each)
+    opened = "SELECT product, COUNT(*) AS n FROM {} GROUP BY product"
+    text = f"SELECT n FROM ({opened.format('events')}) UNION ALL SELECT n FROM ({opened.format('orders')})"
+    text = text.replace("orders", "events WHERE amount > 3")
+    answer = session.query(text, epsilon=1, delta="1e-8")
+    assert sum(Fraction(inner.cost.delta) for inner in answer.inner) > Fraction(1, 10**8)
+
+
+def test_all_inner_questions_are_charged_or_none(session):
+    text = f"SELECT n FROM ({BY_REGION}) UNION ALL SELECT n FROM (SELECT COUNT(*) AS n FROM users)"
+    session.query("SELECT COUNT(*) FROM users", epsilon=1)
+    before = session.budget.to_json()
+    with pytest.raises(BudgetExceeded):
+        session.query(text, epsilon=10**6)
+    assert session.budget.to_json() == before
+    # the second one fails in its plan
+    with pytest.raises(MissingDeclaration):
+        session.query(
+            f"SELECT n FROM ({BY_REGION}) UNION ALL SELECT COUNT(*) FROM events GROUP BY product",
+            epsilon=1,
+        )
+    assert session.budget.to_json() == before
+
+
+def test_one_charge_of_two_is_noticed(session, monkeypatch):
+    text = f"SELECT n FROM ({BY_REGION}) UNION ALL SELECT n FROM (SELECT COUNT(*) AS n FROM users)"
+    true = Statements.answer_all
+    monkeypatch.setattr(
+        Statements,
+        "answer_all",
+        lambda self, questions, patience: [
+            *true(self, questions[:1], patience),
+            *true(self, questions[:1], patience),
+        ],
+    )
+    before = spent(session)
+    session.query(text, epsilon=1)
+    assert spent(session) - before < 1
+
+
+def test_a_wanted_error_needs_a_single_question(session):
+    assert session.query(SHARES, error=50, max_epsilon=5).error()[0]["n"]["half_width"] <= 50
+    with pytest.raises(WrongUse):
+        session.query(
+            f"SELECT n FROM ({BY_REGION}) UNION ALL SELECT COUNT(*) FROM users",
+            error=50,
+            max_epsilon=5,
+        )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"SELECT nothing FROM ({BY_REGION})",
+        f"SELECT n + region FROM ({BY_REGION})",
+        f"SELECT UNKNOWN_FUNCTION(n) FROM ({BY_REGION})",
+        f"SELECT n, RANDOM() FROM ({BY_REGION})",
+        f"SELECT * FROM ({BY_REGION}), range(10)",
+        f"SELECT [n] FROM ({BY_REGION})",
+        f"SELECT n FROM ({BY_REGION}) WHERE region > 3",
+        f"SELECT n FROM ({BY_REGION}) UNION ALL SELECT n, n FROM ({BY_REGION})",
+    ],
+)
+def test_what_cannot_be_bound_is_refused_free(session, text):
+    before = session.budget.to_json()
+    for ask in (session.query, session.preview):
+        with pytest.raises(Refused):
+            ask(text, epsilon=1)
+    assert session.budget.to_json() == before
+
+
+DAYS = "SELECT day, COUNT(*) AS n FROM events GROUP BY day"
+FAILING = [
+    (f"SELECT CAST(region AS INT) AS x FROM ({BY_REGION})", "Could not convert"),
+    (f"SELECT a.n FROM ({DAYS}) AS a, ({DAYS}) AS b", "more than 100,000 rows"),
+    ("SELECT CAST(n AS TINYINT) AS x FROM (SELECT SUM(amount) * 100000 AS n FROM events)", "Conversion"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "cause"), FAILING)
+def test_an_outer_statement_that_fails_is_never_refunded(session, text, cause):
+    before = spent(session)
+    with pytest.raises(OuterFailed, match=cause) as failed:
+        session.query(text, epsilon=1)
+    assert spent(session) == before + 1
+    (charge,) = failed.value.charges
+    assert session.stored(charge).body
+    with pytest.raises(OuterFailed):
+        session.query(text, epsilon=1)
+    assert spent(session) == before + 1
+
+
+def test_limits_end_what_takes_too_long(session, monkeypatch):
+    monkeypatch.setattr(scratches, "SECONDS", 0.2)
+    with pytest.raises(OuterFailed, match="seconds"):
+        session.query(
+            f"SELECT SUM(SIN(a.n * b.n * c.n * d.n)) AS s FROM ({DAYS}) a, ({DAYS}) b, ({DAYS}) c, ({DAYS}) d",
+            epsilon=1,
+        )
+    assert len(session.query(f"SELECT MAX(n) FROM ({DAYS})", epsilon=1)) == 1
+
+
+def test_a_key_is_refused_before_any_charge(session):
+    before = session.budget.to_json()
+    with pytest.raises(WrongUse, match="key="):
+        session.query(SHARES, epsilon=1, key="k")
+    assert session.budget.to_json() == before
+
+
+PRIVATE = [
+    "events",
+    "EVENTS",
+    '"events"',
+    "main.events",
+    "memory.main.events",
+    "answer_0",
+    '"answer 0"',
+    "pg_class",
+]
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+def test_no_private_table_is_reached_beside_an_answer(session, name):
+    events = [1, 2, 3]
+    before = session.budget.to_json()
+    for text in (
+        f"SELECT * FROM {name}, ({BY_REGION})",
+        f"SELECT (SELECT amount FROM {name} LIMIT 1) FROM ({BY_REGION})",
+        f"SELECT n FROM ({BY_REGION}) WHERE EXISTS (SELECT 1 FROM {name})",
+        f"WITH t AS ({BY_REGION}), s AS (SELECT * FROM {name}) SELECT * FROM s, t",
+    ):
+        with pytest.raises(Refused):
+            session.query(text, epsilon=1)
+    assert session.budget.to_json() == before and events
+
+
+def private_rows(session):
+    """What the scratch gives of a private table, asked past the language."""
+    try:
+        name = session._engine._sources["events"].sql
+        return session._scratch.rows(f"SELECT COUNT(*) FROM {name}", {})
+    except scratches.Stopped:
+        return None
+
+
+def test_the_scratch_holds_no_private_table(session):
+    session.query(SHARES, epsilon=1)
+    assert private_rows(session) is None
+    assert session._scratch.rows("SELECT table_name FROM information_schema.tables", {}) == []
+
+
+def test_a_scratch_on_the_connection_of_the_data_is_noticed(session, monkeypatch):
+    (lane,) = session._engine._lanes.all
+    monkeypatch.setattr(
+        session._scratch, "_opened", lambda: SimpleNamespace(cursor=lambda: lane.connection)
+    )
+    assert private_rows(session)
+
+
+def test_chosen_rows_are_wider(session):
+    alone = session.query(SHARES, epsilon=1).error()[0]["n"]["half_width"]
+    top = session.query(f"SELECT region, n FROM ({BY_REGION}) ORDER BY n DESC LIMIT 1", epsilon=1)
+    assert top.error()[0]["n"]["half_width"] > alone
+    assert any("Released numbers chose rows" in note for note in top.notes)
+
+
+def test_a_statement_that_cannot_be_traced_has_no_intervals(session):
+    text = f"SELECT * FROM (SELECT * FROM ({BY_REGION}) AS a JOIN ({BY_REGION}) AS b ON a.region = b.region)"
+    answer = session.query(text, epsilon=1)
+    assert [column["name"] for column in answer.columns] == ["region", "n", "region_1", "n_1"]
+    assert answer.error()[0]["n"] == {"low": None, "high": None, "half_width": None}
+    assert answer["n"] == answer["n_1"]
+
+
+def test_other_confidences_and_formats(session):
+    answer = session.query(SHARES, epsilon=1)
+    narrow = answer.error("0.5")[0]["n"]["half_width"]
+    assert (
+        narrow < answer.error()[0]["n"]["half_width"] < answer.error("0.999")[0]["n"]["half_width"]
+    )
+    assert statistics.fsum(answer["share"]) == pytest.approx(100)
+    assert answer.to_arrow(intervals=True).column_names[:3] == ["region", "n", "n_low"]
+    assert "share" in answer.to_csv() and "n" in repr(answer) and answer.explain()
+    with pytest.raises(WrongUse):
+        answer.consistent()
+    assert answer.plot("n").svg
+
+
+def test_refusals_of_one_question_are_what_they_were(session):
+    with pytest.raises(UnsupportedSql, match="would show rows or values of single persons"):
+        session.query("SELECT * FROM events", epsilon=1)
+    with pytest.raises(UnsupportedSql, match="lets one person change the values of others"):
+        session.query("SELECT SUM(amount) OVER (ORDER BY day) FROM events", epsilon=1)
