@@ -3,6 +3,7 @@
 
 import http.client
 import json
+import threading
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import BudgetExceeded, Failed, UnknownName, WrongUse
+from sfumato.query.session import Session
 from sfumato.service.refusals import NoAccount, NotVisible
 from sfumato.web.client import Remote, remote
 from tests.contracts.clinic import COUNT, Clinic
@@ -75,6 +77,16 @@ def test_questions_without_sql(clinic: Clinic, wire: Wire) -> None:
     assert [row["sex"] for row in answer] == ["F", "M"]
     with pytest.raises(UnknownName, match="people"):
         client(clinic).table("rooms")
+
+
+def test_sql_over_private_answers_needs_no_key(clinic: Clinic, wire: Wire) -> None:
+    sql = "SELECT MAX(n) AS m FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS t"
+    answer = client(clinic).query(sql, epsilon="0.1")
+    assert len(answer) == 1 and clinic.spent("ann") == 10**11
+    assert client(clinic).query(sql, epsilon="0.1").bytes == answer.bytes
+    with pytest.raises(WrongUse, match="key="):
+        client(clinic).query(sql, epsilon="0.1", key="mine")
+    assert clinic.spent("ann") == 10**11
 
 
 def test_budget_answers_and_requests(clinic: Clinic, wire: Wire) -> None:
@@ -145,9 +157,28 @@ def test_a_failed_question_is_not_asked_again(
 def test_a_long_question_is_awaited(
     clinic: Clinic, wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sfumato.web.app._LONGEST_WAIT", 0)
+    begun, real = threading.Event(), Session.query
+
+    def slow(self: Session, *given: Any, **named: Any) -> Any:
+        assert begun.wait(20)
+        return real(self, *given, **named)
+
+    def send(self: Remote, method: str, path: str, body: Any, headers: Any) -> Any:
+        if "/jobs/" in path:
+            begun.set()
+        elif not begun.is_set():
+            path += "?wait=0"
+        return once(self, method, path, body, headers)
+
+    once = Remote._once
+    monkeypatch.setattr(Remote, "_once", send)
+    monkeypatch.setattr(Session, "query", slow)
     answer = client(clinic).query(COUNT, epsilon="0.1")
-    assert any("/v1/jobs/" in path for path, _ in wire.sent) or answer.charge_id
+    assert [path.partition("?")[0].split("/")[2] for path, _ in wire.sent] == [
+        "datasets", "jobs", "datasets",
+    ]  # fmt: skip
+    assert answer.charge_id and clinic.spent("ann") == 10**11
+    begun.clear()
     with pytest.raises(BudgetExceeded):
         client(clinic).query(COUNT, epsilon="7")
 

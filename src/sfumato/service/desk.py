@@ -153,6 +153,7 @@ class Desk:
         standing = account.served.standing(account.scope)
         shown_preview: dict[str, Json] = {
             "cost": preview.cost.to_json(),
+            "columns": [{"name": name, "type": kind} for name, kind in preview.columns],
             "errors": list[Json](preview.error()),
             "left": left_amounts(standing.left),
             "times": _times(preview.cost.charge, standing),
