@@ -106,7 +106,7 @@ def tell(console: Console, folder: Path) -> Story:
     study = write_study(folder)
     console.print(f"[bold]Three hospitals[/bold], a coordinator and an analyst in {folder.name}")
     with ExitStack() as left:
-        left.enter_context(_process(folder, "study", "serve", study.name, "--folder", "rounds"))
+        left.enter_context(process(folder, "study", "serve", study.name, "--folder", "rounds"))
         sites = {name: left.enter_context(_site(folder, name)) for name in _SITES}
         opened = left.enter_context(federated.open(study, key=folder / "analyst.pem"))
         joint = opened.query(QUESTION, rho=_RHO, wait_s=_PATIENCE)
@@ -184,7 +184,7 @@ def _declared(paths: Mapping[str, Path]) -> str:
 
 
 @contextmanager
-def _process(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+def process(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     """Runs a command of sfumato in a folder while the block runs."""
     with (folder / "processes.log").open("ab") as said:
         process = subprocess.Popen(  # noqa: S603
@@ -203,7 +203,7 @@ def _process(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]
 
 
 def _site(folder: Path, name: str) -> AbstractContextManager[subprocess.Popen[bytes]]:
-    return _process(folder, "site", "serve", "-c", f"{name}.site.toml")
+    return process(folder, "site", "serve", "-c", f"{name}.site.toml")
 
 
 def _killed_fit(
