@@ -21,7 +21,7 @@ ENGINE_PEERS := opendp-polars smartnoise pipelinedp tumult
 # The tests start hundreds of processes: what those import is compiled once.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: docs torch installed demo demo-census demo-stream demo-synthetic demo-telemetry demo-learning demo-hospitals demo-federation test durations coverage prove chaos lint format proofs corpus clean lock bench bench-noise bench-accounting bench-query bench-engines bench-largest bench-ledger bench-census bench-synopsis bench-synthetic bench-telemetry bench-telemetry-stored bench-learning bench-federated figures
+.PHONY: docs torch installed demo demo-census demo-stream demo-synthetic demo-telemetry demo-learning demo-graph demo-hospitals demo-federation test durations coverage prove chaos lint format proofs corpus clean lock bench bench-noise bench-accounting bench-query bench-engines bench-largest bench-ledger bench-census bench-synopsis bench-synthetic bench-telemetry bench-telemetry-stored bench-learning bench-federated figures
 
 demo: $(VENV)/.run
 	$(BIN)/sfumato demo --report demo-report.html
@@ -49,6 +49,10 @@ demo-learning: $(VENV)/.run
 # Three hospitals as processes, one study, no pooled data; one is killed and comes back: demo-federation.html.
 demo-federation: $(VENV)/.dev
 	$(BIN)/sfumato demo federation
+
+# A graph under two units, the attack on its hub, and a synthetic graph: demo-graph.html.
+demo-graph: $(VENV)/.run
+	$(BIN)/sfumato demo graph
 
 # Three hospitals, made up: one patient over three tables.
 demo-hospitals: $(VENV)/.run

@@ -197,7 +197,7 @@ class MissingDeclaration(Refused):
 
 
 class NoReference(Refused):
-    """A relative error was asked for, but there is no public number to relate it to."""
+    """A relative error was requested, but there is no public number that it could be relative to."""
 
 
 class TargetUnreachable(Refused):

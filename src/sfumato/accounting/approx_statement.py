@@ -76,8 +76,9 @@ class Statement:
         return Fraction(0) if self.odds is None else (1 - self.delta) / (1 + self.odds)
 
     def misses(self, false_alarms: Fraction) -> Fraction:
-        """Returns the least type II error (misses) of a test with a type I error of
-        ``false_alarms``.
+        """Returns the least miss rate (type II error) of an attacker's test.
+
+        ``false_alarms`` is the test's false alarm rate (type I error).
         """
         if self.odds is None:
             return Fraction(0)

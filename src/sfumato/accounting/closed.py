@@ -157,9 +157,10 @@ class Once:
 
 @dataclass(frozen=True, slots=True)
 class Shifts:
-    """The curve of one integer with discrete Gaussian noise that changes by up to ``shift``.
+    """The privacy curve of an integer with discrete Gaussian noise, which a unit changes by at most
+    ``shift``.
 
-    It is the worst over all shifts.
+    It is the worst curve over all changes up to ``shift``.
     """
 
     noise: DiscreteGaussian
@@ -272,7 +273,10 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class Least:
-    """The curve that is the least of several upper bounds of one plan; without a lower bound."""
+    """The privacy curve of a plan for which several upper bounds are proved: the least of them.
+
+    It has no lower bound.
+    """
 
     curves: tuple[Curve, ...]
 
@@ -285,9 +289,9 @@ class Least:
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """The curve that an event's cost (``account``) implies, for events without a dominating pair.
+    """The privacy curve that the cost of an event (``account``) implies; it has no lower bound.
 
-    It has no lower bound.
+    Used for events without a dominating pair.
     """
 
     profile: Profile
@@ -311,7 +315,7 @@ class Converted:
 
 @dataclass(frozen=True, slots=True)
 class Diverging:
-    """The curve that the Renyi divergences of an event imply; without a lower bound."""
+    """The privacy curve that the Renyi divergences of an event imply; it has no lower bound."""
 
     event: Event
 
@@ -345,7 +349,9 @@ def _searched(
 
 
 def spare_of(delta: Number, own: OwnDelta) -> tuple[Fraction, Fraction]:
-    """Returns the part of delta left after the events' own deltas, rounded down and rounded up."""
+    """Returns what is left of a target delta after the events' own deltas, rounded down and rounded
+    up.
+    """
     stated_delta = to_fraction("delta", delta)
     if not 0 <= stated_delta < 1:
         raise InvalidNumber(f"delta = {stated_delta}.", allowed="0 or greater, and less than 1")

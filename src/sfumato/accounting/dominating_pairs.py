@@ -172,7 +172,7 @@ class FixedPlan:
 
     @property
     def widest_range(self) -> float | None:
-        """The largest eta, if all mechanisms of the plan have a bounded range; else None."""
+        """The widest loss range (eta) of a mechanism; None if some range is not bounded."""
         if not self.pairs or self.squared or self.own.upper:
             return None
         pairs = [pair for pair, _ in self.pairs]

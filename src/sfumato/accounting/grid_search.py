@@ -70,7 +70,7 @@ class Decimals:
         return _FARTHEST_DECADE * self._decade
 
     def value(self, index: int) -> Fraction:
-        """Returns the decimal at an index."""
+        """Returns the decimal number with this index in the grid."""
         exponent, rest = divmod(-index if self.falling else index, self._decade)
         return (self._power + rest) * Fraction(10) ** (exponent - self.digits + 1)
 

@@ -16,8 +16,9 @@ _LONGEST, _KEPT = 4096, 320
 
 @dataclass(frozen=True, slots=True)
 class OwnDelta:
-    """Bounds of the probability that at least one event hides nothing; exact while the numbers are
-    short.
+    """Bounds of the probability that at least one event of a plan hides nothing at all.
+
+    Exact while the fractions are short.
 
     Guarantees:
         own deltas are those of independent failures
@@ -32,7 +33,7 @@ class OwnDelta:
 
     @classmethod
     def of(cls, delta: Fraction) -> "OwnDelta":
-        """Returns the probability for one event, which is its own delta."""
+        """Returns the probability for a single event with this delta of its own."""
         return cls(delta, delta)
 
     def either(self, other: "OwnDelta") -> "OwnDelta":

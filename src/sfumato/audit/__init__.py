@@ -4,7 +4,8 @@
 May import: ``query`` and every room below it. Begin with ``verify``, which proves or refutes a
 claim by exact output distributions. ``attack`` only runs a mechanism, so it accepts any.
 ``catalogue`` lists every mechanism of sfumato for both; ``sfumato audit`` checks them. ``one_run``
-scores any attack by its right guesses; ``residuals`` tests the noise itself.
+scores any attack by its right guesses; ``residuals`` tests the noise itself; ``published`` finds
+what exact tables of counts give away.
 """
 
 from sfumato.audit.attack import Audit, Trial, audit
@@ -12,18 +13,21 @@ from sfumato.audit.catalogue import Checked, Promised, catalogue
 from sfumato.audit.neighbours import Neighbours, worst_neighbours
 from sfumato.audit.one_run import OneRun, guesses, one_run
 from sfumato.audit.outcome import Raised
+from sfumato.audit.published import Cell, Published, published
 from sfumato.audit.residuals import Residuals, residuals
 from sfumato.audit.verdict import Verdict
 from sfumato.audit.verify import Finding, Measure, Verification, verify
 
 __all__ = [
     "Audit",
+    "Cell",
     "Checked",
     "Finding",
     "Measure",
     "Neighbours",
     "OneRun",
     "Promised",
+    "Published",
     "Raised",
     "Residuals",
     "Trial",
@@ -33,6 +37,7 @@ __all__ = [
     "catalogue",
     "guesses",
     "one_run",
+    "published",
     "residuals",
     "verify",
     "worst_neighbours",

@@ -36,11 +36,11 @@ _HALVINGS = 20
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The test of one set of outputs on ``runs`` new runs of each input.
+    """The test of a set of outputs, on ``runs`` fresh runs of the mechanism on each of two inputs.
 
-    ``hits`` and ``misses`` count the outputs in the set, for the input under which the set is
-    likelier and for the other input. ``swapped``: the set is likelier under the second input.
-    ``epsilon`` is the proved lower bound, 0 if the test shows nothing.
+    ``hits`` counts outputs in the set for the input under which the set is likelier, ``misses`` for
+    the other input. ``swapped``: the set is likelier under the second input. ``epsilon`` is the
+    proved lower bound, 0 if the test shows nothing.
 
     >>> trial = audit(lambda bit: bit, (0, 1), 1_000).trials[0]
     >>> trial.region, trial.hits, trial.misses, trial.runs

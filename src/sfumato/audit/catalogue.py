@@ -34,7 +34,7 @@ _ROWS = [3] * 4, [3] * 5
 
 @dataclass(frozen=True, slots=True)
 class Promised:
-    """An entry of the catalogue: a mechanism, its claimed distance, and two inputs that far apart.
+    """A mechanism to be audited, with its claimed sensitivity and two inputs at that distance.
 
     ``exact``: whether its exact output distribution can be computed. ``run``: the function that is
     run on an input, by default ``release``. ``stated``: the guarantee it is calibrated to, if that

@@ -56,7 +56,7 @@ _LONGEST_RUN = 2
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """The limits of an exploration: at most ``paths`` runs, and at least all but ``aim`` / 2^160."""
+    """The limits of an exploration: at most ``paths`` runs, or until ``aim`` / 2^160 is unexplored."""
 
     paths: int
     aim: int
@@ -98,9 +98,11 @@ def is_whole(event: Event, given: Any) -> bool:
 
 
 def paths_needed(mechanism: Any, event: Event, given: Any, aim: int) -> float:
-    """An estimate of the number of paths until ``law_of`` leaves ``aim``; 0 for a formula.
+    """Estimates how many runs ``law_of`` needs until at most ``aim`` of the probability is
+    unexplored.
 
-    Computed from the noise distributions alone, before exploring.
+    Computed from the noise distributions alone, before exploring; 0 if a formula gives the
+    distribution.
     """
     if _formula(event, given) is not None:
         return 0.0

@@ -17,7 +17,8 @@ Key: TypeAlias = Hashable
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """An exception of this type in place of an output; an observer sees it too.
+    """Stands for an exception of this type where a mechanism returns no output; observers see it
+    too.
 
     >>> Raised("ValueError") == Raised("ValueError")
     True

@@ -54,7 +54,7 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def shown(bounds: Bracket) -> str:
-    """Bounds to six digits, for reading.
+    """Returns bounds as text with six digits.
 
     >>> shown(Bracket(0.12345678, float("inf")))
     '[0.123457, inf]'

@@ -112,7 +112,10 @@ class Verification:
 
     @property
     def verdict(self) -> Verdict:
-        """VIOLATED if one pair violates the claim; HOLDS needs pairs that were compared completely."""
+        """VIOLATED if a pair of inputs violates the claim, HOLDS if all were compared completely.
+
+        Otherwise UNDECIDED.
+        """
         telling = [
             finding
             for finding in self.findings
@@ -122,7 +125,7 @@ class Verification:
 
     @property
     def worst(self) -> Finding:
-        """The finding that decides: the one furthest above its claim."""
+        """The finding that decides the verdict: the one whose truth exceeds its claim most."""
         verdict = self.verdict
         decided = [finding for finding in self.findings if finding.verdict is verdict]
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``sfumato audit``: tests the guarantee of every mechanism, by exact distributions and by runs.
 
-The work is done in the room ``audit``; this file chooses mechanisms and prints results.
+The work is done in the room ``audit``; this file chooses mechanisms and prints results. The
+subcommands of ``_SECTIONS`` attack other things.
 """
 
 import math
@@ -24,6 +25,7 @@ from sfumato.audit.verdict import Verdict, number, shown, table
 from sfumato.audit.verify import Measure, Verification
 from sfumato.cli.audit_function import audit_function, claim_of
 from sfumato.cli.language import say
+from sfumato.cli.lazy_group import LazyGroup
 from sfumato.cli.options import as_json, table_or_json
 from sfumato.errors import Failed
 from sfumato.exact.bracket import Bracket
@@ -43,7 +45,14 @@ _HEADING = (
 _PROMISE = {Verdict.HOLDS: "holds", Verdict.VIOLATED: "BROKEN", Verdict.UNDECIDED: "not refuted"}
 
 
-@click.command("audit")
+_SECTIONS = {
+    "Attack other things": {
+        "release": ("sfumato.cli.audit_release", "What exact tables of counts give away."),
+    },
+}
+
+
+@click.group("audit", cls=LazyGroup, sections=_SECTIONS, invoke_without_command=True)
 @click.option(
     "--runs",
     type=click.IntRange(0, _MOST),
@@ -71,7 +80,9 @@ _PROMISE = {Verdict.HOLDS: "holds", Verdict.VIOLATED: "BROKEN", Verdict.UNDECIDE
 )
 @click.option("--epsilon", help="What --function claims.")
 @click.option("--delta", help="What --function claims besides.")
+@click.pass_context
 def command(
+    context: click.Context,
     *,
     runs: int,
     names: tuple[str, ...],
@@ -85,6 +96,8 @@ def command(
 
     The exit code is 3 if one is broken.
     """
+    if context.invoked_subcommand is not None:
+        return
     if place is not None:
         if names:
             raise click.UsageError("--mechanism and --function: name one of them.")

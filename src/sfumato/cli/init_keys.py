@@ -60,7 +60,7 @@ class Keys:
 
     @property
     def lines(self) -> list[str]:
-        """Comment lines on keys that several tables share; empty if there are none."""
+        """Comment lines of the draft about keys that several tables share; empty if there are none."""
         lines = []
         for name in sorted(self.names):
             having = [table for table, names in self.by_table.items() if name in names]

@@ -157,7 +157,7 @@ def present() -> Words:
 
 
 def choose(language: str | None) -> None:
-    """Sets the language of the running command; None: that of the environment."""
+    """Sets the language of the running command; None means the language of the environment."""
     _WORDS.set(None if language is None else words_of(language))
 
 

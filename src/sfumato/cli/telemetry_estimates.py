@@ -69,20 +69,20 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The estimated number of devices with each value, by attribute if there are several."""
+    """The printed form of a telemetry task that counts devices by value, for each attribute."""
 
     title: str
     found: Mapping[str, Estimates | TextEstimates]
 
     def lines(self, top: int) -> Iterator[str]:
-        """A table of the largest estimates of each attribute."""
+        """Yields a table of the ``top`` largest estimates of each attribute, line by line."""
         for name, each in self.found.items():
             if name:
                 yield f"attribute {name}"
             yield _table(each, top)
 
     def picture(self, top: int) -> Figure:
-        """A chart of the largest estimates with their intervals and p-values."""
+        """Returns a chart of the ``top`` largest estimates with their intervals and p-values."""
         groups = []
         for name, each in self.found.items():
             groups.append(largest(each.to_arrow(), top, each.found_level, name))

@@ -23,7 +23,9 @@ PATIENCE = 2.0
 
 
 class Tell(Protocol):
-    """The function that reports the current step and the share of the work that is done."""
+    """A function that a long command calls with the current step and the share of the work done (0
+    to 1).
+    """
 
     def __call__(self, line: str, share: float = 0.0, /) -> None:
         """Shows a line beside the bar."""

@@ -96,7 +96,9 @@ class Folder:
             return new_reports
 
     def finish(self, task: ReportTask, period: int) -> None:
-        """Makes a part of the growing file of a period that has ended, and forgets its ids."""
+        """Turns the growing file of a period that has ended into a part, and forgets the ids of its
+        reports.
+        """
         with self._busy:
             growing = self._growing.get((task, period))
             if growing is not None and not self._holds:
@@ -127,9 +129,6 @@ class Folder:
 
         Raises:
             OSError: a part could not be written; no report is lost.
-
-        Raises:
-            OSError: a part could not be written; nothing is lost.
         """
         with self._busy:
             growing = self._file(task, period)

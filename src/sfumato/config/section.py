@@ -171,7 +171,7 @@ def texts(value: object) -> list[str]:
 
 
 def table(value: object) -> Mapping[str, Any]:
-    """Reads a table of TOML."""
+    """Checks that a value of the configuration is a TOML table, and returns it."""
     if not isinstance(value, Mapping):
         raise only("a table of TOML")
     return value

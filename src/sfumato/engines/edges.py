@@ -27,9 +27,10 @@ def edge_statements(
     sources: Mapping[str, Source],
     key: str,
 ) -> list[str]:
-    """Returns the SELECT of the list of the names of each edge, and that of the number of nodes.
+    """Returns the SQL that reads a graph: a SELECT of each edge's two node names, one of the node
+    count.
 
-    Without a table of nodes there is only the first.
+    The second is left out if there is no table of nodes.
 
     Guarantees:
         an edge is there once, whatever rows state it
@@ -77,7 +78,9 @@ def node_scan(plan: BoundedGraph) -> Scan | None:
 
 
 def numbered(results: Sequence["pyarrow.Table"]) -> Graph:
-    """Returns the graph that ``edge_statements`` select; nodes are numbered as they appear."""
+    """Returns the graph that the results of ``edge_statements`` contain; nodes are numbered as they
+    appear.
+    """
     names = results[0].column(0).combine_chunks().flatten().dictionary_encode()
     numbers = names.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     nodes = len(names.dictionary)

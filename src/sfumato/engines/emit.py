@@ -56,7 +56,7 @@ class Emitted:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A query in an engine's SQL, and the indices of the parts whose integers it returns."""
+    """A query in an engine's SQL, and the indices of the aggregates whose integers it returns."""
 
     sql: str
     places: tuple[int, ...]

@@ -44,7 +44,7 @@ class _Form:
 
 
 def marks(paths: Sequence[Path]) -> tuple[Mark | None, ...]:
-    """Returns the identity of the file at each path; None if there is no file."""
+    """Returns the identity of the file at each path (to detect changes); None if there is no file."""
     return tuple(_mark(path) for path in paths)
 
 

@@ -66,10 +66,11 @@ Run: TypeAlias = tuple[int, int]
 def pushed_down(
     raw: Raw, sources: Mapping[str, Source], *, windows: bool = False
 ) -> tuple[Raw, Tables]:
-    """Moves those tests of a question that stored values can decide into its tables.
+    """Moves conditions on stored columns into the tables of a question, so that engines can skip
+    rows.
 
-    Returns the question without these tests, and the tables with them. The tables also list the
-    columns that the question still reads; ``windows`` as in ``Tables``.
+    Returns the question without these conditions, and the tables with them. The tables also list
+    the columns that the question still reads; ``windows`` as in ``Tables``.
     """
     relation, tests = split(raw.relation, sources)
     raw = replace(raw, relation=relation)

@@ -41,6 +41,6 @@ class Lane:
             show(self.connection, name, item)
 
     def close(self) -> None:
-        """Closes the cursor and ends its worker."""
+        """Closes the DuckDB cursor and ends its worker thread."""
         self.worker.close()
         self.connection.close()

@@ -36,7 +36,7 @@ MOST_GROUPS = 100_000
 
 
 def whole(dataset: Dataset, table: str) -> Scan:
-    """Returns the scan of all columns of a table that a layout stores.
+    """Returns the scan of a table with all the columns that a prepared layout stores.
 
     Columns of arrays are left out, as no question reads them.
     """

@@ -17,9 +17,11 @@ from sfumato.plan.value import Value
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """A split join: ``source`` is summed by unit first, the one row of ``other`` gives the group.
+    """A join of many rows of a unit with a single row of it, split so that the many are summed
+    first.
 
-    ``tests`` must be TRUE for a joined row; they read columns of ``other`` only.
+    ``source`` is summed by unit; the row of ``other`` gives the group. ``tests`` must be TRUE for a
+    joined row; they read columns of ``other`` only.
     """
 
     source: Relation
@@ -29,9 +31,9 @@ class Apart:
 
 
 def taken_apart(raw: Raw, values: Iterable[Value]) -> Apart | None:
-    """Splits a question in which ``values`` read one side of a join, and the keys the other side.
+    """Splits a question's join so that one side can be summed first; None if that is not possible.
 
-    Returns None if the question does not have this form.
+    ``values`` must read only one side of the join, and the group keys only the other.
 
     Guarantees:
         sums before a join are those after it

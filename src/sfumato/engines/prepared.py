@@ -110,7 +110,7 @@ class Prepared:
 
     @classmethod
     def open(cls, folder: str | Path, dataset: Dataset) -> "Prepared":
-        """Opens the layouts of a dataset.
+        """Reads the manifest of the layouts in a folder and checks it against a dataset.
 
         Guarantees:
             a stale layout is refused
@@ -175,7 +175,7 @@ class Prepared:
         return all(fingerprint(Path(path)) == mark for path, mark in known.items())
 
     def require_current(self, table: str) -> None:
-        """Refuses a stale layout.
+        """Checks that a table's layout is not stale.
 
         Raises:
             InvalidSource: the data or the layout has changed since it was prepared.

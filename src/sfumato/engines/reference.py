@@ -78,7 +78,7 @@ class Reference:
         """Does nothing: plans are not interrupted."""
 
     def close(self) -> None:
-        """Does nothing: the engine has nothing open."""
+        """Does nothing, since the engine has no resources."""
 
     def ready(
         self, plan: Bounded, sampling_key: str, patience: Patience = ENDLESS

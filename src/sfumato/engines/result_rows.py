@@ -77,7 +77,9 @@ class Columns(Mapping[Codes, tuple[int, ...]]):
         return self.place.read(_tuples(self._rows_of(groups))) if groups else {}
 
     def leaves(self, groups: Sequence[Codes]) -> list[Leaves]:
-        """Returns the leaves of non-zero weight of each given group, with their weights."""
+        """Returns the leaves with a non-zero weight of each group, and these weights, for
+        quantiles.
+        """
         import pyarrow  # only questions with very many rows need it
 
         *keys, leaf, weight = self._rows_of(groups).columns
@@ -135,7 +137,7 @@ def gather(
     places: Sequence[int],
     result: Rows,
 ) -> dict[int, Groups]:
-    """Returns the integers of the parts of a statement, given its rows.
+    """Returns the integers of each aggregate of a statement, by group, from its result rows.
 
     The cells must be Python integers, and strings for text keys.
     """

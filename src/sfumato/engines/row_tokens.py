@@ -40,7 +40,7 @@ class TokenReader:
         self._sizes = [np.zeros(0, np.int64)]
 
     def read(self, texts: Iterable[str | None]) -> None:
-        """Adds the texts of further rows."""
+        """Splits a batch of texts into tokens and adds them to those read so far."""
         numbers = self._numbers
         rule = self._kind.tokens
         part: list[int] = []

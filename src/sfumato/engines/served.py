@@ -107,9 +107,10 @@ class Reader(Protocol):
         ...
 
     def count_respellings(self, table: Served, column: str) -> int:
-        """Counts the strings that the database treats as equal to another one and Sfumato does not.
+        """Counts strings of a column that the database treats as equal but sfumato does not, for
+        the owner.
 
-        Of several spellings of a value all but one are counted, over all rows. For the owner only.
+        Of several spellings of a value all but one are counted, over all rows.
 
         Raises:
             ServerFailed: the database fails.

@@ -42,11 +42,12 @@ _PATTERN = set("*?[")
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """An open source: a FROM item of DuckDB, and the files of the declared path that it reads.
+    """An open table: the FROM item by which DuckDB reads it, and where its data comes from.
 
-    ``place`` is that path. ``seen``: the identity of the files before anything of them was read.
-    ``served``: how a remote table is read, which is copied for each question. ``stored``: the
-    object of a store of which ``place`` is the copy. ``frame``: the Arrow table of a frame.
+    ``place`` is the declared path, ``paths`` the files that it stands for. ``seen``: the identity
+    of the files before anything of them was read. ``served``: how a remote table is read, which is
+    copied for each question. ``stored``: the object of a store of which ``place`` is the copy.
+    ``frame``: the Arrow table of a frame.
     """
 
     sql: str

@@ -26,7 +26,7 @@ STAY = 10.0
 
 
 class Watch:
-    """The running statements of one question, and the time by which the last must have ended.
+    """The statements of a question in progress, and the time by which the last must have ended.
 
     ``patience`` is that of the caller; it may end before the owner's ``limit``.
     """

@@ -61,7 +61,7 @@ class Attack:
 
 
 def sums() -> tuple[str, str]:
-    """Returns the two questions of the attacker."""
+    """Returns the two SQL questions that the attacker asks."""
     listed = [f"'{name}'" for name in NAMES]
     question = "SELECT SUM(diabetes) AS cases FROM patients WHERE name IN ({})"
     all_five = question.format(", ".join(listed))

@@ -25,7 +25,7 @@ COST = {"epsilon": "1", "delta": "1e-6"}
 
 
 def opened(ledger: Path) -> Session:
-    """Opens a session over the private rows."""
+    """Opens a session over the private rows of the demo, with its ledger at ``ledger``."""
     return connect({"people": persons()}, dataset="adult", budget=BUDGET, ledger=ledger)
 
 

@@ -50,7 +50,7 @@ class Question:
 
     @property
     def period(self) -> int:
-        """The present period."""
+        """The number of the current period."""
         return max(self.truth)
 
     @property

@@ -39,7 +39,7 @@ class Story:
 
 
 def page(story: Story) -> str:
-    """Returns the page."""
+    """Returns the demo's report as HTML."""
     parts = [_header(story)]
     for index, told in enumerate(story.told, start=1):
         parts.append(_question(index, told))

@@ -33,7 +33,7 @@ class Story:
 
 
 def page(story: Story) -> str:
-    """Returns the page."""
+    """Returns the telemetry demo's page as HTML."""
     findings = story.found
     sections = [
         _header(story),

@@ -155,7 +155,7 @@ def sent_by(sender: Sender, process: subprocess.Popen[str]) -> Sent:
 
 
 def shown(folder: Path, *arguments: str) -> str:
-    """Returns the output of a sfumato command."""
+    """Runs a sfumato command in ``folder`` and returns what it prints."""
     return _run([sys.executable, "-m", "sfumato", *arguments], folder)
 
 

@@ -87,7 +87,7 @@ class Count(_Released):
 
     @property
     def value(self) -> int:
-        """The number."""
+        """The released number."""
         return int(self.facts["value"])
 
     @property

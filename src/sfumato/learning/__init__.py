@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Private machine learning: models fitted to private rows, each under one charge.
 
-Begin with ``fit`` (then ``score``, ``choose``, ``tune``). Fitted models predict from
-released numbers, free of charge.
+Begin with ``fit`` (then ``score``, ``choose``, ``tune``). Fitted models predict from released
+numbers, at no cost.
 
 How a fit works: a ``Recipe`` (``recipe``) turns the rows of a SELECT (``examples_of``) into a task
 or a series that the session runs. ``examples`` is the statistic of gradient models with its proof;

@@ -62,7 +62,7 @@ def choose(
 
     The models must be public: fitted under charges of their own, or on other data. The statement
     reads rows as in ``score``; use rows that none of the models was fitted to. The cost is a pure
-    epsilon, whatever the number of models. The same selection again is free.
+    epsilon, whatever the number of models. The same selection again costs no budget.
 
     Raises:
         WrongUse: no models, or models of a number, of other classes or other features.

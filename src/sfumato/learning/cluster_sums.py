@@ -60,7 +60,7 @@ class ClusterSums(UnitVectors[Points]):
 
     @property
     def squared(self) -> int:
-        """The square of the most that a row adds, in L2."""
+        """The largest squared L2 norm of the vector that a row adds to the sums."""
         return STEPS**2 * (1 + self.box.width)
 
     @property
@@ -69,7 +69,7 @@ class ClusterSums(UnitVectors[Points]):
         return len(self.reach) * (1 + self.box.width)
 
     def read(self, opened: Opened) -> Points:
-        """Reads the rows as points of the box."""
+        """Reads the rows and returns them as points."""
         return read_points(opened, self.plan, self.box, self.places)
 
     def added(self, rows: Points) -> Iterator[Added]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fitted clusters (the model of ``KMeans``): predict, save and load. All of it is free."""
+"""Fitted clusters (the model of ``KMeans``): predict, save and load. None of it costs budget."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -105,10 +105,10 @@ class Clusters:
 
 
 def read_box(stored: Mapping[str, Any]) -> Box:
-    """Returns the box (bounds of the columns) of a stored model.
+    """Reads the declared bounds of the columns from a stored model.
 
     Raises:
-        ValueError: bounds that are none.
+        ValueError: the bounds are invalid.
     """
     lower, upper = wholes(stored["lower"]), wholes(stored["upper"])
     if not lower or any(low >= high for low, high in zip(lower, upper, strict=True)):

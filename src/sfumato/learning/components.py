@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fitted principal components (the model of ``PCA``): transform, save and load. All is free."""
+"""Fitted principal components (the model of ``PCA``): transform, save and load. None of it costs
+budget.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -24,9 +24,10 @@ Span: TypeAlias = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One panel's data: ``values`` has one row per line; ``half`` is half the width of its band.
+    """The data of one panel of a chart: the curves of a feature, with noise bands.
 
-    The last column of ``values`` is for missing values. ``half`` is None if the noise is unknown.
+    ``values`` has one row per line, and its last column is for missing values. ``half`` is half the
+    width of the band; None if the noise is unknown.
     """
 
     feature: Feature
@@ -46,9 +47,7 @@ class Curve:
 
 
 def curves_chart(curves: Sequence[Curve], lines: Sequence[str], title: str, axis: str) -> Figure:
-    """Returns the figure of some curves on one common scale; ``lines`` names the lines of each
-    panel.
-    """
+    """Draws a panel for each curve, all on one scale; ``lines`` are the labels of a panel's lines."""
     ends = [curve.ends(line) for curve in curves for line in range(len(lines))]
     lowest = min(float(low.min()) for low, _ in ends)
     highest = max(float(high.max()) for _, high in ends)

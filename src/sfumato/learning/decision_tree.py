@@ -137,7 +137,7 @@ class Growth:
 
     @property
     def line(self) -> str:
-        """The depth."""
+        """The depth of the tree, as a line for the ledger."""
         return f"decision tree of depth {self.depth}"
 
     @property

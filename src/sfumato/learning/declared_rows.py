@@ -91,7 +91,7 @@ class Declared:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the features, in order."""
+        """The names of the feature columns, in order."""
         return tuple(self.columns)
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradient descent on noisy sums: a pure function of released numbers, so it is free.
+"""Gradient descent on noisy sums: a pure function of released numbers, so it costs no budget.
 
 ``Training`` (``run``) feeds it one release after the other. The first release counts the examples
 by feature coordinate and target; from it come the number of examples, the scale of each coordinate
@@ -106,8 +106,9 @@ class Descent:
         released: Integers,
         scale: float,
     ) -> State:
-        """Returns the state after one more release; ``scale`` is what one example adds to its
-        integers.
+        """Returns the state after a further step, from the noisy sums that it released.
+
+        ``scale`` is what one example adds to the integers.
         """
         numbers = released.astype(np.float64) / scale
         if state.released == 0:
@@ -160,7 +161,9 @@ class Descent:
         return replace(later, averaged=later.averaged + 1, total=later.total + weights)
 
     def pace(self, counts: Floats) -> Floats:
-        """Returns the step size of each coordinate, given its number of examples."""
+        """Returns the step size (learning rate) of each coordinate, given its noisy number of
+        examples.
+        """
         curvature = 0.25 if self.logistic else 1.0
         size = self.features * curvature * np.maximum(counts, 1.0)
         found: Floats = 1 / (size + _DAMPED * self.noise)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates how much of the fitted weights of a descent is noise, from released numbers (free).
+"""Estimates how much of the fitted weights of a descent is noise, from released numbers (at no
+cost).
 
 Near its end a descent is a linear recurrence per coordinate: the gradient grows by curvature times
 weight, and each step adds noise of known deviation. The noise in the average of the last weights
@@ -31,8 +32,8 @@ class DescentNoise:
     share: float
 
     def of_curves(self, state: State, features: Features) -> Floats:
-        """Returns the standard deviation of each coordinate of each curve, after the curve's mean
-        is taken off.
+        """Returns the standard deviation of the noise of each coordinate, around the mean of its
+        curve.
         """
         variance = self.of_weights(state, features)
         sizes = np.maximum(state.counts, 0).reshape(2, -1).sum(axis=0)

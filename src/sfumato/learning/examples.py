@@ -131,12 +131,12 @@ class Reading(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Classes(Reading):
-    """Counts by class: a row adds its weights to the block of its class."""
+    """Sums by class: each row adds its coordinate weights to the block of its class."""
 
     count: int
 
     def width(self, features: Features) -> int:
-        """Returns the size of one block of coordinates per class."""
+        """Returns the number of coordinates of all blocks, one block for each class."""
         return self.count * features.width
 
     def added(
@@ -155,10 +155,14 @@ class Classes(Reading):
 
 @dataclass(frozen=True, slots=True)
 class Targets(Reading):
-    """Counts by target: a row with target t (0 to 1) adds 1 - t to one block and t to another."""
+    """Sums of targets and of their complements, by coordinate: a row's target is a number t from 0
+    to 1.
+
+    A row adds 1 - t to one block of coordinates and t to another.
+    """
 
     def width(self, features: Features) -> int:
-        """Returns the size of two blocks of coordinates."""
+        """Returns the number of coordinates of the two blocks."""
         return 2 * features.width
 
     def added(
@@ -303,7 +307,7 @@ class ExampleSums(UnitVectors[Encoded]):
 
     @property
     def squared(self) -> int:
-        """The square of the most that a row adds, in L2."""
+        """The largest squared L2 norm of the vector that a row adds to the sums."""
         return (self.steps * self.features.scale) ** 2 * len(self.columns)
 
     @property
@@ -317,11 +321,11 @@ class ExampleSums(UnitVectors[Encoded]):
         return opened.derived(self.plan, key, self._encode)
 
     def added(self, rows: Encoded) -> Iterator[Added]:
-        """Yields what the rows add, as the reading says."""
+        """Yields the vectors that rows add to the sum, as arrays of coordinates and amounts."""
         return self.reading.added(rows, self.features, self.label, self.steps)
 
     def summed(self, rows: Encoded) -> Integers:
-        """Returns the sum of what some rows add."""
+        """Returns the sum of the vectors that some rows add."""
         if rows.groups and isinstance(self.reading, Residuals):
             return self.reading.summed(rows, self.label, self.steps)
         return UnitVectors.summed(self, rows)

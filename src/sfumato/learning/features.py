@@ -169,7 +169,9 @@ class Group:
         return found.astype(self.narrow)
 
     def places(self, cells: Places) -> Iterator[Integers]:
-        """Yields the coordinates of each feature, given cells: the inverse of ``cells``."""
+        """Yields the coordinates of the rows in each feature, given their cells: the inverse of
+        ``cells``.
+        """
         starts = accumulate(self.widths[:-1], initial=self.first)
         for start, at in zip(starts, np.unravel_index(cells, self.widths), strict=True):
             yield start + at

@@ -43,7 +43,7 @@ def fit(
     curve. ``epsilon`` alone is for ``NaiveBayes``, ``KMeans`` and ``DecisionTree``.
 
     Call an interrupted fit again: it continues at its last checkpoint. A complete fit is returned
-    from the ledger, free.
+    from the ledger, at no cost.
 
     Raises:
         UnknownName, WrongUse, MissingDeclaration, UnsupportedSql: before anything is charged.
@@ -84,7 +84,7 @@ def resume(
 
     ``run`` is the id of its charge (``sfumato ledger log``, ``preview(...).paid.charge``); the
     other arguments are those of ``fit``. If an argument, a declaration or the version of the data
-    has changed, ``fit`` would begin and charge a new run; ``resume`` refuses, free.
+    has changed, ``fit`` would begin and charge a new run; ``resume`` refuses, at no cost.
 
     Raises:
         UnknownName: this account has no such run.
@@ -123,7 +123,8 @@ def preview(
     rho: Number | None = None,
     delta: Number | None = None,
 ) -> Preview:
-    """Returns what ``fit`` with these arguments would cost and how noisy it would be; free.
+    """Returns what ``fit`` with these arguments would cost and how noisy it would be; costs no
+    budget.
 
     Raises:
         As ``fit``, but for what an account can pay.

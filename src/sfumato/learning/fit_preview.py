@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of ``preview``: the cost and noise of a fit, computed from declarations; free."""
+"""The result of ``preview``: the cost and noise of a fit, computed from declarations; costs no
+budget.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,7 +23,7 @@ class Preview:
     ``noise`` is the standard deviation of each released number, in examples (units whose rows add
     their most). ``checkpoints`` is 1 for a recipe with a single task. ``values`` is the number of
     values of a row; ``memory`` follows from it roughly, and a network needs more. ``paid`` is the
-    charge of this run if it was begun before, which makes it free.
+    charge of this run if it was begun before, in which case it costs nothing.
 
     >>> Preview(Cost("1", "0.5", "0", ()), 51, 4, 20, 140.2, 11)
     51 releases of 20 numbers, each with noise of 140.2 examples

@@ -82,7 +82,7 @@ class Forest(Recipe[Trees]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> Planned[Trees]:
-        """Plans one task: the selections and the leaf counts of each tree."""
+        """Plans a fit as one task, with the selections and the leaf counts of each tree."""
         task = self.task(examples, asked.allowance)
 
         def made(body: bytes, cost: Cost, charge: str) -> Trees:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The recipe ``KMeans``: noisy rounds compress the rows into weighted points, which are clustered
-free.
+at no cost.
 
 Each of three rounds releases, for each of its centers, the number of rows and the sum of their
 offsets. The first round has 8 centers per cluster that fill the box, the second 4 per cluster found

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fitted model of additive, linear, ridge and naive Bayes recipes: predict, plot, save;
-free.
+"""The fitted model of additive, linear, ridge and naive Bayes recipes: predict, plot, save; costs
+no budget.
 """
 
 import hashlib
@@ -257,7 +257,7 @@ def read_features(stored: Sequence[Mapping[str, Any]]) -> Features:
     """Builds features from the JSON of a model file.
 
     Raises:
-        ValueError: one that is none.
+        ValueError: an invalid feature.
     """
     return Features(tuple(map(_feature, stored)))
 

@@ -58,7 +58,9 @@ class SecondMoments(BoundedStatistic[Integers]):
         return count * (count + 1) // 2
 
     def distance(self, norm: Norm) -> Distance:
-        """The squared bound; four times that for a replaced unit."""
+        """Returns the sensitivity: the square of the bound on a unit's vector, four times that if
+        replaced.
+        """
         if norm is not Norm.L2:
             raise InvalidDeclaration(f"Second moments in {norm.value}.", allowed="L2")
         times = 1

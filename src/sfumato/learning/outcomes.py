@@ -135,7 +135,7 @@ class Outcomes(BoundedStatistic[Integers]):
 class RightCounts(BoundedStatistic[Integers]):
     """The number of rows that each of several public models predicts correctly.
 
-    A choice among models scores them by it. All models must predict the rows of one plan.
+    The private choice among models scores them by it. All models must predict the rows of one plan.
 
     Guarantees:
         right counts move by at most their proved distance

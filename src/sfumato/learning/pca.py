@@ -52,7 +52,7 @@ class PCA(Recipe[Components]):
 
     Each column is scaled to -1 to 1 between its declared bounds. The cost is a rho, or an epsilon
     with a delta. There is no label. Another number of components of the same rows at the same cost
-    is free.
+    costs no budget.
 
     >>> PCA(10).components
     10
@@ -112,8 +112,10 @@ B = TypeVar("B", bound=Boxed)
 
 @dataclass(frozen=True, slots=True)
 class Spread(Generic[B]):
-    """The task that measures the mean of points, a radius that holds most, and products of
+    """The task of a ``PCA`` fit: it measures the mean of the rows, a radius, and products of
     offsets.
+
+    The radius is one within which most rows lie; products are of rows' offsets from the mean.
     """
 
     plan: BoundedRows
@@ -141,7 +143,7 @@ class Spread(Generic[B]):
 
     @property
     def sigmas(self) -> tuple[Fraction, ...]:
-        """The noise of each release; ``_SHARES`` divides the cost among them."""
+        """The standard deviation of the noise of each of the three releases."""
         found = []
         for share, distance in zip(_SHARES, self.distances, strict=True):
             sigma = self.multiplier * sqrt_up(distance.value / share)
@@ -172,7 +174,9 @@ class Spread(Generic[B]):
 
     @property
     def noise(self) -> float:
-        """The standard deviation of a product, in units of a row at the radius."""
+        """The standard deviation of the noise of a released product, where 1 is a row at the
+        radius.
+        """
         products = self.mechanisms[-1].noise.variance.upper
         return math.sqrt(products) / (PRODUCT * self._weight * self.length**2)
 

@@ -59,7 +59,7 @@ class PrivateFrontier:
 
         The band of a point is the 95% interval of its score. If the account cannot pay for a later
         fit, or the process ends, finished fits and scores are stored: calling ``measure`` again
-        gets them free.
+        gets them at no cost.
 
         Raises:
             BudgetExceeded: the account cannot pay for the next fit or score.
@@ -102,7 +102,7 @@ def private_frontier(
     delta: Number | None = None,
     score_epsilon: Number,
 ) -> PrivateFrontier:
-    """Plans a frontier on the private rows of a session; planning is free.
+    """Plans a frontier on the private rows of a session; planning costs no budget.
 
     Each epsilon is a fit to the rows of ``train`` and a score on the rows of ``test``, each with a
     charge of its own: a frontier costs their sum. If public rows are similar to the private ones,

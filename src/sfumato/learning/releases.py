@@ -43,8 +43,9 @@ class Releases:
         times: int,
         orders: Collection[Fraction],
     ) -> "Releases":
-        """Returns the releases that use up a cost. ``distance`` must be in the norm of
-        ``norm_of``.
+        """Returns the releases with the least noise within a cost.
+
+        ``distance`` must be in the norm of ``norm_of``.
         """
         if norm_of(asked) is Norm.L1:
             share = asked.allowance.amount / times

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Versions of arrays and frames in memory, by object identity, never by their values.
 
-Estimators of scikit-learn use them: a second fit of the same objects is free.
+Estimators of scikit-learn use them: a second fit of the same objects costs no budget.
 """
 
 import uuid

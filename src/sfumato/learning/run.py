@@ -51,7 +51,7 @@ class Training:
 
     @property
     def line(self) -> str:
-        """The recipe and the number of steps."""
+        """A line for the ledger: the recipe and the number of steps."""
         return f"{self.recipe}: {sum(self.sizes)} releases, {len(self.sizes)} checkpoints"
 
     @property
@@ -97,7 +97,9 @@ class Training:
         place: int,
         earlier: Mapping[int, bytes],
     ) -> "Piece":
-        """Returns the steps of the piece at this place, from the last checkpoint on."""
+        """Returns the task of the steps up to the checkpoint ``place``, from the last stored one
+        on.
+        """
         state = State.start(self.counted.features.width)
         if earlier:
             state = State.from_bytes(earlier[max(earlier)])

@@ -45,9 +45,10 @@ def law_of(runs: int) -> NegativeBinomial:
 
 @dataclass(frozen=True, slots=True)
 class RunShares:
-    """Divides the cost of a tuning: ``one`` returns the cost of a single run.
+    """Divides the cost of a tuning among its runs, whose number is random.
 
-    The best of several runs costs more than one run; ``law`` is the distribution of their number.
+    ``one`` returns the cost that a single run may have. The best of several runs costs more than
+    one run; ``law`` is the distribution of their number.
 
     >>> half = RunShares(Asked(epsilon=1), law_of(10), ())
     >>> half.one(lambda asked: ())
@@ -64,7 +65,7 @@ class RunShares:
         ``runs`` returns the events of the candidate runs at a given cost.
 
         Raises:
-            WrongUse, InvalidNumber: a cost that is none, or one that is too small for any run.
+            WrongUse, InvalidNumber: an invalid cost, or one that is too small for any run.
         """
         told = asked_price(epsilon=self.asked.epsilon, rho=self.asked.rho, delta=self.asked.delta)
         if told.epsilon is not None and told.delta is None:

@@ -81,7 +81,7 @@ class RadiusCounts(UnitVectors[Points]):
         return _RADII
 
     def read(self, opened: Opened) -> Points:
-        """Reads the rows as points."""
+        """Reads the rows and returns them as points."""
         return read_points(opened, self.plan, self.box, self.places)
 
     def added(self, rows: Points) -> Iterator[Added]:

@@ -67,7 +67,7 @@ def score(
 
     The statement reads rows as in ``fit``, with the features of the model under the same names and
     declarations. Score rows that the model was not fitted to (``WHERE``): on its own rows a model
-    looks better than it is. The same score again is free.
+    looks better than it is. The same score again costs no budget.
 
     Raises:
         WrongUse: a model of a number, other classes or other features.
@@ -144,7 +144,7 @@ class OutcomeCounts:
 
     @property
     def cells(self) -> tuple[int]:
-        """Two counts."""
+        """The number of integers of the release: two counts."""
         return (2,)
 
     @property

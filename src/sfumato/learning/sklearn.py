@@ -74,8 +74,8 @@ class RowsArePersons(UserWarning):
 class _Priced:
     """A descriptor that hides the method ``score`` of an estimator that has no price for scores.
 
-    scikit-learn looks for ``score`` before the first fit of a search, so the search is refused
-    free.
+    scikit-learn looks for ``score`` before the first fit of a search, so the search is refused at
+    no cost.
     """
 
     def __init__(self, method: Callable[..., float]) -> None:
@@ -177,8 +177,9 @@ class _Supervised(_Estimator):
     def fit(self: Own, X: Any, y: Any, *, version: str | None = None, **unread: Any) -> Own:
         """Fits the recipe to the rows of ``X`` and their labels, and charges the ledger once.
 
-        A second fit of the same two objects is free, and so is one with a stated ``version`` of the
-        data, in this process or another. Anything else is a new charge; rows are not compared.
+        A second fit of the same two objects costs no budget, and so is one with a stated
+        ``version`` of the data, in this process or another. Anything else is a new charge; rows are
+        not compared.
 
         Raises:
             WrongUse: ``sample_weight``; a type of ``X`` or ``y`` that holds no declared value.
@@ -256,12 +257,12 @@ class Classifier(ClassifierMixin, _Supervised):  # type: ignore[misc]
         return np.arange(len(classes)) if self.encoded_ else classes
 
     def predict(self, X: Any) -> Any:
-        """Returns the most probable class of each row; free."""
+        """Returns the most probable class of each row; costs no budget."""
         found = self.predict_proba(X).argmax(axis=1)
         return self.classes_[found]
 
     def predict_proba(self, X: Any) -> Floats:
-        """Returns the probability of each class, in the order of ``classes_``; free."""
+        """Returns the probability of each class, in the order of ``classes_``; costs no budget."""
         frame = self._frame(X)
         shares: Floats = np.asarray(self.model_.predict_proba(frame))
         order = np.argsort(np.array(self.declared.classes), kind="stable")
@@ -328,7 +329,7 @@ class Regressor(RegressorMixin, _Supervised):  # type: ignore[misc]
         return self.declared
 
     def predict(self, X: Any) -> Floats:
-        """Returns the predicted number of each row; free."""
+        """Returns the predicted number of each row; costs no budget."""
         frame = self._frame(X)
         found: Floats = np.asarray(self.model_.predict(frame))
         return found
@@ -441,7 +442,7 @@ class Projection(TransformerMixin, _Unsupervised):  # type: ignore[misc]
         return found
 
     def inverse_transform(self, X: Any) -> Floats:
-        """Converts coordinates back into rows in the units of the columns; free."""
+        """Converts coordinates back into rows in the units of the columns; costs no budget."""
         check_is_fitted(self)
         found: Floats = self.model_.inverse(np.asarray(X))
         return found

@@ -95,7 +95,7 @@ class Sorting:
         rows: Weighted,
         levels: tuple[Integers, ...],
     ) -> Integers:
-        """Returns the node and the class of each row, as one number."""
+        """Returns the number of the node that each row reaches, combined with the row's class."""
         nodes = Candidates(self.features).leaves(rows.coordinates, levels)
         return nodes * self.classes + rows.classes
 
@@ -156,7 +156,7 @@ class LeafSizes(BoundedStatistic[Integers]):
 
     @property
     def width(self) -> int:
-        """The number of integers."""
+        """The number of integers: one for each class in each leaf."""
         return self.sorting.classes << len(self.levels)
 
     def distance(self, norm: Norm) -> Distance:

@@ -20,7 +20,10 @@ _AT_ONCE = 1 << 17
 
 @dataclass(frozen=True, slots=True)
 class TreeOutcomes(Outcomes):
-    """The outcomes of a tree; ``classes`` has the class index of each leaf."""
+    """Counts of a decision tree's right and wrong predictions on private rows.
+
+    ``classes`` has the class index of each leaf.
+    """
 
     features: Features
     places: tuple[int, ...]
@@ -46,7 +49,7 @@ class TreeOutcomes(Outcomes):
 
 @dataclass(frozen=True, slots=True)
 class ForestOutcomes(Outcomes):
-    """The outcomes of several trees.
+    """Counts of a forest's right and wrong predictions on private rows.
 
     ``levels`` are the tests of each tree; ``votes`` are what each of its leaves adds to the score
     of each class.

@@ -85,7 +85,7 @@ def tune(
     The number of runs is random and secret, so all runs together cost little more than one. With a
     pure ``epsilon`` each run has half of it, whatever their number; an eighth of that half pays for
     the noisy count of right predictions by which models are compared. ``rho`` is the cost at the
-    account's order; ``epsilon`` with ``delta`` a block. The same tuning again is free.
+    account's order; ``epsilon`` with ``delta`` a block. The same tuning again costs no budget.
 
     The running time grows with the number of runs: see RULES 24. Nothing is stored before the end,
     so a crash loses all of it.
@@ -96,7 +96,7 @@ def tune(
     Raises:
         UnknownName, WrongUse, MissingDeclaration, UnsupportedSql: before anything is charged.
         WrongUse: no run made a model. This is the stored answer: it is paid for, and the same
-            tuning again is the same refusal, free.
+            tuning again is the same refusal, at no cost.
         BudgetExceeded: the account cannot pay; nothing was charged.
         EngineFailed: the rows could not be read or measured; the charge is forfeited.
 
@@ -142,7 +142,8 @@ def preview_tune(
     rho: Number | None = None,
     delta: Number | None = None,
 ) -> TunePreview:
-    """Returns what ``tune`` with these arguments would cost, and the noise of its runs; free.
+    """Returns what ``tune`` with these arguments would cost, and the noise of its runs; costs no
+    budget.
 
     Raises:
         As ``tune``, but for what an account can pay.

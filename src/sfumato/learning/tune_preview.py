@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of ``preview_tune``: the cost and noise of a tuning, from declarations; free."""
+"""The result of ``preview_tune``: the cost and noise of a tuning, from declarations, at no cost."""
 
 from dataclasses import dataclass, field
 
@@ -39,7 +39,7 @@ class TunePreview:
         return float(self.law.mean.upper)
 
     def runs(self, share: float) -> int:
-        """Returns the number of runs that this share of all tunings does not exceed."""
+        """Returns the number of runs that a tuning does not exceed with probability ``share``."""
         if not 0 <= share < 1:
             raise ValueError("a share from 0 to below 1")
         shape, stop = float(self.law.shape), float(self.law.stop)

@@ -41,7 +41,8 @@ class Answers(Owner):
         return self._given(lambda rows: rows.answer(question))
 
     def first_answer(self, statements: Sequence[str], account: str) -> bytes | None:
-        """Returns the earliest answer of an account to a statement, at whatever cost; free.
+        """Returns the earliest answer of an account to a statement, at whatever cost it was
+        paid for; costs no budget.
 
         ``statements`` are the keys of the statement, in the present and in earlier formats. None if
         there is no answer.
@@ -93,7 +94,7 @@ class Answers(Owner):
         return _body(readable(lambda: self._store.read(lambda rows: own_answer(rows, request))))
 
     def charge_of(self, request: Request) -> str:
-        """Returns the id of the charge that paid for the account's answer; "" if there is none."""
+        """Returns the id of the charge by which the account paid for an answer; "" if it has none."""
         row = readable(lambda: self._store.read(lambda rows: own_answer(rows, request)))
         return "" if row is None else row.charge
 
@@ -126,7 +127,7 @@ class Answers(Owner):
         return self._given(lambda rows: shared_answer(rows, ready))
 
     def require_key(self, request: Request) -> None:
-        """Refuses a request whose idempotency key is bound to another request; free.
+        """Refuses a request whose idempotency key is bound to another request; costs no budget.
 
         Raises:
             KeyUsed: the key is bound to another request.
@@ -137,11 +138,11 @@ class Answers(Owner):
     def recall(self, request: Request, *, held: str = "") -> bytes | None:
         """Returns the stored answer to a request, or None if the answer must be computed.
 
-        The answer is free for an account that has paid for it. An answer that the same analyst paid
-        for in another account, or any analyst if the owner's policy shares answers, is returned for
-        its full cost. That cost is charged to those accounts between the dataset and the analyst
-        that have not paid for it, not to the dataset. ``held`` is the id of a reserved charge that
-        this payment replaces.
+        The answer costs no budget for an account that has paid for it. An answer that the same
+        analyst paid for in another account, or any analyst if the owner's policy shares answers, is
+        returned for its full cost. That cost is charged to those accounts between the dataset and
+        the analyst that have not paid for it, not to the dataset. ``held`` is the id of a reserved
+        charge that this payment replaces.
 
         Raises:
             KeyUsed: the idempotency key is bound to something else.

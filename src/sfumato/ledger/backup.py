@@ -126,7 +126,7 @@ def freeze_all(store: Store, reason: str) -> None:
 
 
 def incomplete_copy(what: str, lacking: Sequence[str]) -> LedgerIncomplete:
-    """Returns the error for a copy that may lack spending, and so needs the owner's consent."""
+    """Returns the error for a backup that may lack charges, which only the owner may accept."""
     return LedgerIncomplete(
         f"{what} may have forgotten what was spent: {lacking[0]}.",
         remedy="Take a newer one, and name the newest head with --head. If they are lost: "

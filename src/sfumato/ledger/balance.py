@@ -218,7 +218,7 @@ def held_text(held: Held) -> str:
 
 
 def held_from_text(text: str) -> Held:
-    """Parses the stored string of a reserved sum."""
+    """Reads the sum of an account's reserved charges from its stored string."""
     if held := _HELD.get(text):
         return held
     form = json.loads(text)
@@ -227,7 +227,7 @@ def held_from_text(text: str) -> Held:
 
 
 def gates_to_json(gates: Gates) -> dict[str, Json]:
-    """Returns the stored form of an account's caps."""
+    """Returns an account's caps as the JSON that the store keeps."""
     return {
         "epsilon": str(gates.epsilon),
         "rho": None if gates.rho is None else str(gates.rho),

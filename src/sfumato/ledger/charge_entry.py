@@ -9,7 +9,7 @@ from sfumato.ledger.store.base import RESERVED, ChargeRow
 
 
 def opened_row(entry: Entry, body: dict[str, Any], cost: str) -> ChargeRow:
-    """Returns the charge row that a ``reserve`` or ``share`` entry opens.
+    """Returns the row of the charge that a journal entry ``reserve`` or ``share`` opens.
 
     ``body`` is the parsed body of the entry, ``cost`` the stored string of the cost.
     """

@@ -33,9 +33,9 @@ def stored_digest(row: ChargeRow) -> bytes:
 
 
 def answer_digest(row: ChargeRow, answer: AnswerRow | None) -> bytes:
-    """Returns the digest of an answer with the keys of its charge and the number of its entry.
+    """Returns the digest of a stored answer's bytes, followed by the number of its journal entry.
 
-    Zeros if there is no answer.
+    Zeros if there is no answer; empty if the answer's keys are not those of its charge.
     """
     if answer is None:
         return bytes(DIGEST + NUMBER)

@@ -160,7 +160,7 @@ class HeadWatch:
 
 
 def kept(sinks: Sequence[Sink]) -> list[Head]:
-    """Returns the newest head of each sink, without the sinks that do not reply."""
+    """Returns the newest head that each sink stores, without the sinks that do not reply."""
     heads: list[Head | None] = []
     for sink in sinks:
         with suppress(Silent):

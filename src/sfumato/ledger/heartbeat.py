@@ -60,7 +60,7 @@ class Heartbeat:
         self.ledger.heartbeats.remove(self)
 
     def beat(self) -> bool:
-        """Renews the lease if it is due; returns False once it must never be renewed again."""
+        """Renews the lease if it is due; returns False if renewal has ended for good."""
         if not self._lives():
             return False
         if time.monotonic() < self._due:
@@ -118,7 +118,7 @@ class Heartbeats:
             return [(heartbeat.charge, heartbeat.fence) for heartbeat in self._beating]
 
     def look(self) -> bool:
-        """Renews the leases that are due; returns False, which ends the thread, if there are none."""
+        """Renews the leases that are due; returns False if there are none, which ends the thread."""
         with self._lock:
             beating = list(self._beating)
             if not beating:

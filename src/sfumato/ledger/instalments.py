@@ -187,7 +187,8 @@ class Instalments(Answers):
         return readable(lambda: self._store.read(find))
 
     def instalments(self, charge_id: str, *, after: int = 0) -> list[tuple[int, bytes]]:
-        """Returns up to 1,000 stored instalments of a charge, those after place ``after``; free.
+        """Returns up to 1,000 stored instalments of a charge, those after place ``after``; costs no
+        budget.
 
         Each is a pair of its place and its bytes; they are in the order of places.
 

@@ -88,7 +88,10 @@ def earlier_acts(rows: Rows, dataset: str) -> list[Entry]:
 
 
 def past_limits(acts: Iterable[Entry]) -> list[list[str]]:
-    """Returns every limit (epsilon, delta) that entries gave a dataset, oldest first, once each."""
+    """Returns all limits (epsilon, delta) that a dataset had, oldest first, without repeats.
+
+    ``acts`` are the journal entries of the owner's commands.
+    """
     limits: list[list[str]] = []
     for act in acts:
         body = json.loads(act.body)
@@ -133,7 +136,7 @@ def shared_sources(rows: Rows, dataset: str, sources: Collection[str]) -> list[s
 
 
 def same_people(dataset: str, others: Sequence[str]) -> ContractMismatch:
-    """Returns the error for a dataset that has a source of data in common with ``others``."""
+    """Returns the error for a dataset with the same data source as the datasets ``others``."""
     return ContractMismatch(
         f"Data of {dataset!r} is data of {', '.join(map(repr, others))} too, in the same ledger: "
         "another name is no fresh budget for the same people.",

@@ -148,7 +148,7 @@ class Replay:
         return rows
 
     def book(self, account_id: str) -> Book:
-        """Returns an account of the replay; one below a dataset is created when it is first named."""
+        """Returns the state of an account; an account below a dataset is created when first named."""
         if account_id not in self.books:
             scope = Scope.of(account_id)
             if not scope.parent or scope.root not in self.books:
@@ -174,7 +174,7 @@ class Replay:
         self.limits[root] = [[limit["epsilon"], limit["delta"]]]
 
     def proceed(self, entry: Entry, body: dict[str, Any]) -> None:
-        """Starts a dataset's own chain after the single chain of format 1."""
+        """Begins the own chain of a dataset, which had a part of the single chain of format 1."""
         if self.heads.get(LEGACY) != (body["continues"], body["head"]) or entry.seq != 1:
             self.problems.append(f"{named(entry)} does not continue the chain of format 1")
 

@@ -58,7 +58,7 @@ class Sum:
 
     @property
     def parts(self) -> tuple[int, int, int, int]:
-        """Its four numbers: epsilon, rho, delta and unbounded."""
+        """The numbers of the sum: epsilon, rho, delta, and charges without a finite epsilon."""
         return self.epsilon, self.rho, self.delta, self.unbounded
 
     @property
@@ -70,7 +70,10 @@ class Sum:
 
 @dataclass(slots=True)
 class Book:
-    """An account in the replay. ``taken`` is the sum of what is spent and what is reserved."""
+    """The state of an account during a replay of the journal.
+
+    ``taken`` is the sum of what is spent and what is reserved.
+    """
 
     contract: str = ""
     limit: str = ""
@@ -123,7 +126,9 @@ class Book:
 
     @property
     def settled(self) -> Charge:
-        """What is spent, at the Renyi orders common to all charges that were ever reserved."""
+        """The spent part of the account, at the Renyi orders common to all charges that were ever
+        reserved.
+        """
         return replace(self.spent.charge, orders=self.taken.orders)
 
     def row(self, account_id: str, seq: int, head: str) -> AccountRow:

@@ -27,7 +27,7 @@ LONGEST_LINE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The keys of one question in an earlier format of the ledger; the fields are as in
+    """The cache keys of a question as an earlier ledger format computed them; fields as in
     ``Request``.
     """
 
@@ -87,7 +87,9 @@ class Request:
 
     @property
     def named(self) -> tuple[Keys, ...]:
-        """The keys of the question, those of the present format first."""
+        """The cache keys of the question: those of the present format first, then those of earlier
+        formats.
+        """
         return Keys(self.question, self.statement, self.shared), *self.earlier
 
 

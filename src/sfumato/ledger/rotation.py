@@ -66,7 +66,7 @@ class Handover:
         return json.dumps({"handover": self._body(), "signature": self.signature}, indent=2) + "\n"
 
     def applied(self, pin: Pin) -> Pin:
-        """Returns a pin with the new key in place of the old one.
+        """Returns a pin in which the new signing key replaces the old one.
 
         Raises:
             LedgerCorrupt: the handover is of another ledger, or signed by another key than the

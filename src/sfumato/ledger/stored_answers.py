@@ -92,7 +92,8 @@ def bind_stored(rows: Rows, ready: Ready, charge_id: str) -> None:
 
 
 def own_answer(rows: Rows, request: Request) -> AnswerRow | None:
-    """Returns the answer that the asking account has paid for, by present or earlier keys; or None.
+    """Returns the answer that the asking account paid for, found by current or earlier keys; or
+    None.
 
     Raises:
         WrongUse: another account has an answer under the present key.
@@ -112,7 +113,8 @@ def own_answer(rows: Rows, request: Request) -> AnswerRow | None:
 
 
 def require_unanswered(rows: Rows, ready: Ready) -> None:
-    """Refuses a question that the account has an answer to, or that is being answered.
+    """Raises an error if the account has an answer to the question, or the question is being
+    answered.
 
     It may be in progress for this account, or for an account with which it shares answers.
     """

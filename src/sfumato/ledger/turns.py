@@ -33,7 +33,7 @@ class Turns:
 
     @property
     def names(self) -> list[str]:
-        """The names that are held or waited for."""
+        """The names of locks that some thread holds or waits for."""
         with self._guard:
             return sorted(self._locks)
 

@@ -105,9 +105,10 @@ class Verified:
 
 
 def source_before(rows: Rows, ends: Ends, charge_id: str) -> Source:
-    """Returns the account, cost and digest of an answer that was committed before ``ends``.
+    """Returns the account, cost and digest of an answer that a later charge shares.
 
-    They are read from the entries of its charge. ``NO_SOURCE`` if there is no such answer.
+    The answer was committed before the entries ``ends``; they are read from the entries of its
+    charge. ``NO_SOURCE`` if there is no such answer.
     """
     proof = rows.proof(charge_id)
     if proof is None or not all(map(is_genuine, proof)):

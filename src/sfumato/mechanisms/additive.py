@@ -143,9 +143,9 @@ def laplace(distance: Distance, epsilon: Number) -> AdditiveMechanism:
 
 
 def geometric(distance: Distance, epsilon: Number) -> AdditiveMechanism:
-    """The geometric mechanism: the original name of ``laplace`` on the integers.
+    """Returns the geometric mechanism: another name of ``laplace`` on the integers.
 
-    For one count it is optimal for every user at once among all epsilon-DP mechanisms (Ghosh,
+    For a single count it is optimal for every user at once among all epsilon-DP mechanisms (Ghosh,
     Roughgarden, Sundararajan 2009).
 
     >>> from fractions import Fraction

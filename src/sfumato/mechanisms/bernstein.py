@@ -33,7 +33,7 @@ class Statistic(Enum):
 
     @property
     def amounts(self) -> int:
-        """The number of sums."""
+        """The number of polynomial sums that the statistic needs."""
         return int(self.value) + 1
 
     @property

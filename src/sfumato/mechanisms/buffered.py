@@ -87,7 +87,7 @@ class Buffered:
         return _sensitivity(self, participations, separation)
 
     def numbers(self, tick: int) -> int:
-        """Returns 1: a row has one integer for each cell."""
+        """Returns 1: the number of integers that a tick releases for each cell."""
         return 1
 
     def begin(self, cells: int) -> Integers:

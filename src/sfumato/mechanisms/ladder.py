@@ -90,10 +90,10 @@ class LadderMechanism:
                 return _below_rung(rung, width) + width + before + 1
 
     def error(self, confidence: Number, width: int) -> int:
-        """The smallest h with P(|released - exact| <= h) >= confidence, for this width.
+        """Returns the least h such that the released integer is within h of the exact one.
 
-        It is computed in floating point and tells nothing of the exact integer; for privacy it
-        does not matter.
+        This holds with the given confidence, for this ``width``. Computed in floating point;
+        privacy does not depend on it.
         """
         covered = float(open_unit("confidence", confidence))
         passed = 0.0

@@ -68,9 +68,9 @@ class Quantile:
         return _selection(self.rate, reach, distance)
 
     def release(self, rows: Rows, entropy: Entropy = SYSTEM) -> int:
-        """Returns the selected point.
+        """Returns the privately selected point.
 
-        Rows are rounded and clipped to the bounds; missing ones dropped.
+        Rows are rounded and clipped to the bounds; missing values are dropped.
         """
         codes = np.sort(on_lattice(rows, self.within))
         ends = (self.within.lower_code, self.within.upper_code)

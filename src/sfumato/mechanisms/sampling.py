@@ -138,11 +138,12 @@ class SamplingMechanism(Generic[Statistic, Released]):
         return self.inner.release(statistic(sample))
 
     def error(self, confidence: Number, units: int) -> float:
-        """Returns h with P(|sampled count / rate - count| <= h) >= confidence.
+        """Returns a bound h of the sampling error of a count, which holds with the given
+        confidence.
 
-        A proved bound for both designs and a true count of at most ``units``: ``deviation``
-        (Hoeffding or Bernstein). It covers the sampling only; the noise,
-        ``inner.error(confidence) / rate``, is added to it.
+        The error is |sampled count / rate - count|, proved for both designs and a true count of at
+        most ``units``: ``deviation`` (Hoeffding or Bernstein). The noise, ``inner.error(confidence)
+        / rate``, is added to it.
         """
         rate = self.design.rate
         if rate == 1:

@@ -129,7 +129,7 @@ class SparseVectorMechanism:
 
 
 class SparseSession:
-    """An open stream: one noisy threshold, and verdicts until all positives are used.
+    """An open stream of comparisons with one noisy threshold, until all positives are used.
 
     It is safe to share between threads. It cannot be copied, pickled or used after a fork, and it
     answers nothing after it has stopped, so that noise is never used twice.

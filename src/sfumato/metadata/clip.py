@@ -39,7 +39,7 @@ Clipped = Values.CLIPPED
 
 
 def require_values(values: object) -> Values:
-    """Returns the argument if it names a choice of ``Values``; else raises WrongUse."""
+    """Checks that an argument is a member of ``Values``, and returns it."""
     if not isinstance(values, Values):
         raise WrongUse(
             f"values={shown(values)}.", allowed="sf.Clipped, or nothing for the table's own values"

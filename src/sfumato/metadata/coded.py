@@ -56,7 +56,7 @@ def set_codes(
 
 
 def markers(declared: object, name: str = "missing") -> Markers:
-    """Returns a declared string, or several, as a tuple; None if none is declared.
+    """Returns the declared strings that mean "missing" as a tuple; None if there are none.
 
     Raises:
         InvalidDeclaration: the argument is neither a string nor a sequence of strings.

@@ -46,8 +46,7 @@ def date_pattern(form: str) -> str:
 
 
 def places(form: str) -> tuple[int, int, int]:
-    """Returns the numbers of the groups of ``date_pattern`` that are the year, the month and the
-    day.
+    """Returns which groups of ``date_pattern`` match the year, the month and the day.
 
     >>> places("%d/%m/%Y")
     (3, 2, 1)

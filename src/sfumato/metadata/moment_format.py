@@ -42,7 +42,8 @@ def moment_pattern(form: str) -> str:
 
 
 def moment_order(form: str) -> str:
-    r"""Returns the replacement for ``moment_pattern`` that writes the date in the order of ISO 8601.
+    r"""Returns the replacement string that turns a match of ``moment_pattern`` into an ISO 8601
+    date.
 
     >>> print(moment_order("%d/%m/%Y %H:%M"))
     \3-\2-\1

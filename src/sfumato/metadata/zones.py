@@ -123,7 +123,8 @@ def local_periods(table: Changes) -> Periods:
 
 
 def second_of(table: Changes, local: int) -> int | None:
-    """Returns the second at which clocks first show a local time; None if they skip it.
+    """Returns the second since 1970 (UTC) at which clocks first show a local time; None if they
+    skip it.
 
     >>> second_of(((0, 0), (10_000, 3600)), 9_999), second_of(((0, 0), (10_000, 3600)), 10_001)
     (9999, None)
@@ -139,7 +140,9 @@ def second_in(
     local: int,
     offset: int | None,
 ) -> int | None:
-    """Returns the second of a local time of a zone with its offset; without one, as ``second_of``.
+    """Returns the second since 1970 (UTC) of a local time in a zone.
+
+    ``offset`` is its distance from UTC; without it, the first second at which clocks show the time.
 
     Raises:
         InvalidDeclaration: there is no such zone.

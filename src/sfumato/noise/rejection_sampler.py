@@ -89,7 +89,9 @@ class Curve(Protocol):
         ...
 
     def blocks(self, shift: int) -> int:
-        """Returns the number of blocks on each side that the table covers; beyond them is the tail."""
+        """Returns the number of blocks on each side of 0 that the sampling table covers; the rest
+        is the tail.
+        """
         ...
 
     def ends(self, shift: int, blocks: int) -> tuple[Integers, Integers]:

@@ -474,7 +474,7 @@ def quantiles(
     leaf: int = 1,
     ends: bool = False,
 ) -> Quantiles:
-    """Returns ``Quantiles`` of a value with at most ``SMALL`` codes and leaves of one code.
+    """Returns ``Quantiles`` if a value has at most ``SMALL`` codes and leaves of one code.
 
     Answers to these are stored under that class; all others are ``CodeQuantiles``.
     """

@@ -166,7 +166,7 @@ def day(code: int) -> datetime.date:
 
 
 def date_part(part: Part, code: int) -> int:
-    """Returns a part of a date, given as its code, as a number.
+    """Returns a part (such as the year) of a date, which is given as its code.
 
     >>> date_part(Part.QUARTER, 365)
     1

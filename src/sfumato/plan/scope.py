@@ -85,7 +85,7 @@ def is_one_group(relation: Relation, keys: Iterable[Scalar]) -> bool:
 
 
 def introduced(relation: Relation) -> tuple[Column, ...]:
-    """Returns the columns that a relation adds to those of the relations below it."""
+    """Returns the columns that a relation itself adds to those of the relations below it."""
     match relation:
         case Scan(_, _, columns) | Union(_, _, columns):
             return columns

@@ -38,7 +38,7 @@ class Raw:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of one unit: its rows per group, its groups, and its rows in total (None: no
+    """The contribution limits of a unit: rows per group, groups, and rows in total (None: no
     limit).
 
     >>> Limits(rows=10, groups=5, total=None).in_all

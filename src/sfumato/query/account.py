@@ -62,7 +62,7 @@ class Account:
 
     @property
     def left(self) -> Fraction:
-        """The largest epsilon of one more pure question of the asker."""
+        """The largest epsilon that one more pure question of the asker may cost."""
         return self.standing.left.epsilon
 
     @property
@@ -152,7 +152,8 @@ def amounts(charge: Charge) -> dict[str, Json]:
 
 
 def amount_text(charge: Charge, delta: Fraction = Fraction(0)) -> str:
-    """A charge in words: its epsilon, or its rho if it has no finite epsilon; and its delta if any.
+    """Returns a charge in words: its epsilon, or its rho if it has no finite epsilon; and its delta
+    if any.
 
     If ``delta``, that of the budget, is above 0, a rho is followed by the epsilon into which it
     converts at this delta, as one plan that was fixed in advance.
@@ -186,7 +187,9 @@ def reserved_text(charge: Charge) -> str:
 
 
 def left_amounts(left: Left) -> dict[str, Json]:
-    """The largest epsilon, rho and delta of one more question, as exact decimals."""
+    """Returns the largest epsilon, rho and delta that one more question may cost, as exact
+    decimals.
+    """
     return {
         "epsilon": decimal_text(left.epsilon),
         "rho": decimal_text(left.rho),

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Advice on a question: the expected error under other clips, costs and groupings.
 
-``Session.advise`` calls ``advice``. It follows from declarations alone and is free. How many units
-lie beyond each clip is private, so it is a charged question of its own (``auto_clip.learning``).
+``Session.advise`` calls ``advice``. It follows from declarations alone and costs no budget. How
+many units lie beyond each clip is private, so it is a charged question of its own
+(``auto_clip.learning``).
 """
 
 import math

@@ -100,7 +100,7 @@ class WeightedLeaves(BoundedStatistic[list[Leaves]]):
         return self.cells.distance(norm)
 
     def exact(self, opened: Opened) -> list[Leaves]:
-        """The leaves of every group and their weights; a group without rows has none."""
+        """Returns the leaves of every group and their weights; a group without rows has none."""
         cells = self.cells
         integers = opened.integers(cells.plan)[cells.place]
         if isinstance(integers, Columns):

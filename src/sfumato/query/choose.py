@@ -190,7 +190,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The plan and the mechanisms that measure one grouping set (of ROLLUP, CUBE).
+    """How a grouping set (of ROLLUP, CUBE) is measured: by which plan and mechanisms.
 
     The plan may have finer groups than the set: a group of the set is then the sum of ``copies``
     groups of the plan.
@@ -491,7 +491,7 @@ def closing(norm: Norm, charge: Charge, balances: Sequence[Balance]) -> list[str
 
 
 def name_of(norm: Norm) -> str:
-    """The name of the noise law that is used with a norm."""
+    """Returns the name of the noise law that is used with a norm."""
     if norm is Norm.L1:
         return "Laplace"
     return "Gaussian"

@@ -54,7 +54,7 @@ Outcome: TypeAlias = tuple[int, bytes]
 
 
 class Sample:
-    """A handle of a secret sample of the units; only the curator that drew the sample accepts it."""
+    """A handle for a secret sample of the units; only the curator that drew the sample accepts it."""
 
     __slots__ = ()
 

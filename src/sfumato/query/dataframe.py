@@ -326,7 +326,7 @@ class Frame:
         return replace(self, joins=(*self.joins, joined), joined=(*self.joined, table))
 
     def group_by(self, *keys: str | Expression) -> "Frame":
-        """Groups by the keys: the answer has one row for each combination of their values."""
+        """Returns a frame that is grouped by the keys: a row for each combination of their values."""
         texts = []
         columns = []
         for key in keys:

@@ -70,7 +70,7 @@ class Check:
 
 
 def checks(question: Question, bounded: Bounded) -> tuple[Check, ...]:
-    """The questions that estimate how much clipping and bounding change an answer.
+    """Returns the questions that estimate how much clipping and bounding change an answer.
 
     Raises:
         UnsupportedSql: no limit can change the answer, and no aggregate reads a bounded column.

@@ -48,7 +48,8 @@ class Diagnosis:
 
     Attributes:
         findings: one for each limit and each bound that the question depends on.
-        answers: the answers that the findings were read from; the same diagnosis again is free.
+        answers: the answers that the findings were read from; the same diagnosis again costs no
+            budget.
     """
 
     findings: tuple[Finding, ...]

@@ -58,16 +58,16 @@ class Door:
         return self._lock
 
     def require_open(self) -> None:
-        """Raises LedgerUnavailable if the door is closed."""
+        """Raises LedgerUnavailable if the session is closed."""
         if self._closed:
             raise LedgerUnavailable("The session is closed.", remedy="Connect again.")
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        """A context during which one question is in progress.
+        """Counts a question as in progress during the ``with`` block.
 
         Raises:
-            LedgerUnavailable: the door is closed.
+            LedgerUnavailable: the session is closed.
         """
         with self._here():
             self.require_open()

@@ -53,9 +53,9 @@ _FIRST = 640
 
 
 class Grouping:
-    """The levels in which the grouping sets of a statement can be measured, under one norm.
+    """The choice of levels (sets of keys) at which a question's grouping sets are measured.
 
-    Without grouping sets there is a single level, with all keys.
+    Without grouping sets there is a single level, with all keys. All costs are under one norm.
     """
 
     def __init__(

@@ -51,7 +51,7 @@ class Hold:
 
         Raises:
             WrongUse: a series is held, or the charge was used before.
-            LeaseExpired: it was held for longer than the ledger's lease; free.
+            LeaseExpired: it was held for longer than the ledger's lease; nothing is charged.
             Others as ``Session.ask``.
         """
         asked = self._asked

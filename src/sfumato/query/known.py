@@ -25,7 +25,9 @@ _PLAIN = (bool, int, float, str, Decimal, Fraction, datetime.date, type(None))
 
 
 class Known:
-    """The ledger requests of answered questions, for all askers of one dataset.
+    """A cache of the ledger requests of answered questions, for all askers of one dataset.
+
+    A repeated question is looked up in the ledger by it, without planning.
 
     Guarantees:
         what is remembered is what planning would find
@@ -59,9 +61,9 @@ def name_of(
     asker: Asker,
     clipped: Values = Values.TABLE,
 ) -> Hashable:
-    """Returns a cache key: all that the key of the answer depends on.
+    """Returns the key of a question in the cache; None if it cannot be known before planning.
 
-    None if that is known only after planning, as for a wanted error.
+    It contains everything on which the key of the answer depends.
     """
     values = _values(parameters)
     if not isinstance(sql, str) or values is None or price.target is not None:

@@ -29,7 +29,7 @@ from sfumato.plan.scope import nodes
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The lineage of expressions, without duplicates.
+    """Where the values of expressions come from, without duplicates.
 
     ``columns`` are the declared columns that the expressions read; ``summaries`` are the per-unit
     summaries that they read (of sub-queries with a row for each unit).

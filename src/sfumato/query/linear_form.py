@@ -36,7 +36,8 @@ class LinearForm:
     has_offset: bool = False
 
     def half_width(self, halves: Mapping[Estimate, Fraction]) -> Fraction:
-        """The half-width of the expression, given the half-widths of its estimates.
+        """Returns the half-width of the expression's interval, given the half-widths of its
+        estimates.
 
         >>> LinearForm({Estimate(0): Fraction(2)}).half_width({Estimate(0): Fraction(5)})
         Fraction(10, 1)

@@ -75,7 +75,7 @@ def least_of_left(
     balances: Sequence[Balance],
     is_stored: Callable[[MarginalsTask], bool],
 ) -> tuple[MarginalsTask, tuple[str, ...]]:
-    """Returns the task that is stored already, else the one with the least share of what is left.
+    """Returns the cheapest task, by its share of what is left, or one that is stored already.
 
     Also returns notes on the choice.
     """

@@ -78,7 +78,7 @@ class MarginalsTask:
 
     @property
     def event(self) -> Event:
-        """The event of one marginal, repeated once for each marginal."""
+        """The privacy event of all marginals: that of a single one, repeated."""
         mechanism = self.mechanism
         distance = Marginal(self.plan, ()).distance(mechanism.norm)
         return Repeated(mechanism.event(distance), len(self.cliques))
@@ -101,7 +101,9 @@ class MarginalsTask:
         return len(self._header(charge_id)) + 8 * sum(self.cells)
 
     def ready(self, declarations: Dataset) -> BoundedCube:
-        """Returns the bounded cube (WrongUse if it was planned for other declarations)."""
+        """Returns the plan of the counted table (WrongUse if it was planned for other
+        declarations).
+        """
         if marginal_cube(declarations, self.table, self.cliques) != self.plan:
             raise WrongUse(
                 "Marginals that were planned for other declarations.", remedy="Plan them anew."

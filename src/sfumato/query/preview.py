@@ -42,7 +42,7 @@ _GROUP_SIZES = (100, 1_000, 10_000, 100_000)
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The cost and the expected error of a question, from declarations alone; free of charge.
+    """The cost and the expected error of a question, from declarations alone, at no cost.
 
     Attributes:
         statement: the bounded SQL that would be run.
@@ -55,7 +55,9 @@ class Preview:
 
     @property
     def left(self) -> list[str]:
-        """Lines on what the paying accounts have left now, and would have left after the question."""
+        """Lines that say what the paying accounts have left now, and would have left after the
+        question.
+        """
         return left_now(self.balances, self.cost.charge)
 
     @property

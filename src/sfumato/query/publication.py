@@ -3,7 +3,7 @@
 
 ``Session.plan`` returns a ``Publication``; its ``run`` asks the questions. The prices follow from
 declarations alone, never from what is stored. So the same plan, made again after a crash, has the
-same questions at the same prices, and the answered ones are free.
+same questions at the same prices, and the answered ones cost no budget.
 """
 
 import html
@@ -78,7 +78,7 @@ class Drafted:
 
     @property
     def charge(self) -> Charge:
-        """The cost of the statement with all its parts."""
+        """The cost of the statement, if no part of it is stored yet."""
         return self.asked.planned.charge
 
     def most(self, price: Price) -> Charge:
@@ -180,7 +180,7 @@ class Publication:
         """Asks all questions; returns their answers by name.
 
         Each answer is stored at once. If the process dies, plan and run again: stored answers are
-        returned for free, and the other questions are asked.
+        returned at no cost, and the other questions are asked.
 
         Raises:
             BudgetExceeded: the account cannot pay for all open questions; nothing was charged.

@@ -90,7 +90,8 @@ class Shelf:
 
 
 def reuse(asked: Asked, shelf: Shelf) -> Asked:
-    """Adds the stored parts that are at least as exact as wanted; they are then not charged.
+    """Marks the parts of a question that earlier answers released exactly enough; they are not
+    charged.
 
     The earliest release is used, so that the same question keeps the same answer.
 

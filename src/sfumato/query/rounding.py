@@ -25,7 +25,9 @@ _PART = 10
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """The largest distance that rounding moves a value (``far``), and the largest absolute value."""
+    """How far rounding to a lattice moves values: at most ``far``, where values are at most
+    ``largest``.
+    """
 
     far: Fraction
     largest: Fraction

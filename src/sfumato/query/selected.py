@@ -14,9 +14,9 @@ from sfumato.plan.stages import Raw
 
 
 def candidates(output: Output, rows: int) -> int:
-    """The number of rows among which released numbers choose; 1 if they choose none.
+    """Returns the number of rows among which released numbers choose; 1 if they choose none.
 
-    ``rows`` is the number of rows before HAVING and LIMIT.
+    HAVING and LIMIT choose rows. ``rows`` is the number of rows before them.
 
     Guarantees:
         intervals of rows that were chosen hold for all rows at once

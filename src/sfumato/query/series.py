@@ -86,7 +86,7 @@ SERIES = ("event", "form", "kind", "line", "piece")
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """What computes the pieces of a series: the asker, and the open parts of the session.
+    """What a series needs to compute its pieces: the asker, and the open parts of the session.
 
     ``door`` refuses a piece once the session is closed. ``states`` is the folder of the secret
     states of streams; None: no stream can be opened.
@@ -155,7 +155,7 @@ class OpenSeries:
 
     @property
     def left(self) -> int:
-        """The number of places that can still be computed; 0 if the series is closed or complete."""
+        """The number of pieces that can still be computed; 0 if the series is closed or complete."""
         if self._begun.fence:
             return self.places - self._begun.begun
         return 0
@@ -338,7 +338,7 @@ def opened_series(
 
 
 def is_paid(series: Series, worker: Worker) -> bool:
-    """Whether opening a series is free, since its charge is complete or suspended."""
+    """Whether opening the series costs nothing, since its charge is complete or suspended."""
     request = request_of(series, series.event, worker.asker)
     if worker.ledger.recall(request) is not None:
         return True

@@ -178,7 +178,7 @@ class Session:
         interval: bool = False,
         values: Values = Values.TABLE,
     ) -> Preview | OuterPreview:
-        """The cost and the expected error of a question, for free and without reading the data."""
+        """Returns the cost and expected error of a question; reads no data and costs no budget."""
         self._door.require_open()
         asked = price(
             epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon
@@ -225,11 +225,11 @@ class Session:
         Sums, means and variances of a column with a clip have a second column, of the clipped
         values; ``values=sf.Clipped`` asks for that one alone, at the whole cost.
 
-        The cost is debited before the data is read. The same question at the same price returns
-        the same stored bytes for free. A scalar sub-query and a limit that is ``sf.AUTO`` are
-        charges of their own: they share the cost, all are reserved together before the first is
-        used, and the notes of the answer name them. ``key`` is an idempotency key: it binds the
-        question to its answer for a caller who may have to ask twice.
+        The cost is debited before the data is read. The same question at the same price returns the
+        same stored bytes at no cost. A scalar sub-query and a limit that is ``sf.AUTO`` are charges
+        of their own: they share the cost, all are reserved together before the first is used, and
+        the notes of the answer name them. ``key`` is an idempotency key: it binds the question to
+        its answer for a caller who may have to ask twice.
 
         A question that another caller is asking is not asked twice: this call waits for that
         answer. ``stop`` (``sf.Stop()``) and ``time_limit``, in seconds, end the wait: before the
@@ -237,12 +237,12 @@ class Session:
         spent.
 
         Raises:
-            Refused: the language, a missing declaration or the budget forbids the question; free.
-                Only if the answer of a sub-query is so large that computing with it exceeds 62
-                bits, the sub-query stays paid.
+            Refused: the language, a missing declaration or the budget forbids the question; nothing
+                is charged. Only if the answer of a sub-query is so large that computing with it
+                exceeds 62 bits, the sub-query stays paid.
             WrongUse: the price is invalid, or the key belongs to another question.
-            InvalidSource, InvalidDeclaration: the data has changed and is not as declared any
-                more, or a prepared layout is stale; free.
+            InvalidSource, InvalidDeclaration: the data has changed and is not as declared any more,
+                or a prepared layout is stale; nothing is charged.
             Cancelled: ``stop`` or ``time_limit`` ended it; ``paid`` says whether the cost is spent.
             EngineFailed: the engine failed; the cost stays spent.
         """
@@ -331,7 +331,7 @@ class Session:
         rows: int | None = None,
         beyond: Number | None = None,
     ) -> Advice:
-        """The expected error of a question under other clips, costs and groupings; free.
+        """The expected error of a question under other clips, costs and groupings; costs no budget.
 
         ``rows`` is the number of rows of a group (default: the declared size over the groups).
         ``beyond`` is an epsilon that is charged once for each column, to learn how many units lie
@@ -368,7 +368,7 @@ class Session:
         weights: Mapping[str, Number] = UNWEIGHTED,
         sizes: Mapping[str, int] = UNSIZED,
     ) -> Publication:
-        """Plans questions that are published together; free. ``run`` of the result asks them.
+        """Plans questions that are published together; only ``run`` of the result is charged.
 
         ``epsilon`` or ``rho``, and ``delta``, are the cost of all questions together. It is split
         by ``weights`` (1 by default). A part that several questions need is paid once, by the
@@ -400,15 +400,15 @@ class Session:
         stop: Stop | None = None,
         time_limit: float | None = None,
     ) -> Stored:
-        """Answers a task of any kind: it is charged, run and stored once, then recalled for free.
+        """Answers a task of any kind: it is charged, run and stored once, then recalled at no cost.
 
         The cost of the whole event is debited before the data is read, and never refunded. ``key``,
         ``stop`` and ``time_limit`` are as in ``query``.
 
         Raises:
-            Refused: a declaration or the budget forbids it; free.
+            Refused: a declaration or the budget forbids it; nothing is charged.
             WrongUse: the argument is not a task, it has no events, or the key belongs to another
-                question; free.
+                question; nothing is charged.
             Cancelled: ``stop`` or ``time_limit`` ended it; ``paid`` says whether the cost is spent.
             EngineFailed: the task or the engine failed, or the task made a call that it had not
                 reserved; the cost stays spent.
@@ -438,7 +438,7 @@ class Session:
         before voids the charge.
 
         Raises:
-            Refused, WrongUse: as in ``ask`` and ``open_series``; free.
+            Refused, WrongUse: as in ``ask`` and ``open_series``; nothing is charged.
             InProgress: another caller is asking it.
         """
         self._door.require_open()
@@ -447,7 +447,7 @@ class Session:
             return held(asked, self._worker, patience)
 
     def stored(self, charge_id: str) -> Stored:
-        """The answer that this account paid for with a charge; free.
+        """Returns the answer that this account paid for with a charge; costs no budget.
 
         Raises:
             UnknownName: this account has no such charge with an answer.
@@ -478,7 +478,7 @@ class Session:
         lost and never drawn again.
 
         Raises:
-            Refused, WrongUse: as in ``ask``; free.
+            Refused, WrongUse: as in ``ask``; nothing is charged.
             InProgress: another worker has it open.
             AccountFrozen: the account is frozen.
         """
@@ -489,7 +489,7 @@ class Session:
             return opened_series(series, self._worker, patience)
 
     def has_series(self, series: Series) -> bool:
-        """Whether opening a series is free: it is paid for, and no worker has it open."""
+        """Whether opening a series costs nothing now: it is paid for, and no worker has it open."""
         self._door.require_open()
         require_members(series, "series", SERIES)
         return is_paid(series, self._worker)
@@ -501,7 +501,7 @@ class Session:
         return paid_series(series, self._asker, self._ledger)
 
     def require_paid(self, series: Series, charge: str) -> None:
-        """Raises unless a charge has paid for exactly this series; free.
+        """Raises unless a charge has paid for exactly this series; costs no budget.
 
         Raises:
             UnknownName: this account has no such charge.
@@ -526,7 +526,7 @@ class Session:
         return self._ledger.balances(*self._asker.path)
 
     def price(self, task: Task | Series) -> Cost:
-        """The cost of a task or a series, with one item for each kind of step; free.
+        """The cost of a task or a series, with one item for each kind of step; costs no budget.
 
         Raises:
             InvalidNumber: the event has no known cost.
@@ -563,8 +563,8 @@ class Session:
         error instead.
 
         Raises:
-            UnknownName, WrongUse, MissingDeclaration: as in ``marginals_task``; free.
-            TargetUnreachable: the error costs more than ``max_epsilon``; free.
+            UnknownName, WrongUse, MissingDeclaration: as in ``marginals_task``; nothing is charged.
+            TargetUnreachable: the error costs more than ``max_epsilon``; nothing is charged.
             Others as in ``ask``.
         """
         self._door.require_open()

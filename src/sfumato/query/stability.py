@@ -29,7 +29,7 @@ _FINE = 2**20
 
 
 def refinement(plan: Tracked) -> int:
-    """The refinement f: integers count in 1/f of a lattice step; 1 if no weight is below 1."""
+    """Returns the factor by which weights are multiplied to be integers; 1 if no weight is below 1."""
     if plan.unit is None or plan.kept is not None or is_single(plan.raw.relation):
         # a unit has one row, or its rows count separately: every weight is 1
         return 1

@@ -174,7 +174,7 @@ class Statements:
         return [Asked.of(plan, asker) for plan in self._plans(step)]
 
     def cheapest(self, candidates: list[Asked], *, reusing: bool = True) -> Asked:
-        """The cheapest of several plans; if ``reusing``, after the reuse of stored parts."""
+        """Returns the cheapest of several plans; with ``reusing``, stored parts cost nothing."""
         if reusing:
             candidates = [reuse(candidate, self.parts) for candidate in candidates]
         if len(candidates) == 1:

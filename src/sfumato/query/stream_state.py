@@ -116,7 +116,7 @@ class Past:
         return self.folder / f"{self.charge}.state"
 
     def create(self) -> None:
-        """Creates an empty file before any place is begun; the first tick fills it."""
+        """Creates an empty state file before any place is begun; the first tick fills it."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not self.path.exists():
             self._write(b"")

@@ -136,7 +136,9 @@ def error_rows(
     order: Sequence[int],
     miss: Fraction,
 ) -> list[Json]:
-    """The interval of each cell, row by row, at confidence 1 - miss; null in a key column."""
+    """Returns the interval of each cell, row by row, at confidence 1 - ``miss``; null in a key
+    column.
+    """
     rows = parts[0].count if parts else 1
     share = miss / candidates(output, rows)
     columns = [_errors(item.expression, parts, order, share) for item in output.items]
@@ -160,7 +162,7 @@ def released_parts(released: Mapping[str, Json]) -> list[AnyReleased]:
 
 
 def released_of(form: Mapping[str, Json]) -> tuple[Output, list[AnyReleased], list[int]]:
-    """What a stored answer computes from which parts, and which of their rows it shows in order."""
+    """Reads from a stored answer its output, its released parts, and which of their rows it shows."""
     released = cast(dict[str, Json], form["released"])
     output = restore_output(released["output"])
     return output, released_parts(released), cast(list[int], released["order"])

@@ -71,9 +71,10 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The wanted errors of each part, and the group sizes on which errors of means are based.
+    """The error that is requested of each part (aggregate) of a question.
 
-    Errors are half-widths, or if ``average`` roots of mean squared errors, in units of the answer.
+    ``sizes`` are the group sizes on which errors of means are based. Errors are half-widths, or if
+    ``average`` roots of mean squared errors, in units of the answer.
     """
 
     demands: tuple[tuple[Demand, ...], ...]

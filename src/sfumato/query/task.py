@@ -32,7 +32,9 @@ class Task(Protocol):
 
     @property
     def line(self) -> str:
-        """A line for the log and the report, from declarations alone; may be empty."""
+        """A line about the task for the ledger and the report, from declarations alone; may be
+        empty.
+        """
         ...
 
     @property
@@ -48,7 +50,7 @@ class Task(Protocol):
 
     @property
     def event(self) -> Event:
-        """The privacy event of the whole run, which is charged even if the run ends early."""
+        """The privacy event of a whole run; it is charged even if the run ends early."""
         ...
 
     @property
@@ -90,7 +92,7 @@ def require_task(task: object) -> None:
 
 
 def require_members(value: object, kind: str, members: Sequence[str]) -> None:
-    """Raises WrongUse unless the argument has all of these members; none of them is called."""
+    """Raises WrongUse unless an object has all attributes in ``members``; none of them is called."""
     missing = [name for name in members if getattr_static(value, name, members) is members]
     if missing:
         raise WrongUse(

@@ -59,7 +59,7 @@ class Held:
                 del self._charges[name]
 
     def of(self, name: Name) -> "_StepPayer":
-        """The payer of one step, which uses its reserved charge."""
+        """Returns what pays for one step: its reserved charge."""
         return _StepPayer(self, name)
 
     def recall(self, name: Name, request: Request) -> bytes | None:
@@ -213,7 +213,7 @@ def _unawaited_request(step: Step, request: Request) -> Request:
 
 
 def ceiling(price: Price, norm: Norm, relation: Relation) -> Event:
-    """Returns an event that costs at least as much, at both gates, as any question at a price.
+    """Returns an event that costs at least as much as any question at a price, in every measure.
 
     A question may depend on an answer that does not exist yet; its largest cost does not.
 

@@ -102,7 +102,7 @@ class UnitVectors(BoundedStatistic[Integers], Generic[R]):
             raise InvalidDeclaration("Vectors of a unit beyond 2^31.", allowed="fewer steps")
 
     def distance(self, norm: Norm) -> Distance:
-        """Returns what one unit adds, in the norm of the clipping; twice that if a unit is
+        """Returns the sensitivity: the norm bound of a unit's vector, twice that if a unit is
         replaced.
         """
         if norm is not self.norm:

@@ -32,7 +32,7 @@ def words(
     anchor: str = "start",
     kind: str = "a",
 ) -> str:
-    """A text element at a position; ``kind`` is its CSS class (t: title, h: heading, a: axis)."""
+    """Returns an SVG text element; ``kind`` is its CSS class (t: title, h: heading, a: axis)."""
     at = f'x="{x:.1f}" y="{y:.1f}" class="{kind}" text-anchor="{anchor}"'
     return f"<text {at}>{xml_text(text)}</text>"
 

@@ -35,7 +35,9 @@ def number(value: Json) -> str:
 
 
 def key(value: Json) -> str:
-    """A group's key for people, without thousands separators: it may be a year or a code.
+    """Returns a group key as text for people.
+
+    Numbers have no thousands separators: they may be years or codes.
 
     >>> key(2010), key(900.0), key(0.25), key("north")
     ('2010', '900', '0.25', 'north')
@@ -48,7 +50,7 @@ def key(value: Json) -> str:
 
 
 def interval(error: Json) -> str:
-    """The interval of a cell for people; empty for a key."""
+    """Returns the interval of an answer's cell as a string for people; empty for a key cell."""
     if not isinstance(error, dict):
         return ""
     bounds = f"[{number(error['low'])}, {number(error['high'])}]"
@@ -73,7 +75,9 @@ def estimate(value: Json, error: Json) -> str:
 def cells(
     columns: Sequence[dict[str, Json]], rows: Json, errors: Json
 ) -> tuple[list[str], list[list[str]]]:
-    """The header and the rows of a table as text, with a 95% interval after each released column."""
+    """Returns the header and rows of a table as text, with a 95% interval after each released
+    column.
+    """
     assert isinstance(rows, list) and isinstance(errors, list), "an answer's own JSON"
     released = [bool(column["released"]) for column in columns]
     header: list[str] = []

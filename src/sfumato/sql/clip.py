@@ -61,7 +61,10 @@ Learn: TypeAlias = Callable[[Column, Occasion], tuple[int, int] | None]
 
 @dataclass(frozen=True, slots=True)
 class Clipping:
-    """The clips of a question; ``values`` is None if no clipped aggregates are wanted."""
+    """Which columns of a question are clipped, and where; ``values`` None: no clipped aggregates.
+
+    ``learn`` returns a clip that is declared as ``sf.AUTO``.
+    """
 
     values: Values | None = None
     learn: Learn = lambda column, occasion: None

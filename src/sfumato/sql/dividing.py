@@ -12,7 +12,7 @@ from sfumato.sql.typed import Number, Typed, known
 
 
 def divide(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers the operator /; ``x / NULLIF(y, 0)`` is NULL where y is zero."""
+    """Translates the operator /; ``x / NULLIF(y, 0)`` is NULL where y is zero."""
     divisor = node.expression
     while isinstance(divisor, exp.Paren):
         divisor = divisor.this

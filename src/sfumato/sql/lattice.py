@@ -122,9 +122,9 @@ def common_step(steps: Sequence[Fraction]) -> Fraction:
 
 
 def aligned(parts: Sequence[tuple[Scalar, Fraction]]) -> tuple[Fraction, list[Scalar]]:
-    """Returns one step for several (code, step) pairs, and the codes on it.
+    """Returns a common step for numbers given as (code, step) pairs, and their codes at that step.
 
-    The step is the common one, or a power of two where the common one is too fine.
+    It is the greatest common step, or a power of two where that is too fine.
     """
     target = common_step([step for _, step in parts])
     size = max(largest(expression) * step for expression, step in parts)

@@ -25,7 +25,9 @@ class Linked:
 
 
 def linked(left: From, right: From, tests: Sequence[exp.Expr]) -> Linked | None:
-    """Returns the declared link whose equality with its key ON contains; None if there is none."""
+    """Returns the declared link (``via=``) that a join follows; None if its conditions contain
+    none.
+    """
     for child, parent in ((left, right), (right, left)):
         for source in child.sources:
             link = source.link

@@ -136,7 +136,7 @@ class Outputs:
         return named[0].expression
 
     def test(self, node: exp.Expr) -> Scalar:
-        """Returns the test of HAVING."""
+        """Returns the condition of HAVING."""
         return self._finished.test(node)
 
     def _leaf(self, node: exp.Expr) -> Typed | None:

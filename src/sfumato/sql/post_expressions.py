@@ -68,7 +68,7 @@ class Finished:
         self._leaf = leaf
 
     def value(self, node: exp.Expr) -> Typed:
-        """Returns the value of an expression."""
+        """Returns the typed value of a SQL expression."""
         leaf = self._leaf(node)
         if leaf is not None:
             return leaf
@@ -108,7 +108,7 @@ class Finished:
         return typed
 
     def test(self, node: exp.Expr) -> Scalar:
-        """Returns an expression as a test.
+        """Returns a SQL expression that must be Boolean, as a condition.
 
         Raises:
             UnsupportedSql: it is not a Boolean.

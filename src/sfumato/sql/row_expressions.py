@@ -90,8 +90,8 @@ Functions = Mapping[type[exp.Expr], Callable[["Rows", exp.Expr], Typed]]
 class Rows:
     """Translates the SQL expressions of one SELECT over the columns of a row.
 
-    ``done`` has the values of nodes that were translated before, by identity: per-unit aggregates
-    and row numbers.
+    ``done`` has the values of nodes translated before, by identity: per-unit aggregates, row
+    numbers.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Rows:
         self._done = done or {}
 
     def value(self, node: exp.Expr) -> Typed:
-        """Returns the typed value of a SQL expression."""
+        """Returns the typed value of an expression."""
         done = self._done.get(id(node))
         if done is not None:
             return done
@@ -383,7 +383,7 @@ def as_label(typed: Typed, node: exp.Expr) -> Label:
 
 
 def unified(values: Sequence[Typed]) -> tuple[Callable[[Scalar], Typed], list[Scalar]]:
-    """Brings values to one type, for CASE and COALESCE, which choose one of them.
+    """Converts the values among which CASE or COALESCE chooses to one type.
 
     Returns their codes, NULL for a literal NULL, and a function from a chosen code to its value.
 

@@ -2,10 +2,10 @@
 """A synopsis: one noisy measurement, chosen for a workload, from which many queries are answered.
 
 ``plan`` compares measurement strategies from declarations alone; ``measure`` charges the best one
-once. Every later answer is post-processing and free. ``column`` answers about one column,
-``tables`` about several, ``stream`` counts tick by tick, ``geography`` measures census tables down
-a spine of areas. ``stack`` and ``grid`` have the theory: sums of blocks whose widths divide one
-another act on orthogonal spaces as multiplication by a number. ``layer_statistic`` and
+once. Every later answer is post-processing and costs no budget. ``column`` answers about one
+column, ``tables`` about several, ``stream`` counts tick by tick, ``geography`` measures census
+tables down a spine of areas. ``stack`` and ``grid`` have the theory: sums of blocks whose widths
+divide one another act on orthogonal spaces as multiplication by a number. ``layer_statistic`` and
 ``block_sums`` have the privacy proofs.
 
 May import ``query`` and every room below it; reaches private data through a task alone. Begin with

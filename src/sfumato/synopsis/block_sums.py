@@ -17,7 +17,7 @@ from sfumato.query.statistic import BoundedStatistic, Opened
 
 @dataclass(frozen=True, slots=True)
 class BlockSums(BoundedStatistic[Integers]):
-    """Counts of rows by combinations of blocks of some axes, summed over all other axes.
+    """The counts of rows in each combination of blocks of some axes, over all cells of other axes.
 
     ``blocks`` has for each of these axes the number of neighbouring cells in a block; the last
     block may be shorter. The cell of missing values is the last cell of its axis.

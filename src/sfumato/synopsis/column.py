@@ -2,7 +2,7 @@
 """A synopsis of one column: the plan that compares strategies, and the measured ``Synopsis``.
 
 ``measure.plan`` and ``measure.measure`` return these. All that a ``Synopsis`` computes from its
-stored integers is post-processing, and free.
+stored integers is post-processing, and costs no budget.
 """
 
 import math
@@ -49,7 +49,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The strategies for the queries of one column with their expected errors, best first; free.
+    """The strategies for the queries of one column with their expected errors, best first; costs no
+    budget.
 
     The error is the root of the mean squared error over the queries, in rows. It is exact if the
     blocks of the strategy divide the cells evenly, and an upper bound otherwise.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Denoises a noisy time series as post-processing: free, without any privacy argument.
+"""Denoises a noisy time series as post-processing: at no cost, without any privacy argument.
 
 The series is transformed to an orthonormal basis in which daily series have few large coefficients:
 a basis of the days of a week, times Haar wavelets along the weeks. There, blocks of 16 coefficients

@@ -61,7 +61,7 @@ class GridTask:
 
     @cached_property
     def statistics(self) -> tuple[BlockSums, ...]:
-        """The layers as statistics of the bounded cube."""
+        """The layers as statistics of the bounded table."""
         grid, names = self.layout.grid, self.plan.cube.names
         found = []
         for place in grid.layers:
@@ -112,7 +112,7 @@ class GridTask:
         return 8 * sum(self.cells)
 
     def ready(self, declarations: Dataset) -> BoundedCube:
-        """Returns the bounded cube (WrongUse if it was planned for other declarations)."""
+        """Returns the plan of the table (WrongUse if it was planned for other declarations)."""
         if marginal_cube(declarations, self.table, [self.plan.cube.names]) != self.plan:
             raise WrongUse(
                 "A synopsis that was planned for other declarations.", remedy="Plan it anew."
@@ -133,7 +133,7 @@ class GridTask:
 
     @cached_property
     def precisions(self) -> list[float]:
-        """One over the variance of the noise of each layer, in squared steps; rounded down."""
+        """The precision of each layer's noise: 1 / variance, in squared steps; rounded down."""
         found = {}
         for mechanism in set(self.mechanisms):
             # with next to no noise, the variance may be 0

@@ -46,7 +46,7 @@ class AxisLayer(BoundedStatistic[Integers]):
         return replace(self.plan.l1, norm=norm, value=self.plan.l1.value**2)
 
     def exact(self, opened: Opened) -> Integers:
-        """Returns the integers of the layer."""
+        """Returns the integers of the layer without noise."""
         cells = opened.marginal(self.plan, (self.axis,)).ravel()
         # the last cell is that of missing values
         return self.layer.apply(cells[:-1])

@@ -3,7 +3,7 @@
 
 The candidates are the requested tables at even shares; these with all coarser tables, at the shares
 of least error; the same with trees over columns of which ranges are requested; and the one table of
-all columns. All follows from declarations, so choosing is free.
+all columns. All follows from declarations, so choosing costs no budget.
 """
 
 import math

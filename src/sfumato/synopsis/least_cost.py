@@ -34,7 +34,10 @@ class Worst:
 
 
 def most_allowed(max_epsilon: Number | None, max_rho: Number | None) -> Allowance:
-    """Returns the largest cost that a requested error may have; it decides the kind of noise.
+    """Returns the largest cost that a requested error may have, from ``max_epsilon`` or
+    ``max_rho``.
+
+    It decides the kind of noise: Laplace for an epsilon, Gaussian for a rho.
 
     Raises:
         WrongUse: not exactly one of both.

@@ -30,7 +30,7 @@ def plan(
     max_epsilon: Number | None = None,
     max_rho: Number | None = None,
 ) -> Plan | TablesPlan:
-    """Compares the strategies for a workload at a cost, from declarations alone; free.
+    """Compares the strategies for a workload at a cost, from declarations alone; planning is not charged.
 
     Instead of a cost, ``error`` may be given: the root of the mean squared error in rows (or
     ``Worst(x)``: the standard error of every query), with ``max_epsilon`` or ``max_rho`` as the
@@ -92,7 +92,7 @@ def measure(
     max_rho: Number | None = None,
     strategy: str | None = None,
 ) -> Synopsis | Tables:
-    """Measures the best strategy for a workload, charged once; all answers are free.
+    """Measures the best strategy for a workload, charged once; all answers cost no budget.
 
     The cost, or the wanted error, is that of ``plan``. ``strategy`` names another one of
     ``plan(...).candidates``. One column gives a ``Synopsis``, several give ``Tables``.

@@ -142,10 +142,10 @@ def cost_text(allowed: Allowance) -> str:
 
 
 def every_value(plan: BoundedCube) -> dict[int, str]:
-    """Returns a short form for the codes of axes that have every code of their type.
+    """Returns a short text for the codes of axes that have every code of their type, by the codes'
+    ``id``.
 
-    ``form`` uses it by the ``id`` of the codes; listing a large axis would be most of a plan's
-    form.
+    ``form`` uses it, since listing a large axis would be most of a plan's form.
     """
     return {id(key.codes): '"every value"' for key in plan.cube.axes}
 

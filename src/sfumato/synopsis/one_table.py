@@ -5,7 +5,7 @@ from sfumato.errors import WrongUse, shown
 
 
 def require_one_table(table: object) -> None:
-    """Raises WrongUse for several tables at once.
+    """Raises WrongUse if several tables are named, since a synopsis measures one.
 
     >>> require_one_table("people")
     """

@@ -30,9 +30,9 @@ _GAIN = 1e-6
 
 @lru_cache(maxsize=16)
 def p_identity(workload: Workload) -> DenseStack | None:
-    """Returns the best strategy found for a workload of 12 to 1,024 cells; None for other sizes.
+    """Searches a p-identity strategy of least error for a workload of 12 to 1,024 cells.
 
-    At 1,024 cells it takes about three seconds.
+    Returns None for other sizes. At 1,024 cells it takes about three seconds.
 
     >>> from sfumato.synopsis.workload import Ranges
     >>> round(p_identity(Ranges(64)).error(Ranges(64), [1.0]) * 16384**2, 1)

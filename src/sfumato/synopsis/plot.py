@@ -139,7 +139,7 @@ def heat_map(
 
 
 def layers(title: str, strips: Sequence[Strip]) -> Figure:
-    """Draws the layers of a strategy one above the other: blocks, and share of the cost."""
+    """Draws the layers of a strategy one above the other, with their blocks and shares of the cost."""
     left, parts = _LEFT + 90, [_title(title)]
     width = _WIDTH - left - 90
     for place, strip in enumerate(strips):
@@ -243,7 +243,10 @@ def values_of(axis: GroupKey) -> list[object]:
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Groups of neighbouring values of an axis: their names, and which cells each has."""
+    """Groups of neighbouring values of an axis, as a chart shows them.
+
+    ``names`` are the labels, ``queries`` the cells of each group as 1 and others as 0.
+    """
 
     names: list[str]
     queries: list[Floats]

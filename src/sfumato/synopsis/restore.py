@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a synopsis from JSON (``document``), to answer more queries; post-processing, free."""
+"""Reads a synopsis from JSON (``document``), to answer more queries; post-processing."""
 
 import base64
 import json

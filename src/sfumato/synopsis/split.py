@@ -25,7 +25,9 @@ Indices = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Dense:
-    """A dense table of the number by which each layer (row) multiplies each space (column).
+    """How much each layer (row) tells of each space (column), as a dense table.
+
+    A layer multiplies each function of a space by the number.
 
     >>> Dense(np.array([[1.0, 2.0], [0.0, 3.0]])).information(np.array([1.0, 10.0])).tolist()
     [1.0, 32.0]
@@ -44,7 +46,9 @@ class Dense:
         return known
 
     def back(self, slopes: Floats) -> Floats:
-        """Returns, for each layer, the weighted sum of a number of each space."""
+        """Returns, for each layer, the sum over all spaces of the layer's number times the space's
+        slope.
+        """
         falls: Floats = self.table @ slopes
         return falls
 
@@ -78,7 +82,9 @@ class Sparse:
         return known
 
     def back(self, slopes: Floats) -> Floats:
-        """Returns, for each layer, the weighted sum of a number of each space."""
+        """Returns, for each layer, the sum over all spaces of the layer's number times the space's
+        slope.
+        """
         weights = self.number * slopes[self.space]
         falls: Floats = np.bincount(self.layer, weights, self.layers).astype(np.float64)
         return falls

@@ -3,7 +3,7 @@
 
 The candidates are the identity, trees, the Haar wavelet, and for Laplace noise p-identity. For
 each, the cost is split among the layers so that the exact expected error of the workload is least.
-All follows from declarations, so choosing is free.
+All follows from declarations, so choosing costs no budget.
 """
 
 from collections.abc import Iterator
@@ -46,7 +46,9 @@ class Strategy:
 
 @lru_cache(maxsize=64)
 def strategies(workload: Workload, norm: Norm, *, halves_cost: int = 1) -> tuple[Strategy, ...]:
-    """Returns every candidate with its best split for a workload, the one of least error first.
+    """Returns all candidate strategies for a workload, each with its best split of the cost.
+
+    The one of least error comes first.
 
     Args:
         workload: the queries.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts over time: a stream is charged once, and advanced tick by tick.
 
-``plan_stream`` compares encoders and is free; ``stream`` opens the best one and charges it;
+``plan_stream`` compares encoders and costs no budget; ``stream`` opens the best one and charges it;
 ``Stream.advance`` reads the rows of a tick. All that a ``Stream`` computes from the stored rows is
-post-processing, and free.
+post-processing, and costs no budget.
 """
 
 import datetime
@@ -70,7 +70,7 @@ def stream(
         wanted: the counts whose mean error decides the encoder: ``Totals()`` or ``Windows(7)``.
 
     Raises:
-        Refused, WrongUse: as ``plan_stream``, or the budget does not allow it; free.
+        Refused, WrongUse: as ``plan_stream``, or the budget does not allow it; nothing is charged.
         InProgress: another process has it open.
 
     >>> import sfumato as sf, pyarrow as pa, tempfile
@@ -149,7 +149,7 @@ class Stream:
 
     @property
     def left(self) -> int:
-        """The largest number of ticks that are left; a failed tick uses one up."""
+        """The number of ticks that the stream can still have; a failed tick uses one up."""
         return self._open.left
 
     def advance(self, end: Time) -> Counts:

@@ -158,7 +158,11 @@ class Source:
         after: int | None,
         until: int,
     ) -> BoundedRows:
-        """Returns the bounded rows of one tick, whose ends are given as codes of the time."""
+        """Returns the plan of the rows of one tick: those with a time after ``after``, up to
+        ``until``.
+
+        Both are codes of the time column.
+        """
         kind = dataset.tables[self.table].columns[self.columns[0]]
         assert isinstance(kind, Clock), "checked by plan_stream"
         name = _quoted(self.columns[0])
@@ -263,7 +267,7 @@ def plan_stream(
     where: str = "",
     wanted: Wanted = TOTALS,
 ) -> StreamPlan:
-    """Compares the encoders of a stream, from declarations alone; free.
+    """Compares the encoders of a stream, from declarations alone, at no cost.
 
     The arguments are those of ``stream``.
 
@@ -301,7 +305,7 @@ def plan_stream(
 
 
 def compare_limits(dataset: Dataset, plan: StreamPlan) -> str:
-    """Returns a text table of the error by a unit's limits of ticks and of rows; free.
+    """Returns a text table of the error by a unit's limits of ticks and of rows; costs no budget.
 
     It follows from the declarations alone. Empty if each row is its own unit.
     """

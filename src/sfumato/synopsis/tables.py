@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TablesPlan:
-    """The strategies for a workload over several columns with their errors, best first; free.
+    """The strategies for a workload over several columns with their errors, best first; costs no
+    budget.
 
     The error of a strategy is the root of the mean over the workload's terms of the mean squared
     error of their queries, in rows. It is exact if its blocks divide the cells evenly, and an upper

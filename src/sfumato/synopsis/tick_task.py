@@ -103,7 +103,7 @@ class StreamSeries:
 
     @property
     def form(self) -> str:
-        """All that the answers depend on besides the event."""
+        """A canonical string for the cache key: all that the answers depend on besides the event."""
         source = self.plan.source
         asked = [source.table, list(source.columns), source.where]
         return form([*asked, self.plan.best.ticks.form])

@@ -95,7 +95,7 @@ class Cells(Workload):
 
 
 class Prefixes(Workload):
-    """The first cell, the first two, and so on: cumulative counts.
+    """The workload of cumulative counts: the first cell, the first two, and so on.
 
     >>> Prefixes(3).queries, Prefixes(3).energy(1)
     (3, 6.0)

@@ -242,7 +242,7 @@ class ChildModel:
         self,
         pair: Clique,
     ) -> int:
-        """Returns the column of a pair that is drawn last: the later of the child's own columns."""
+        """Returns which column of a pair is drawn last: the later of the child's own columns."""
         return max(column for column in pair if column < self.own)
 
     @property
@@ -267,8 +267,9 @@ class ChildModel:
         self,
         rows: Integers,
     ) -> Floats:
-        """Returns the weight of each row: its share of its unit, times the units its parent stands
-        for.
+        """Returns how many units each row stands for.
+
+        It is the row's share of its unit, times the number of units that its parent stands for.
         """
         owners = self.owners(rows)
         return self.each / np.bincount(owners, minlength=1)[owners]

@@ -30,9 +30,10 @@ from sfumato.synthetic.tree import JunctionTree, Part
 
 @dataclass(frozen=True, eq=False)
 class Copies:
-    """What the fits of copies approach; ``measurements`` and ``totals`` have a place for each copy.
+    """The fit problems of several copies of a model, which are solved together as one array.
 
-    Potentials are one array: a row for each copy, a column for each cell of each measurement.
+    ``measurements`` and ``totals`` have an entry for each copy. Potentials are an array with a row
+    for each copy, and a column for each cell of each measurement.
 
     >>> seen = [[Measurement((0,), np.array([n, 100.0 - n]), np.full(2, 0.1))] for n in (30, 60)]
     >>> copies = Copies(JunctionTree.over([2], [(0,)]), seen, np.array([100.0, 100.0]))

@@ -99,7 +99,10 @@ class Estimator(Protocol):
 
 @dataclass(frozen=True)
 class MaximumEntropy:
-    """The built-in estimator; ``steps`` is the largest number of steps of one fit.
+    """The built-in estimator: fits the distribution of maximum entropy that explains the
+    measurements.
+
+    ``steps`` is the largest number of steps of a fit.
 
     >>> tree = JunctionTree.over([2], [(0,)])
     >>> seen = Measurement((0,), np.array([30.0, 70.0]), np.full(2, 0.1))
@@ -221,7 +224,7 @@ class TreeTarget:
         return [*levels.values()]
 
     def marginals(self, potentials: Sequence[Floats]) -> Tables:
-        """Returns the marginals of the cliques, given one potential per measurement."""
+        """Returns the model's expected counts in each clique, given one potential per measurement."""
         added: dict[int, Floats] = {}
         for level in self._levels:
             parts, home = [], level.home

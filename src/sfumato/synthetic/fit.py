@@ -45,7 +45,7 @@ _BY_COLUMN = {
 
 @dataclass(frozen=True)
 class Options:
-    """Settings of a fit, beside its tables and its cost.
+    """The arguments of a fit that are neither tables nor cost.
 
     Args:
         columns: the columns to synthesise; by default all with declared values.
@@ -94,10 +94,11 @@ def fit(
     workload: Mapping[str, int] | None = None,
     options: Options | None = None,
 ) -> Model:
-    """Measures tables under one charge, and fits a model from which rows are drawn free.
+    """Measures tables under one charge, and fits a model from which rows are drawn at no cost.
 
-    The same fit again is recalled from the ledger, free. ``epsilon`` with ``delta``, or ``rho``,
-    pay for Gaussian noise, which is far smaller here than the Laplace noise of ``epsilon`` alone.
+    The same fit again is recalled from the ledger, at no cost. ``epsilon`` with ``delta``, or
+    ``rho``, pay for Gaussian noise, which is far smaller here than the Laplace noise of ``epsilon``
+    alone.
 
     Args:
         constraints: what holds for every row (``require``, ``implies``, ``determines``), and
@@ -154,7 +155,8 @@ def preview(
     workload: Mapping[str, int] | None = None,
     options: Options | None = None,
 ) -> Preview:
-    """Returns what ``fit`` with these arguments would measure, at what cost and error; free.
+    """Returns what ``fit`` with these arguments would measure, at what cost and error; costs no
+    budget.
 
     Raises:
         As ``fit``, but for what an account can pay.
@@ -182,7 +184,7 @@ def load(
     *,
     estimator: Estimator | None = None,
 ) -> Model:
-    """Builds the model of an earlier fit again from its stored measurements; free.
+    """Builds the model of an earlier fit again from its stored measurements; costs no budget.
 
     ``estimator`` replaces the built-in estimator.
 

@@ -276,7 +276,7 @@ class Fitting:
         base: Base,
         estimator: Estimator = QUICK,
     ) -> "Fitting":
-        """Returns the model of independent single columns."""
+        """Returns the first model of a fit: all columns independent of one another."""
         tree = JunctionTree.over(base.sizes, base.ruled)
         fitted = estimator(tree, base.known, base.total, (), base.fixed)
         return cls(base, (), fitted)

@@ -66,7 +66,10 @@ def seen_of(
     cells: Integers,
     weights: Floats | None = None,
 ) -> tuple[Seen, ...]:
-    """Returns the marginals of the check beside those of rows, given as cells."""
+    """Returns the honest check's marginals, each with the same marginal of synthetic rows.
+
+    ``cells`` are the rows as cell numbers.
+    """
     base, marginals = released.base, []
     for clique, noisy in released.checks:
         coarse = []

@@ -26,7 +26,9 @@ _NORMAL = 1e9
 
 @dataclass(frozen=True, eq=False)
 class Copy:
-    """A refitted copy of a model, with the simulated single columns that it was fitted to."""
+    """A bootstrap copy of a model: its simulated single columns, and the distribution fitted to
+    them.
+    """
 
     base: Base
     fitted: Fitted

@@ -26,7 +26,9 @@ def has_order(kind: Declared) -> bool:
 
 @dataclass(frozen=True)
 class Merging:
-    """The block number of each cell of an axis; a block of several cells is called a rest.
+    """A partition of an axis's cells into blocks, by the block number of each cell.
+
+    A block of several rare cells is called a rest.
 
     >>> rare = Merging.of(np.array([50.0, 1.0, 40.0, -2.0]), 6.0)
     >>> rare.blocks, rare.size
@@ -104,7 +106,7 @@ class Merging:
         self,
         counts: Floats,
     ) -> Floats:
-        """Adds up the counts of cells by block."""
+        """Returns the counts of blocks: the sums of the counts of their cells."""
         found: Floats = np.bincount(self.blocks, counts, self.size).astype(np.float64)
         return found
 
@@ -119,9 +121,7 @@ class Merging:
         weights: Floats,
         dice: Dice,
     ) -> Integers:
-        """Draws a cell for each row, given its block; within a block in proportion to the
-        weights.
-        """
+        """Draws a cell for each row within the row's block, in proportion to the weights of cells."""
         found: Integers = self.firsts[blocks]
         for block, cells in enumerate(self.members):
             if len(cells) > 1:

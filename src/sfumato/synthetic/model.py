@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fitted model that users get: draws rows, answers SQL with intervals, writes files; all
-free.
+"""The fitted model that users get: draws rows, answers SQL with intervals, writes files; none of it
+costs budget.
 """
 
 import math
@@ -90,7 +90,7 @@ class Model(ABC):
     @abstractmethod
     def report(self) -> Report:
         """Returns the report: fit to the measurements, honest check, and what is not preserved;
-        free.
+        costs no budget.
         """
 
     def report_beside(
@@ -165,7 +165,7 @@ class Model(ABC):
         *,
         copies: int = COPIES,
     ) -> pa.Table:
-        """Answers a SELECT from synthetic rows, with an interval for each number; free.
+        """Answers a SELECT from synthetic rows, with an interval for each number; costs no budget.
 
         A numeric column ``n`` is followed by ``n_low`` and ``n_high``. The interval covers the
         noise of the measurements, not what was never measured (see the report).
@@ -349,7 +349,7 @@ class TableModel(Model):
 
     @cached_property
     def released(self) -> Released:
-        """The released measurements and choices."""
+        """The noisy measurements and the marginals selected."""
         return Released.of(self.task, self.stored.body)
 
     @cached_property
@@ -370,7 +370,7 @@ class TableModel(Model):
 
     def report(self) -> Report:
         """Returns the report: fit to the measurements, honest check, and what is not preserved;
-        free.
+        costs no budget.
         """
         released = self.released
         cells = Drawing(released.base, self.fitted).cells(self.rows, Dice())

@@ -28,7 +28,8 @@ _LEAST_MEMORY, _MEMORY_OF_CELL = 300e6, 500
 
 @dataclass(frozen=True)
 class Preview:
-    """The plan of a fit: the bins of its columns, its rounds, its cost and its noise; free.
+    """The plan of a fit: the bins of its columns, its rounds, its cost and its noise; costs no
+    budget.
 
     ``synthetic.preview`` returns one.
 

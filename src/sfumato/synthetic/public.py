@@ -165,7 +165,10 @@ class PublicCells:
         counts: Integers,
         dice: Dice,
     ) -> tuple[Integers, Given]:
-        """Returns the rows that must move to other cells for exact counts, and their new cells."""
+        """Chooses which rows must move to other cells so that the public counts hold exactly.
+
+        Returns the indices of these rows, and their new cells.
+        """
         flat = np.ravel_multi_index(tuple(rows[:, list(self.columns)].T), self.shape)
         have = np.bincount(flat, minlength=len(counts))
         order = dice.order(len(flat))
@@ -187,7 +190,8 @@ def next_counts(
     left: Integers,
     rows: int,
 ) -> Integers:
-    """Returns how many of the next ``rows`` rows each cell has, given the counts ``left`` in total.
+    """Returns how many of the next ``rows`` rows go to each cell, given the counts ``left`` to
+    draw.
 
     Guarantees:
         counts of parts add up, and each is less than one from its share

@@ -41,7 +41,7 @@ class QuantileTree:
 
     @property
     def width(self) -> int:
-        """The number of codes of a finest cell."""
+        """The number of codes in each of the finest cells."""
         return -(-declared(self.column).size // _LEAVES)
 
     @property
@@ -69,7 +69,7 @@ class QuantileTree:
         plan: Plan,
         noise: AdditiveMechanism,
     ) -> tuple[int, ...]:
-        """Measures the cells of each level, and returns the first codes of the bins.
+        """Measures the cells level by level, and returns the first codes of the bins.
 
         ``plan`` must have the column as its axis of finest cells.
         """

@@ -54,7 +54,7 @@ class Child:
 
     @property
     def number(self) -> Axis:
-        """The number of rows of a unit, as a column of the parent."""
+        """A column of the parent table: how many rows each unit has in this child table."""
         return Axis(Column(f"number of {self.table}", Integer(0, self.most)))
 
     @property
@@ -353,8 +353,7 @@ def rows_of(
     dataset: Dataset,
     family: Family,
 ) -> BoundedRows:
-    """Returns all tables as one list of rows: the index of the table, then the columns of every
-    table.
+    """Returns the plan that reads all tables as one list of rows, with the columns of every table.
 
     Columns of other tables are missing in a row. The rows of a unit are in the order of a keyed
     hash.
@@ -380,7 +379,7 @@ def read_by(
     rows: BoundedRows,
     family: Family,
 ) -> BoundedRows:
-    """Returns the same rows by the axes of another family of the same columns."""
+    """Returns the same plan for a family of the same columns with other axes."""
     return replace(rows, rows=replace(rows.rows, values=_values_read(family)))
 
 

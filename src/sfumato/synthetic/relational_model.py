@@ -215,7 +215,7 @@ class RelationalModel(Model):
 
     def report(self) -> Report:
         """Returns the report: fit to the measurements, honest check, and what is not preserved;
-        free.
+        costs no budget.
         """
         whole, dice = self.sampler, Dice()
         arguments = self.task.told

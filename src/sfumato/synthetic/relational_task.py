@@ -72,7 +72,9 @@ class Parents:
         fitted: Fitted,
         dice: Dice,
     ) -> "Parents":
-        """Draws as many parents as the noisy count says, or fewer that represent several each."""
+        """Draws synthetic parent rows: as many as the noisy count says, or fewer that stand for
+        several each.
+        """
         whole = round(base.total)
         each = -(-whole // _PARENTS)
         return cls(Drawing(base, fitted).cells(max(1, whole // each), dice), each)
@@ -94,7 +96,7 @@ class Parents:
 
 @dataclass(frozen=True)
 class ChildTask:
-    """The measurements of one child; ``weights`` lists the pairs whose weight is not 1."""
+    """The measuring steps of a child table; ``weights`` lists the pairs whose weight is not 1."""
 
     plan: UnitTable
     schedule: Schedule

@@ -57,7 +57,7 @@ class Report:
 
     @property
     def html(self) -> str:
-        """Returns the page."""
+        """The report as an HTML page."""
         every = (self, *self.others)
         title = f"Synthetic {', '.join(each.released.base.schema.table for each in every)}"
         body = "\n".join(each.body for each in every)

@@ -169,7 +169,7 @@ def grouped(
     columns: Clique,
     sizes: tuple[int, ...],
 ) -> tuple[Integers, Integers]:
-    """Groups rows by their cells in some columns.
+    """Groups rows that have equal cells in some columns.
 
     Returns the index of one row of each group, and the group of each row.
     """
@@ -201,7 +201,7 @@ def conditional(
     keys: Integers,
     dice: Dice,
 ) -> Integers:
-    """Draws a cell for each row, from the row of the table that its key names."""
+    """Draws a cell for each row from a table of weights; ``keys`` names the table's row for each."""
     unique_keys, owners = np.unique(keys, return_inverse=True)
     weights = np.maximum(table[unique_keys], 0.0)
     # a cell of the separator that has rows has a positive sum, except for rounding

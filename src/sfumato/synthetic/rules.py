@@ -71,9 +71,10 @@ def kinds(rules: Sequence[Rule], column: int, cells: int) -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class Together:
-    """Rules that share columns, reduced to one cell per class, to find what they allow together.
+    """Constraints that share columns, examined together to find which cells they allow.
 
-    ``sizes`` are the numbers of cells of all columns; ``asked`` are the columns of interest.
+    Cells that the constraints treat alike are reduced to one per class. ``sizes`` are the numbers
+    of cells of all columns; ``asked`` are the columns of interest.
 
     >>> equal, other = np.eye(2, dtype=bool), ~np.eye(2, dtype=bool)
     >>> rules = Rule((0, 1), other), Rule((1, 2), other), Rule((0, 2), equal)

@@ -46,7 +46,7 @@ class Sampler(Protocol):
         dice: Dice,
         columns: Mapping[str, Collection[str]],
     ) -> dict[str, pa.Table]:
-        """Draws the same, with at least these columns of each table."""
+        """Draws rows as ``tables`` does, with at least the given columns of each table."""
         ...
 
     def parts(
@@ -130,8 +130,10 @@ def columns_of(
     dice: Dice,
     wanted: Sequence[int] | None = None,
 ) -> dict[str, pa.Array]:
-    """Returns the values of rows, given the cells of their first columns: all columns, or those
-    wanted.
+    """Converts rows from cell numbers to values; returns an Arrow array for each column.
+
+    ``cells`` has the cells of the first columns of each row, ``wanted`` the indices of the columns
+    to return (None: all).
     """
     columns = {}
     for place in range(cells.shape[1]) if wanted is None else wanted:

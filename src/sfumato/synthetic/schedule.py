@@ -167,7 +167,7 @@ def _strength(allowance: Allowance, size: int | None) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Noises:
-    """The mechanisms of a schedule for one bounded cube, and their event."""
+    """The mechanisms of all steps of a fit, and their event, for one counted table."""
 
     schedule: Schedule
     plan: Plan
@@ -186,7 +186,7 @@ class Noises:
 
     @property
     def chosen(self) -> AdditiveMechanism:
-        """The mechanism for a selected marginal."""
+        """The mechanism that adds noise to a selected marginal."""
         return self._noise(2, self.schedule.rounds)
 
     @property

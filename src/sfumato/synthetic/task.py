@@ -468,7 +468,7 @@ class Released:
 
 
 class Taken:
-    """A reader that takes numbers from the front of an array."""
+    """Reads the noisy counts of an answer in order, from the front of an array."""
 
     def __init__(
         self,

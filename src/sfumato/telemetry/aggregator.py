@@ -147,7 +147,9 @@ class Aggregator:
         self.refused += other.refused
 
     def count_tally(self, tally: Integers, reports: int) -> None:
-        """Adds sums that do not come from report bytes, such as those of a simulation."""
+        """Adds sums directly, such as those of a simulation, as if ``reports`` reports had been
+        added.
+        """
         self._tally += tally
         self.reports += reports
 

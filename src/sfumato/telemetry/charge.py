@@ -2,8 +2,8 @@
 """Charges a telemetry task to the account of its dataset before it is signed.
 
 The unit is the device. The charge is its whole life: all epochs or, without memory, all reports.
-Reports and estimates are then free, and telemetry and queries about the same people spend from one
-account.
+Reports and estimates then cost no budget, and telemetry and queries about the same people spend
+from one account.
 """
 
 from dataclasses import dataclass
@@ -72,7 +72,7 @@ def sign(
     *,
     signed_at: int | None = None,
 ) -> SignedTask:
-    """Charges the whole life of a device, then signs the task; signing it again is free.
+    """Charges the whole life of a device, then signs the task; signing it again costs no budget.
 
     ``signed_at`` is the present moment, unless it is stated for made-up devices.
 
@@ -80,7 +80,7 @@ def sign(
         nothing is signed before its life is charged
 
     Raises:
-        MissingDeclaration: the neighbours of the dataset add or remove a unit; free.
+        MissingDeclaration: the neighbours of the dataset add or remove a unit; nothing is charged.
         BudgetExceeded, AccountFrozen: the account cannot pay; nothing was charged or signed.
         WrongUse: the key is no private key of P-256.
 

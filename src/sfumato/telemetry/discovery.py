@@ -45,7 +45,7 @@ class SketchSums:
     chance: float = 1.0
 
     def estimates(self, numbers: Numbers) -> tuple[Floats, Floats]:
-        """Returns the number of devices that hold each text, and its standard error."""
+        """Returns the estimated number of devices that hold each string, and its standard error."""
         oracle = self.oracle
         per_row, buckets = oracle.split(self.tally)
         reports = int(per_row.sum())
@@ -112,7 +112,7 @@ def discovered(
     no string looks frequent because it was selected.
 
     Raises:
-        WrongUse: a number of kept prefixes that is none.
+        WrongUse: an invalid number of kept prefixes.
     """
     require_kept(kept)
     pieces = oracle.pieces(tally)

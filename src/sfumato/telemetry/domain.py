@@ -312,7 +312,7 @@ def _is_infinite(value: object) -> bool:
 
 @dataclass(frozen=True)
 class Record:
-    """Several named attributes, each with its own list or lattice.
+    """The domain of a device with several named attributes, each with its own list or lattice.
 
     A device's value is a mapping; a missing attribute counts as a value that is not listed. The
     number of a value has the numbers of the attributes as digits, the first attribute the least
@@ -349,7 +349,7 @@ class Record:
         return ()
 
     def number(self, value: object) -> int:
-        """Returns the number of a device's value."""
+        """Returns the number of a device's value, a mapping with a value for each attribute."""
         held = value if isinstance(value, Mapping) else {}
         pairs = zip(self.names, self.domains, strict=True)
         return self._digits([domain.number(held.get(name)) for name, domain in pairs])

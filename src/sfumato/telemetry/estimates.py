@@ -65,12 +65,12 @@ class Estimates:
 
     @property
     def low(self) -> Floats:
-        """The lower ends of the intervals."""
+        """The lower end of each value's interval, in reports."""
         return self._ends[0]
 
     @property
     def high(self) -> Floats:
-        """The upper ends of the intervals."""
+        """The upper end of each value's interval, in reports."""
         return self._ends[1]
 
     @cached_property
@@ -114,11 +114,11 @@ class Estimates:
         }
 
     def to_arrow(self) -> pa.Table:
-        """Returns the table as an Arrow table."""
+        """Returns the estimates as an Arrow table with a row for each value."""
         return pa.table({name: pa.array(column) for name, column in self.columns.items()})
 
     def to_dicts(self) -> list[dict[str, object]]:
-        """Returns the table as one dictionary for each value."""
+        """Returns the estimates as a dictionary for each value."""
         rows: list[dict[str, object]] = self.to_arrow().to_pylist()
         return rows
 

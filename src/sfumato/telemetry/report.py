@@ -80,10 +80,12 @@ def headers(rows: Payloads) -> np.ndarray:
 
 
 def periods_of(rows: Payloads) -> Integers:
-    """Returns the period of each report, one report a row."""
+    """Returns the period of each report; ``rows`` has the bytes of one report in each row."""
     return headers(rows)["period"].astype(np.int64)
 
 
 def ids_of(rows: Payloads) -> Ids:
-    """Returns the first eight bytes of the id of each report, one report a row."""
+    """Returns the first eight bytes of each report's id; ``rows`` has the bytes of one report in
+    each row.
+    """
     return headers(rows)["id"].astype(np.uint64)

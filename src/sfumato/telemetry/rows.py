@@ -15,7 +15,9 @@ Reports: TypeAlias = Sequence[bytes] | pa.Array | pa.ChunkedArray
 
 
 def rows_of(reports: Reports, size: int) -> tuple[Payloads, int]:
-    """Returns the reports of the right size, one a row, and the number of other or missing reports.
+    """Returns the reports of the right size as an array with a row of bytes for each.
+
+    Also returns the number of other or missing reports.
 
     Raises:
         WrongUse: neither a list of bytes nor a binary column.

@@ -31,7 +31,7 @@ def simulate(
     period: int = 0,
     entropy: Entropy = SYSTEM,
 ) -> Aggregator:
-    """Returns an aggregator with one exact random report of each of many devices.
+    """Simulates many devices with known values: returns an aggregator with a random report of each.
 
     ``true_counts`` are the numbers of devices by value, or by the number of the value.
 
@@ -90,7 +90,7 @@ def _holders(
 
 
 def _count(count: object) -> int:
-    """Returns a number of devices (WrongUse if it is none)."""
+    """Checks and returns a number of devices (WrongUse if it is invalid)."""
     if type(count) is int and 0 <= count <= _MOST_DEVICES:
         return count
     raise WrongUse(f"A count of {shown(count)} devices.", allowed="an integer from 0 to 2^40")

@@ -30,7 +30,7 @@ class Store(Protocol):
 
 
 class MemoryStore:
-    """A store that ends with the process: for tests and simulations.
+    """A client's memory that ends with the process, for tests and simulations.
 
     >>> store = MemoryStore()
     >>> store.save(b"state")
@@ -51,7 +51,7 @@ class MemoryStore:
 
 
 class FileStore:
-    """A store in a file that only its user can read; one process at a time.
+    """A client's memory in a file that only its user can read; one process at a time.
 
     Each save writes a new file, flushes it to disk, and then renames it over the old one.
 

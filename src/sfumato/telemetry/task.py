@@ -223,7 +223,7 @@ class ReportTask:
 
 
 def task_from_bytes(body: bytes) -> ReportTask:
-    """Returns the task of its canonical JSON.
+    """Reads a task from its canonical JSON.
 
     Raises:
         InvalidDeclaration: the bytes are not the canonical form of a task of this version.

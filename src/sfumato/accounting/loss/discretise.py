@@ -18,7 +18,11 @@ from sfumato.accounting.loss.lattice import Lattice
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A range of losses, from ``low`` to ``high`` (lattice points); all others if not ``inside``."""
+    """A range of privacy losses from ``low`` to ``high`` (lattice points), or all losses outside of
+    it.
+
+    ``inside`` says which of the two.
+    """
 
     low: float
     high: float

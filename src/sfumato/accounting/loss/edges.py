@@ -85,7 +85,7 @@ class Reach:
 
 
 class Pair(Protocol):
-    """A dominating pair, as rounding to a lattice needs it."""
+    """The interface of a dominating pair (P, Q), by which its loss is rounded to a lattice."""
 
     @property
     def symmetric(self) -> bool:
@@ -113,7 +113,7 @@ class Pair(Protocol):
 
     @property
     def worst(self) -> float:
-        """The largest loss; infinite for Gaussians."""
+        """The largest privacy loss of the pair; infinite for Gaussians."""
         ...
 
     def atoms(self) -> tuple[Floats, Floats]:

@@ -101,9 +101,9 @@ class Replaced:
         return mass, share
 
     def doubt(self, edges: Edges) -> Floats:
-        """Returns the relative error of the mass of each cell.
+        """Returns the relative error bound of each cell's computed mass.
 
-        A mirrored mass is a product with a mean ratio, and so as exact as a loss.
+        The mass of a mirrored cell is a product with a mean ratio, and so as exact as a loss.
         """
         doubt = plain_doubt(edges)
         above, below = _split_at_one(edges)

@@ -73,7 +73,7 @@ class Aim:
     score: float = 0.0
 
     def apart(self, epsilon: float) -> float:
-        """Returns the allowed distance of the bounds of this epsilon."""
+        """Returns how far apart the bounds of an epsilon may be."""
         return self.width * max(epsilon, self.least)
 
     @property
@@ -197,9 +197,7 @@ def _place_of(weights: Floats, share: float) -> int:
 def capped(
     parts: Sequence[Part], *, delta: float | None = None, epsilon: float = 0.0
 ) -> Sequence[Part]:
-    """Returns the parts, capped above epsilon (or above that at ``delta``) where losses are much
-    larger.
-    """
+    """Returns the parts with losses far above epsilon, or above that at ``delta``, cut to a cap."""
     part = parts[0]
     if len(parts) > 1 or not isinstance(part.pair, Sampled) or not cappable(part.pair):
         return parts

@@ -408,7 +408,7 @@ FALSE = Constant(value=False)
 
 
 def columns(names: Iterable[str], table: str = "") -> tuple[Column, ...]:
-    """Returns columns of ours by their names.
+    """Returns column references for names that sfumato chose, so that they need no quotes.
 
     >>> columns(["unit", "k0"])
     (Column(name='unit', table='', quoted=False), Column(name='k0', table='', quoted=False))
@@ -438,7 +438,7 @@ def call(name: str, *operands: Operand) -> Call:
 
 
 def aggregate(name: str, *operands: Expression) -> Aggregate:
-    """Returns an aggregate; without operands that of rows: ``count(*)``."""
+    """Returns a call of an aggregate function; without operands it is that of rows: ``count(*)``."""
     return Aggregate(name, operands or (Star(),))
 
 

@@ -94,8 +94,9 @@ class AdaptiveClip:
         moved: float,
         within: float,
     ) -> float:
-        """Returns the next factor of the clip; ``moved`` is the present one, relative to
-        ``start``.
+        """Returns the next clip, relative to ``start``.
+
+        ``moved`` is the current one, and ``within`` the noisy share of units below it.
         """
         error = within - float(self.quantile)
         # so that no noise makes a power overflow
@@ -136,10 +137,12 @@ class Within(Block):
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveSums(GradientSums):
-    """``GradientSums`` with an adaptive clip, plus ``weight`` times the number of units within it.
+    """The sum of all units' clipped gradients for a clip that adapts, and the count of units below
+    it.
 
-    ``moved`` is the present clip relative to that of the lattice. Gradients are divided by it, then
-    clipped to the clip of the lattice, so that the sensitivity stays the same.
+    ``moved`` is the current clip relative to that of the lattice. Gradients are divided by it, then
+    clipped to the clip of the lattice, so that the sensitivity stays the same. The count is
+    multiplied by ``weight``.
 
     Guarantees:
         sums and counts of neighbours are as near as their distance says
@@ -158,7 +161,7 @@ class AdaptiveSums(GradientSums):
         self,
         moved: float,
     ) -> "AdaptiveSums":
-        """Returns the same sums with the clip at ``start`` times ``moved``."""
+        """Returns the same statistic with the clip at ``start`` times ``moved``."""
         return replace(self, moved=moved)
 
     @property

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The run of a network with an adaptive clip; computes with released numbers, so it is free."""
+"""The run of a network with an adaptive clip; computes with released numbers, so it costs no
+budget.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,7 +27,7 @@ _CLIP_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveTraining(NetworkTraining):
-    """``NetworkTraining`` with an adaptive clip, which checkpoints store too."""
+    """A network's training run with an adaptive clip, which is stored in checkpoints too."""
 
     sums: AdaptiveSums
 
@@ -38,7 +40,7 @@ class AdaptiveTraining(NetworkTraining):
         self,
         body: bytes,
     ) -> Floats:
-        """Reads the weights of a checkpoint."""
+        """Returns the weights of the network stored in a checkpoint."""
         return Weights.from_bytes(body[:-_CLIP_BYTES]).weights
 
     def piece(
@@ -46,7 +48,9 @@ class AdaptiveTraining(NetworkTraining):
         place: int,
         earlier: Mapping[int, bytes],
     ) -> "AdaptivePiece":
-        """Returns the piece at this place: the steps from the last checkpoint on, with its clip."""
+        """Returns the task of the steps up to the checkpoint ``place``, with the clip reached
+        before.
+        """
         state, moved = self.start, 1.0
         if earlier:
             body = earlier[max(earlier)]

@@ -193,7 +193,11 @@ class Products(Block):
 
 
 class Lookups(Block):
-    """A block of a table: indices (rows, positions) of ``size`` vectors, and output gradients."""
+    """The gradients of an embedding table: which of its ``size`` vectors each row looked up, and by
+    how much.
+
+    Indices have the shape (rows, positions); the output gradients belong to them.
+    """
 
     def __init__(
         self,

@@ -37,7 +37,7 @@ def needs_whole(
     network: Recorded,
     reading: Reading,
 ) -> bool:
-    """Whether the gradient of each row must be computed as a whole, because the rules do not apply.
+    """Whether each row's gradient must be computed as one vector, because a layer has no rule.
 
     Raises:
         WrongUse: that is not possible either.

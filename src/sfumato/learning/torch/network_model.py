@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fitted model of ``Network``: predict, save and load; free."""
+"""The fitted model of ``Network``: predict, save and load; costs no budget."""
 
 import copy
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Optimizers (``SGD``, ``Adam``): compute weights from noisy gradients, so they are free."""
+"""Optimizers (``SGD``, ``Adam``): compute weights from noisy gradients, so they cost no budget."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

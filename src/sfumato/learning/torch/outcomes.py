@@ -17,7 +17,9 @@ from sfumato.plan.show import form
 
 @dataclass(frozen=True, slots=True)
 class NetworkOutcomes(Outcomes):
-    """The outcomes of a network; it must be isolated (``isolation.require_outputs_apart``).
+    """Counts of a network's right and wrong predictions on private rows.
+
+    The network must be isolated (``isolation.require_outputs_apart``).
 
     Guarantees:
         outcomes of a network move by at most their proved distance

@@ -21,7 +21,8 @@ Known: TypeAlias = NDArray[np.bool]
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One input: the column at index ``place``, scaled to 0 to 1, or the index of a class.
+    """One input of a network: the column at index ``place``, scaled to 0 to 1, or the index of a
+    class.
 
     A missing number becomes 0; a missing or undeclared class becomes the number of classes.
 

@@ -83,7 +83,7 @@ class NetworkStream:
         self,
         body: bytes,
     ) -> Floats:
-        """Reads the weights of a checkpoint."""
+        """Returns the weights of the network stored in a checkpoint."""
         return Weights.from_bytes(body).weights
 
     def piece(

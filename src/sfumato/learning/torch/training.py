@@ -46,7 +46,7 @@ class NetworkTraining:
 
     @property
     def line(self) -> str:
-        """The number of steps."""
+        """A line for the ledger: the number of steps."""
         return f"network: {sum(self.sizes)} releases, {len(self.sizes)} checkpoints"
 
     @property
@@ -87,7 +87,7 @@ class NetworkTraining:
         self,
         body: bytes,
     ) -> Floats:
-        """Reads the weights of a checkpoint."""
+        """Returns the weights of the network stored in a checkpoint."""
         return Weights.from_bytes(body).weights
 
     def piece(
@@ -95,7 +95,9 @@ class NetworkTraining:
         place: int,
         earlier: Mapping[int, bytes],
     ) -> "NetworkPiece":
-        """Returns the piece at this place: the steps from the last checkpoint on."""
+        """Returns the task of the steps up to the checkpoint ``place``, from the last stored one
+        on.
+        """
         state = self.start
         if earlier:
             state = Weights.from_bytes(earlier[max(earlier)])
@@ -141,7 +143,7 @@ class NetworkPiece:
         self,
         curator: Curator,
     ) -> bytes:
-        """Returns the state at the checkpoint, as bytes."""
+        """Runs the steps and returns the state at the checkpoint, as bytes."""
         training, state = self.run_of, self.state
         for _ in range(self.steps):
             sample = drawn(training.order, curator)

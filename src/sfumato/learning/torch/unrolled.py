@@ -33,7 +33,10 @@ class Seen:
 
 @dataclass(slots=True)
 class Tape:
-    """The record of layer calls in one pass, while ``is_on``."""
+    """A record of the layer calls in one pass of a network, with their inputs and outputs.
+
+    Calls are recorded only while ``is_on``.
+    """
 
     seen: list[Seen] = field(default_factory=list)
     is_on: bool = False

@@ -2,9 +2,9 @@
 """The recipe ``Whitening``: a frozen layer after which all directions of features vary alike.
 
 A linear layer learns in far fewer clipped and noisy steps if its inputs vary equally in every
-direction. The covariance is released once, as for ``PCA``; the layer is computed from it free. A
-direction is divided by the square root of its variance plus the noise, so that directions that the
-noise hides are damped.
+direction. The covariance is released once, as for ``PCA``; the layer is computed from it at no
+cost. A direction is divided by the square root of its variance plus the noise, so that directions
+that the noise hides are damped.
 """
 
 from collections.abc import Collection
@@ -82,12 +82,12 @@ class Whitening(Recipe[Whitened]):
     Put its layer between the features and a linear layer, and train the latter with a ``Network``.
     The outputs of a row are clipped to ``reach``; ``kept`` directions remain. The cost is a rho, or
     an epsilon with a delta. There is no label. Another number of directions of the same rows at the
-    same cost is free. A row with an output that is not finite counts as nothing.
+    same cost costs no budget. A row with an output that is not finite counts as nothing.
 
     The module is code that sees rows, as that of a ``Network``: only the owner should provide it.
 
     Raises:
-        WrongUse: an argument that is none of these.
+        WrongUse: an argument of another kind.
 
     >>> Whitening(nn.Identity(), kept=2).reach
     1

@@ -45,9 +45,10 @@ class Acknowledged:
             return dict(self._ends)
 
     def missing_from(self, ends: Ends) -> str:
-        """Describes the first chain that lacks its acknowledged entry or has another; "" if none.
+        """Describes the first chain that lost an entry which the server had acknowledged; "" if
+        none did.
 
-        ``ends`` has the present last entry of each chain.
+        ``ends`` has the current last entry of each chain.
         """
         with self._change:
             known = {chain: self._ends[chain] for chain in ends if chain in self._ends}
@@ -60,7 +61,7 @@ class Acknowledged:
 
 
 def not_passed(ends: Ends, entries: Iterable[tuple[str, int, str]]) -> str:
-    """Describes the first chain that does not contain its entry in ``ends``; "" if all do.
+    """Describes the first chain that lacks the entry that ``ends`` names for it; "" if none does.
 
     ``entries`` are the stored entries with these numbers, as (chain, number, hash).
     """

@@ -357,8 +357,8 @@ class Rows(Protocol):
     def history(self, after: Ends | None = None) -> Iterator[tuple[ChargeRow, AnswerRow | None]]:
         """Yields every charge with its answer, by ``chain`` and ``seq``.
 
-        With ``after``, only rows of later entries than the ends given in it, and all rows of chains
-        that it does not list.
+        ``after`` has the number of an entry for some chains: of these chains only later rows are
+        returned.
         """
         ...
 
@@ -434,7 +434,7 @@ class Store(Protocol):
         ...
 
     def peek(self, account_id: str) -> AccountRow | None:
-        """Returns an account as of the last durable transaction, without waiting for a running one."""
+        """Returns an account's state after the last durable transaction, without waiting for a running one."""
         ...
 
     def remember(self, listener: Callable[[int, str], None]) -> None:

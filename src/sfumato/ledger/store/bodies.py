@@ -61,7 +61,8 @@ def pack(body: bytes, size: int, keep: Callable[[str, bytes], None]) -> Packed:
 
 
 def unpack(packed: Packed, kept: Callable[[str, int], bytes]) -> bytes:
-    """Decodes the body of a row; ``kept`` reads one stored outside the row, by name and length.
+    """Decodes a stored answer or instalment; ``kept`` reads a body stored outside its row, by name
+    and length.
 
     If the body cannot be read, the result is empty. Then the comparison with the digest of the
     answer, which follows, fails.

@@ -85,7 +85,7 @@ class OpenMark:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The state of a ledger file when it is opened.
+    """What a ledger file looks like when it is opened, for comparison with its open mark.
 
     ``state`` is the row ``opening`` of the file, "" if there is none; ``log`` says whether there is
     a write-ahead log.
@@ -148,12 +148,17 @@ def shortfall(file: Found, mark: OpenMark | None) -> str:
 
 
 def opened(opening: str) -> str:
-    """Returns the state that a ledger file stores while it is open; ``opening`` is an id."""
+    """Returns the string that a ledger file stores as its state while it is open; ``opening`` is an
+    id.
+    """
     return f"open {opening}"
 
 
 def closed(opening: str) -> str:
-    """Returns the state that a ledger file stores after that opening was closed in order."""
+    """Returns the string that a ledger file stores as its state after it was closed in order.
+
+    ``opening`` is the id of the opening that ended.
+    """
     return f"closed {opening}"
 
 

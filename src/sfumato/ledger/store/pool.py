@@ -44,7 +44,9 @@ class Pool(Generic[C]):
 
     @contextmanager
     def one(self) -> Iterator[C]:
-        """Lends a connection for exclusive use; it is closed afterwards if it cannot be reused."""
+        """Lends a connection for the ``with`` block; afterwards it is closed if it cannot be
+        reused.
+        """
         caller = object()
         try:
             self._enter(caller)

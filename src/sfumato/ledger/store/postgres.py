@@ -138,7 +138,9 @@ class Postgres:
         self._listener = listener
 
     def accept_server(self) -> None:
-        """Records the owner's decision to charge on this server, whatever it may lack."""
+        """Records that the owner allows charges on this server, even if it lacks entries of the
+        journal.
+        """
         self._with_connection(keep_server)
         self.shortfall = ""
 

@@ -36,7 +36,7 @@ _CHUNK = 4 << 20
 
 
 class PostgresRows(SqlRows):
-    """``Rows`` in a transaction that has begun on ``connection``.
+    """The transaction methods of ``Rows`` on a PostgreSQL connection, inside a begun transaction.
 
     ``sync`` ends a batch of the pipeline and waits for the replies; ``now`` returns the time of the
     transaction.

@@ -194,9 +194,9 @@ def keep_server(connection: psycopg.Connection[Any]) -> None:
 
 
 def keep_tables(connection: psycopg.Connection[Any]) -> None:
-    """Records the identity of a ledger's tables if none was recorded and the server is the same.
+    """Records the identity of a ledger's tables, if only that of the server was recorded so far.
 
-    Earlier versions recorded the server alone.
+    Earlier versions recorded the server alone. Does nothing if the server is another one.
     """
     connection.execute(
         f"INSERT INTO {SCHEMA}.meta SELECT 'tables', {TABLES} FROM {SCHEMA}.meta "

@@ -159,7 +159,7 @@ class SqlRows(ABC):
 
     @abstractmethod
     def keep(self, name: str, body: bytes) -> None:
-        """Stores a large body outside its row."""
+        """Stores a large body under a name, outside of the row that it belongs to."""
 
     @abstractmethod
     def _kept(self, name: str, size: int) -> bytes:

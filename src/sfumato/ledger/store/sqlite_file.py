@@ -73,7 +73,7 @@ def hold(name: str, path: str, held: list[int], *, create: bool) -> None:
 
 
 def let_go(held: list[int], *, unlock: bool = True) -> None:
-    """Closes the descriptors of locks, which releases them.
+    """Closes the file descriptors of locks, which releases the locks.
 
     A forked child closes its copies with ``unlock`` False, which leaves the locks to its parent.
     """

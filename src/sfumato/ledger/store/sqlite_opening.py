@@ -30,7 +30,8 @@ _IDENTITY = "SELECT value FROM meta WHERE name = 'identity'"
 
 
 class Opening:
-    """One opening of a ledger file: writes the open mark (``open_mark``) and its row in the file.
+    """Writes the marks of one opening of a ledger file: the file ``ledger.db.open`` and a row in
+    the ledger.
 
     ``log``: whether a write-ahead log existed before SQLite created one.
 
@@ -114,9 +115,9 @@ class Opening:
         return True
 
     def ended(self) -> None:
-        """Removes the mark after the connection is closed.
+        """Removes the open mark after the connection is closed.
 
-        It stays if SQLite could not move the log into the file.
+        The mark stays if SQLite could not move the log into the file.
         """
         if not Path(f"{self.path}-wal").exists():
             self._mark.remove()

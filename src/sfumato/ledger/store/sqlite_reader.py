@@ -88,7 +88,7 @@ class SQLiteReader:
         raise _opened_to_read(self.place)
 
     def peek(self, account_id: str) -> AccountRow | None:
-        """Returns an account of the file."""
+        """Returns the row of an account, or None if there is none."""
         return self.read(lambda rows: rows.account(account_id))
 
     def remember(self, listener: Callable[[int, str], None]) -> None:

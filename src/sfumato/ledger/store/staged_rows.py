@@ -51,7 +51,7 @@ class Layers(Generic[T]):
             self._transaction = {}
 
     def drop_transaction(self) -> None:
-        """Drops a failed transaction."""
+        """Discards the writes of a failed transaction."""
         self._transaction = {}
 
     def sent(self, keep: Callable[[T], bool]) -> None:
@@ -75,6 +75,6 @@ class Layers(Generic[T]):
         self._batch = {}
 
     def undo(self) -> None:
-        """Drops the batch and the transaction."""
+        """Discards the writes of the batch and of the current transaction."""
         self._batch = {}
         self._transaction = {}

@@ -39,7 +39,7 @@ def check_noise(noise: object) -> None:
 
 
 def check_scores(distance: Distance) -> None:
-    """Refuses a sensitivity that is not a bound (Linf) of the change of each score."""
+    """Raises an error unless a sensitivity bounds the change of each score (norm Linf)."""
     if distance.norm is not Norm.LINF:
         raise InvalidDeclaration(
             f"Scores bounded in {distance.norm.value}.",

@@ -52,7 +52,7 @@ class DeviceReport:
 
     @property
     def epsilon(self) -> Fraction:
-        """The natural logarithm of the odds, rounded up."""
+        """The epsilon of the report: the logarithm of the odds, rounded up."""
         return log_up(self.odds)
 
     @property

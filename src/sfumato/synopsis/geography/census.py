@@ -2,7 +2,7 @@
 """Measures the tables of every level of a spine in one charge, and holds the estimates.
 
 ``census`` charges one measurement. All that a ``Census`` computes from the stored integers is
-post-processing, and free.
+post-processing, and costs no budget.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -52,7 +52,8 @@ def census(
     public_totals: Totals | None = None,
     split: str | None = None,
 ) -> "Census":
-    """Measures tables of every level of a geography in one charge; all that follows is free.
+    """Measures tables of every level of a geography in one charge; all that follows costs no
+    budget.
 
     Args:
         session: who asks.
@@ -70,8 +71,8 @@ def census(
         split: the name of another of the ``splits`` of ``census_plan``.
 
     Raises:
-        UnknownName, MissingDeclaration, InvalidDeclaration, WrongUse: something is not declared,
-            or declarations contradict one another; free.
+        UnknownName, MissingDeclaration, InvalidDeclaration, WrongUse: something is not declared, or
+            declarations contradict one another; nothing is charged.
         Others as ``Session.ask``.
 
     >>> import sfumato as sf, tempfile
@@ -104,7 +105,7 @@ def census(
 
 
 def measure_census(session: Session, planned: CensusPlan, *, split: str | None = None) -> "Census":
-    """Measures a census by its plan and returns it; see ``census``."""
+    """Measures a census as planned, in one charge, and returns it; see ``census``."""
     chosen = planned.named(split)
     stored = session.ask(planned.of(chosen))
     return Census(planned, chosen, stored, repr(session.budget))

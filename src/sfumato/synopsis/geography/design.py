@@ -114,7 +114,7 @@ class Design:
 
 
 def parts(axes: Axes) -> list[Axes]:
-    """Returns all subsets of some axes, from the empty set to all of them.
+    """Returns all subsets of a set of axes, from the empty set to all of them.
 
     >>> parts((0, 2))
     [(), (0,), (2,), (0, 2)]
@@ -140,7 +140,11 @@ def spread_over(
     axes: Axes,
     outside: int,
 ) -> Floats:
-    """Returns what a residual adds to each cell of tables by ``axes``, as an array to broadcast."""
+    """Returns a residual's values as an array that broadcasts to tables with the given axes.
+
+    Each cell of a table gets the share that the residual adds to it; ``outside`` is the number of
+    cells of the axes that the table sums over.
+    """
     shape = [len(values)]
     sizes = dict(zip(residual, values.shape[1:], strict=True))
     shape += [sizes.get(axis, 1) for axis in axes]

@@ -33,7 +33,7 @@ class Families:
 
     @classmethod
     def of(cls, tree: Tree) -> "Families":
-        """Returns the families of a tree."""
+        """Merges siblings of the same shape in a tree of areas."""
         shapes = _shapes(tree)
         representatives = np.arange(tree.roots)
         parents = []
@@ -60,7 +60,7 @@ class Families:
         return cls(Tree(tree.roots, tuple(parents)), tuple(times))
 
     def upto(self, level: int) -> "Families":
-        """Returns the families of the levels up to this one."""
+        """Returns the merged tree without the levels below ``level``."""
         return Families(self.tree.upto(level), self.times[: level + 1])
 
     @property
@@ -72,7 +72,7 @@ class Families:
         return found
 
     def variances(self, precisions: Sequence[float]) -> "Passes":
-        """Returns both passes of least squares with these precisions of the levels."""
+        """Computes the exact variances of least squares, given the precision of each level."""
         below = [
             np.full(
                 self.tree.sizes[-1],

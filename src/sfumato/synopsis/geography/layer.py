@@ -22,12 +22,12 @@ from sfumato.query.statistic import (
 
 @dataclass(frozen=True, eq=False)
 class CensusLayer(BoundedStatistic[Integers]):
-    """Counts of the rows of each area of a level, by some axes, as a flat array.
+    """The statistic of one census table: counts of the rows of each area of a level, by some axes.
 
-    The first axes of the cube give the place of a row. ``areas`` has the area of each cell of the
-    place, or -1; every area from 0 to the largest has a cell. ``places`` has, for each other axis,
-    the cells that are counted, ascending; ``kept`` are the indices of the table's axes. Rows in no
-    area, or in a cell that is left out, are not counted.
+    The counts are a flat array. The first axes of the cube give the location of a row. ``areas``
+    has the area of each cell of the location, or -1; every area from 0 to the largest has a cell.
+    ``places`` has, for each other axis, the cells that are counted, ascending; ``kept`` are the
+    indices of the table's axes. Rows in no area, or in a cell that is left out, are not counted.
 
     Guarantees:
         a table of a level moves by at most its proved distance
@@ -66,12 +66,12 @@ class CensusLayer(BoundedStatistic[Integers]):
 
     @property
     def size(self) -> int:
-        """The number of integers."""
+        """The number of counts."""
         cells = math.prod(len(self.places[axis]) for axis in self.kept)
         return (int(self.areas.max()) + 1) * cells
 
     def exact(self, opened: Opened) -> Integers:
-        """Returns the integers of the table."""
+        """Returns the counts without noise."""
         every = opened.marginal(self.plan, self.plan.cube.names)
         shape = every.shape[every.ndim - len(self.places) :]
         order = np.argsort(self.areas, kind="stable")

@@ -27,7 +27,10 @@ from sfumato.synopsis.geography.tree_squares import (
 
 @dataclass(frozen=True, eq=False)
 class PublicTotals:
-    """For each level, a mask of the areas whose total is public, and the totals (0 elsewhere)."""
+    """Areas whose total number of rows is public: for each level, a mask of them and the totals.
+
+    The totals of other areas are 0.
+    """
 
     known: tuple[Mask, ...]
     totals: tuple[Floats, ...]
@@ -35,7 +38,9 @@ class PublicTotals:
 
 @dataclass(frozen=True, eq=False)
 class LeastSquares:
-    """A design with the precision of each of its tables, and the public totals."""
+    """The least-squares problem of a census: its design, the precision of each table, public
+    totals.
+    """
 
     design: Design
     precisions: tuple[float, ...]
@@ -146,7 +151,9 @@ class LeastSquares:
 
 
 def by_axes(values: Numbers, detail: Axes, axes: Axes) -> Numbers:
-    """Sums detail tables over the axes that are not in ``axes``."""
+    """Sums detail tables over all their axes except ``axes``; ``detail`` are the axes that they
+    have.
+    """
     dropped = [place + 1 for place, axis in enumerate(detail) if axis not in axes]
     if not dropped:
         return values

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan of a census: tables, splits of the cost, exact errors; from declarations alone, free."""
+"""The plan of a census: tables, splits of the cost, exact errors; from declarations alone."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -192,7 +192,7 @@ def census_plan(
     zeros: Sequence[Impossible] = (),
     public_totals: Totals | None = None,
 ) -> CensusPlan:
-    """Plans the tables of a census at a cost, from declarations alone; free.
+    """Plans the tables of a census at a cost, from declarations alone; planning is not charged.
 
     Args and errors are those of ``census``.
 

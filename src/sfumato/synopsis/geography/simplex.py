@@ -26,13 +26,16 @@ _NEAR = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Groups of neighbouring rows: the first row of each group, and the group of each row."""
+    """Groups of neighbouring rows of an array.
+
+    ``starts`` has the first row of each group, ``of`` the group of each row.
+    """
 
     starts: Integers
     of: Integers
 
     def repeated(self, times: int) -> "Groups":
-        """Returns the groups repeated several times, one copy after the other."""
+        """Returns the groups of ``times`` copies of the array, one after the other."""
         turn = np.arange(times)[:, None]
         starts = self.starts + turn * len(self.of)
         return Groups(

@@ -2,9 +2,10 @@
 """Splits the cost of a census among its tables so that the exact expected error is least.
 
 The error of a split is a weighted mean of the variances of all cells of all tables. It follows from
-the design alone, so choosing a split is free. In L2 it is convex in the shares, and multiplicative
-updates never raise it (Yu 2010, "Monotonic convergence of a general algorithm for computing optimal
-designs"); in L1, where the precision of a table is its share squared, the best round is returned.
+the design alone, so choosing a split costs no budget. In L2 it is convex in the shares, and
+multiplicative updates never raise it (Yu 2010, "Monotonic convergence of a general algorithm for
+computing optimal designs"); in L1, where the precision of a table is its share squared, the best
+round is returned.
 """
 
 from collections.abc import Sequence

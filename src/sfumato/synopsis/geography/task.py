@@ -110,7 +110,9 @@ class CensusTask:
 
     @property
     def form(self) -> str:
-        """The canonical form of the cube, of the spine, and of what is measured of each level."""
+        """A canonical string for the cache key: the cube, the spine, and what is measured of each
+        level.
+        """
         tables = [[level, list(axes)] for level, axes in self.design.tables]
         placed = np.ascontiguousarray(self.population.areas, "<i8").tobytes()
         geography = [
@@ -148,7 +150,7 @@ class CensusTask:
         return 8 * sum(self.cells)
 
     def ready(self, declarations: Dataset) -> BoundedCube:
-        """Returns the bounded cube (WrongUse if it was planned for other declarations)."""
+        """Returns the plan of the table (WrongUse if it was planned for other declarations)."""
         names = [axis.name for axis in self.population.axes]
         table = self.population.table
         again = population(declarations, table, self.spine, names, dict(self.recodes))
@@ -167,9 +169,10 @@ class CensusTask:
         return b"".join(noisy)
 
     def noisy(self, body: bytes) -> list[Floats | None]:
-        """Returns the tables of a stored answer in rows, shaped by axes; None: not measured.
+        """Decodes a stored answer: the noisy tables, in rows, shaped by area and axes.
 
-        The stored integers are in steps; a row that counts fully has ``refinement`` of them.
+        None stands for a table that is not measured. The stored integers are in steps; a row that
+        counts fully has ``refinement`` of them.
         """
         integers: Integers = np.frombuffer(body, "<i8")
         tables: list[Floats | None] = [None] * len(self.shares)

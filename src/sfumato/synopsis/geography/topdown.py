@@ -67,7 +67,8 @@ class TopDown:
         squares: Sequence[Floats],
         done: Callable[[int], object] = lambda level: None,
     ) -> list[Integers]:
-        """Returns the integers of each level's detail table, from its least-squares estimate.
+        """Returns the published counts of each level's detail table, from its least-squares
+        estimate.
 
         ``done`` is called with the index of each finished level.
         """
@@ -208,7 +209,9 @@ class TopDown:
 
 
 def least_totals(design: Design, public: PublicTotals) -> tuple[Integers, ...]:
-    """Returns the least total of each area: its own if public, else the sum of its children's."""
+    """Returns a lower bound of each area's total: the public one, or else the sum of its
+    children's.
+    """
     totals: list[Integers] = []
     for level in range(design.tree.levels - 1, -1, -1):
         least = np.zeros(design.tree.sizes[level], np.int64)

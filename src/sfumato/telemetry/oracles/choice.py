@@ -78,16 +78,24 @@ class ChoiceOracle(ABC, Generic[P]):
 
     @property
     def size(self) -> int:
-        """One byte for the part, plus the largest report; smaller reports are zero-padded."""
+        """The number of bytes of a report: one for the part, and those of the largest part's
+        report.
+
+        Smaller reports are zero-padded.
+        """
         return 1 + max(part.size for part in self.parts)
 
     @property
     def cells(self) -> int:
-        """The number of integers of a tally: for each part its number of reports and its tally."""
+        """The number of counts that the aggregator keeps: for each part its reports and its own
+        counts.
+        """
         return sum(1 + part.cells for part in self.parts)
 
     def encode(self, value: int, words: Sequence[int]) -> bytes:
-        """Returns the report of a value: a part, and the report of the value's node in it."""
+        """Returns the report of a value: the number of the drawn part, and the report of its node
+        in it.
+        """
         place = words[0] * len(self.parts) >> 64
         part = self.parts[place]
         end = 1 + part.draws
@@ -96,7 +104,7 @@ class ChoiceOracle(ABC, Generic[P]):
         return report.ljust(self.size, b"\0")
 
     def encode_many(self, values: Integers, entropy: Entropy) -> Payloads:
-        """Returns independent reports of many values."""
+        """Returns the reports of many devices, given their values."""
         words = drawn_words(len(values), entropy)
         ends = np.array(self._starts[1:-1], np.uint64)
         chosen = np.searchsorted(ends, words, side="right")
@@ -110,7 +118,9 @@ class ChoiceOracle(ABC, Generic[P]):
         return payloads
 
     def valid(self, payloads: Payloads) -> Mask:
-        """Returns which payloads have an existing part, a valid report of it, and zero padding."""
+        """Returns which payloads are possible reports: an existing part, a valid report of it, zero
+        padding.
+        """
         good = np.zeros(len(payloads), np.bool_)
         for place, part in enumerate(self.parts):
             rows = np.flatnonzero(payloads[:, 0] == place)
@@ -140,7 +150,7 @@ class ChoiceOracle(ABC, Generic[P]):
         return [(reports, part.support(inner, reports)) for part, (reports, inner) in pieces]
 
     def pieces(self, tally: Integers) -> list[tuple[int, Integers]]:
-        """Returns, for each part, the number of its reports and its tally."""
+        """Splits a tally by part: the number of reports of each part, and its own counts."""
         pieces = []
         start = 0
         for part in self.parts:

@@ -90,7 +90,7 @@ class HashedOracle:
 
     @property
     def own(self) -> Fraction:
-        """The probability that the reported bucket is that of the device's value."""
+        """The probability that a report supports the device's own value."""
         return Fraction(self.truth, WHOLE)
 
     @property
@@ -114,7 +114,7 @@ class HashedOracle:
         return seed + said.to_bytes(self.size - _SEED, "big")
 
     def encode_many(self, values: Integers, entropy: Entropy) -> Payloads:
-        """Returns independent reports of many values."""
+        """Returns the reports of many devices, given their values."""
         slope, shift, word = drawn_words(3 * len(values), entropy).reshape(3, -1)
         half = np.uint64(32)
         mixed = (slope * values.astype(np.uint64) + shift) >> half
@@ -129,11 +129,13 @@ class HashedOracle:
         return payloads
 
     def valid(self, payloads: Payloads) -> Mask:
-        """Returns which payloads have an existing bucket."""
+        """Returns which payloads are possible reports: they name an existing bucket."""
         return unpacked(payloads[:, _SEED:]) < np.uint64(self.buckets)
 
     def tally(self, payloads: Payloads) -> Integers:
-        """Returns, for each value, how many reports have its bucket; time: reports x values."""
+        """Returns how many reports name the bucket of each value; it takes time for each report and
+        value.
+        """
         counts = np.zeros(self.values, np.int64)
         for start in range(0, len(payloads), _BLOCK):
             self._add(payloads[start : start + _BLOCK], counts)

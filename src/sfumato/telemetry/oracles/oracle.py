@@ -31,7 +31,10 @@ _LARGEST = Fraction(50)
 
 
 class Oracle(Protocol):
-    """A mechanism that reports a value in [0, values); probabilities are integers over 2^64.
+    """The interface of a local mechanism: how a device reports its value, and how reports are
+    counted.
+
+    Values are numbers from 0 to ``values`` - 1; probabilities are integers over 2^64.
 
     >>> from sfumato.telemetry.oracles.category import category
     >>> oracle: Oracle = category(8, "1")
@@ -63,7 +66,7 @@ class Oracle(Protocol):
 
     @property
     def cells(self) -> int:
-        """The number of integers of a tally."""
+        """The number of counts that the aggregator keeps (its tally)."""
         ...
 
     @property
@@ -77,7 +80,9 @@ class Oracle(Protocol):
         ...
 
     def encode(self, value: int, words: Sequence[int]) -> bytes:
-        """Returns the report of one value, from ``draws`` uniform words; in exact integers."""
+        """Returns the report of a value, computed from ``draws`` uniform random words in exact
+        integers.
+        """
         ...
 
     def encode_many(self, values: Integers, entropy: Entropy) -> Payloads:

@@ -50,7 +50,7 @@ class Space:
 
     @property
     def on_plane(self) -> int:
-        """The number of points of a hyperplane."""
+        """The number of points on each hyperplane."""
         return self._below(self.dimension - 1)
 
     @property

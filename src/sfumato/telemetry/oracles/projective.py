@@ -86,7 +86,7 @@ class ProjectiveOracle:
 
     @property
     def size(self) -> int:
-        """The number of bytes of the largest point."""
+        """The number of bytes of a report."""
         return bytes_for(self.space.points - 1)
 
     @property
@@ -125,7 +125,7 @@ class ProjectiveOracle:
         return self.space.beyond(value, (word - self._border) // self.far)
 
     def encode_many(self, values: Integers, entropy: Entropy) -> Payloads:
-        """Returns independent reports of many values."""
+        """Returns the reports of many devices, given their values."""
         words = drawn_words(len(values), entropy)
         border = np.uint64(self._border)
         near = words < border
@@ -137,7 +137,7 @@ class ProjectiveOracle:
         return packed(points.astype(np.uint64), self.size)
 
     def valid(self, payloads: Payloads) -> Mask:
-        """Returns which payloads are existing points."""
+        """Returns which payloads are possible reports: they name an existing point."""
         return unpacked(payloads) < np.uint64(self.space.points)
 
     def tally(self, payloads: Payloads) -> Integers:
