@@ -31,7 +31,7 @@ Exact: TypeAlias = tuple[Mapping[Codes, tuple[int, ...]], ...]
 
 
 class Marginals(Protocol):
-    """Counts the marginals of one bounded cube, for as long as the cube is open.
+    """The interface of an open bounded cube: counts its rows by any of its axes while it is open.
 
     >>> from sfumato.engines.base import Marginals
     >>> def cells(cube: Marginals, axis: str) -> int:

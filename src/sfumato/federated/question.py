@@ -4,6 +4,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from math import exp, pi
@@ -75,7 +76,7 @@ class Question:
         """Builds the question from the arguments of ``Study.query`` or ``Study.fit``.
 
         Raises:
-            WrongUse, InvalidNumber: a recipe that is not additive, or a rho that is none.
+            WrongUse, InvalidNumber: a recipe that is not additive, or an invalid rho.
         """
         if not isinstance(sql, str):
             raise WrongUse(f"sql={shown(sql)}.", allowed="a text")
@@ -87,7 +88,7 @@ class Question:
         """Reads a question from the JSON of a proposal.
 
         Raises:
-            InvalidDeclaration: it is none.
+            InvalidDeclaration: the JSON is not a question.
         """
         if isinstance(form, dict) and set(form) == {"sql", "rho", "label", "model"}:
             sql, rho, label, model = (form[key] for key in ("sql", "rho", "label", "model"))
@@ -135,7 +136,7 @@ def compiled(question: Question, study: Declared, exchange: Exchange | None = No
     more than the rho, a little less is planned for.
 
     Raises:
-        Refused, WrongUse: the language, the model or the rho forbid it; free.
+        Refused, WrongUse: the language, the model or the rho forbid it; nothing is charged.
     """
     ours = exchange or Exchange()
     rho = to_fraction("rho", question.rho)
@@ -252,7 +253,7 @@ def _model(
     rho: Fraction,
 ) -> Compiled:
     """A model as a joint task or series."""
-    recipe = recipe_of("the model", json.loads(question.model))
+    recipe = recipe_of("the model", _settings_of(question))
     if not isinstance(recipe, RECIPES):
         raise _not_additive(recipe)
     examples = Examples.of(study.dataset, question.sql, question.label)
@@ -315,6 +316,19 @@ def _settings(recipe: Recipe[Any]) -> dict[str, Any]:
             continue
         form[each.name] = _plain(value)
     return form
+
+
+def _settings_of(question: Question) -> dict[str, Any]:
+    """The settings of a model that travelled.
+
+    Raises:
+        InvalidDeclaration: they are none.
+    """
+    with suppress(ValueError, RecursionError):
+        form = json.loads(question.model)
+        if isinstance(form, dict):
+            return form
+    raise InvalidDeclaration("No model of this version.")
 
 
 def _plain(value: Any) -> Any:

@@ -2,7 +2,8 @@
 """A run as one site sees it: a pure state machine, without clock or socket.
 
 Messages may come in any order, twice, late or never. A site holds the question once all have
-approved, and executes it once all have held it; whatever ends a run before that leaves it free.
+approved, and executes it once all have held it; whatever ends a run before that leaves it at no
+cost.
 """
 
 from collections.abc import Mapping

@@ -65,14 +65,14 @@ class Study:
     def query(self, sql: str, *, rho: Number, wait_s: float = WAIT) -> Answer:
         """Returns the answer over the rows of all sites together; each site is charged the rho.
 
-        The same question at the same rho returns the same answer for free, if a site has it
+        The same question at the same rho returns the same answer at no cost, if a site has it
         stored. If a site refuses or is silent for ``wait_s`` seconds, the others are asked without
         it, as long as ``least`` remain.
 
         Raises:
-            StudyRefused: too few sites take part; free.
+            StudyRefused: too few sites take part; nothing is charged.
             StudyFailed: the run broke off; paid at the sites that had executed it.
-            Others as ``preview``; free.
+            Others as ``preview``; nothing is charged.
         """
         answer = self._asked(Question.of(sql, rho), wait_s)
         assert isinstance(answer, Answer), "a statement gives an answer"
@@ -130,7 +130,10 @@ class Study:
             kinds = self._wait(run, sites, wait_s)
             if isinstance(kinds, bytes):
                 return made.decode(kinds, run)
-            left = [name for name in sites if kinds.get(name) in ("approved", "ready")]
+            away = [name for name in sites if kinds.get(name) in ("refused", "withdrawn")]
+            # who was silent, unless somebody refused before the others had time
+            away = away or [name for name in sites if name not in kinds]
+            left = [name for name in sites if name not in away]
             if not self.declared.terms.least <= len(left) < len(sites):
                 told = ", ".join(f"{name}: {text}" for name, text in self.sites.items())
                 raise StudyRefused(

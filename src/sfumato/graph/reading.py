@@ -17,7 +17,7 @@ def graph_of(dataset: Dataset, table: str, where: str | None) -> BoundedGraph:
     Raises:
         UnknownName: there is no such table.
         InvalidDeclaration: the unit of the table is neither ``sf.Edge`` nor ``sf.Node``.
-        UnsupportedSql, SqlSyntaxError: the condition is none on single rows.
+        UnsupportedSql, SqlSyntaxError: ``where`` is not a condition on single rows.
     """
     if not isinstance(table, str) or table not in dataset.tables:
         raise UnknownName(f"No table {shown(table)}.", allowed=", ".join(dataset.tables))
