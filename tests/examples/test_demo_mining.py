@@ -25,7 +25,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
 
 def test_words_of_both_languages_and_their_wards_are_shown(shown: tuple[str, str]) -> None:
     printed, page = shown
-    for word in ("red eye", "眼睛", "eye"):
+    for word in ("blurred sight", "眼睛", "eye"):
         assert word in printed and word in page
     assert "differs" in printed and "<svg" in page
 

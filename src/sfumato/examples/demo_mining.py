@@ -133,7 +133,7 @@ def _notes() -> Table:
         for day in sorted(rng.sample(range(30), 2)):
             ward = usual if rng.random() < 0.7 else rng.choice(list(_WARDS))
             words = [rng.choice(_WARDS[ward][language]), rng.choice(_OFTEN[language])]
-            note = (", ", "，")[language].join(words)
+            note = ", ".join(words)
             if who == PEOPLE // 2:
                 note += f" {NUMBER}" * 500
             for name, value in zip(rows, (str(who), note, ward, day), strict=True):
