@@ -92,7 +92,7 @@ def system(
     *,
     rounds: int = 20,
     seed: int = 1,
-    forms: Sequence[Form] = FORMS,
+    forms: Sequence[Form] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> System:
     """Tries to refute declarations and statements on this installation, with made-up rows.
@@ -120,17 +120,18 @@ def system(
         raise InvalidDeclaration(
             "No statement compiles on these declarations.", allowed="statements of these tables"
         )
-    total = len(forms) + rounds
+    chosen = FORMS if forms is None else forms
+    total = len(chosen) + rounds
     report = progress or (lambda done, total: None)
     findings: list[str] = []
     results = []
-    for done, result in enumerate(_try_forms(world, tried, forms, findings), 1):
+    for done, result in enumerate(_try_forms(world, tried, chosen, findings), 1):
         results.append(result)
         report(done, total)
     steps = 0
     for number in range(rounds):
         steps += _try_pair(World(dataset, seed + number), number, tried, findings)
-        report(len(forms) + number + 1, total)
+        report(len(chosen) + number + 1, total)
     return System(
         seed=seed,
         statements=tuple(statement.text for statement in tried),
