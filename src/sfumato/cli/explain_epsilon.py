@@ -17,12 +17,14 @@ from sfumato.accounting.group import for_group
 from sfumato.accounting.interpret import Attacker, unprotected
 from sfumato.accounting.published_parameters import SETTINGS
 from sfumato.accounting.zcdp import approx_from_zcdp
+from sfumato.cli.explain_scale import scale_json, scale_text
 from sfumato.cli.options import as_json, require_spared, write_file
 from sfumato.cli.trade_off import trade_off_chart
 from sfumato.errors import InvalidNumber
 from sfumato.exact.rational import Number, decimal_text, positive, to_fraction
 from sfumato.privacy.event import Json
 from sfumato.privacy.guarantee import ApproxDP, Guarantee, PureDP, ZeroConcentratedDP
+from sfumato.privacy.relaxations import MetricDP
 from sfumato.privacy.unit import Relation
 
 # The failure probability of a bound on beliefs, as a multiple of delta.
@@ -58,6 +60,7 @@ class Asked:
     "--delta", help="The delta of the promise; with --rho, the delta that it is read at (1e-6)."
 )
 @click.option("--rho", help="Explain rho-zCDP, instead of an epsilon.")
+@click.option("--per", help="Explain privacy at a scale: EPSILON per so far, such as 200m.")
 @click.option(
     "--prior",
     default="0.5",
@@ -89,6 +92,7 @@ def command(
     epsilon: str | None,
     delta: str | None,
     rho: str | None,
+    per: str | None,
     form: str,
     save_plot: str | None,
     **about: str | int,
@@ -98,6 +102,9 @@ def command(
     Every number is a bound for attackers of any knowledge, rounded in their favour.
     """
     require_spared(save_plot)
+    if per is not None:
+        _explain_scale(epsilon, per, form, alone=not (delta or rho or save_plot))
+        return
     promise, slack = _promise(epsilon, delta, rho)
     prior, size = to_fraction("prior", about["prior"]), int(about["size"])
     asked = Asked(promise, slack, prior, size, Relation(about["relation"]))
@@ -112,6 +119,22 @@ def command(
         if asked.size > 1:
             named.append((f"{asked.size} together", Attacker(together)))
         write_file(save_plot, trade_off_chart(named).svg.encode())
+
+
+def _explain_scale(
+    epsilon: str | None,
+    per: str,
+    form: str,
+    *,
+    alone: bool,
+) -> None:
+    """Prints what an epsilon per length means."""
+    if epsilon is None or not alone:
+        raise InvalidNumber(
+            "--per with something else than EPSILON.", allowed="explain-epsilon 1 --per 200m"
+        )
+    promise = MetricDP(epsilon, per)
+    click.echo(as_json(scale_json(promise)) if form == "json" else scale_text(promise))
 
 
 def _promise(epsilon: str | None, delta: str | None, rho: str | None) -> tuple[Explained, Fraction]:

@@ -16,6 +16,7 @@ from sfumato.mechanisms.additive import (
     staircase,
 )
 from sfumato.mechanisms.bernstein import Interval, Statistic
+from sfumato.mechanisms.blur import Blur
 from sfumato.mechanisms.bounds import ApproximateBounds, bounds
 from sfumato.mechanisms.moments import (
     Clipped,
@@ -46,6 +47,7 @@ from sfumato.mechanisms.vector import VectorMechanism, add_saturating, vector
 __all__ = [
     "AdditiveMechanism",
     "ApproximateBounds",
+    "Blur",
     "Clipped",
     "ClippedMoment",
     "Interval",
