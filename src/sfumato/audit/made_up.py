@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.errors import InvalidDeclaration
-from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
+from sfumato.metadata.column import Array, Boolean, Category, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
 from sfumato.metadata.timestamp import Timestamp
@@ -161,26 +161,29 @@ def _draw(kind: ColumnType, generator: np.random.Generator, shape: str) -> Any:
 
 def _values(kind: ColumnType) -> Sequence[Any]:
     """Values of a column; the first two are the ends of what is declared."""
-    match kind:
-        case Category():
-            spelled = [form for value in kind.values for form in _spellings(value)]
-            return [kind.values[0], kind.values[-1], *kind.values, *spelled, "not declared"]
-        case Boolean():
-            return [True, False] if _is_plain(kind) else [*kind.true, *kind.false, "not declared"]
-        case Text():
-            return _TEXTS
-    codes = list(_codes(kind))
-    match kind:
-        case Integer():
-            return codes
-        case Real():
-            return [float(code * kind.step) for code in codes]
-        case Date():
-            return [_EPOCH + datetime.timedelta(code) for code in codes]
-    seconds = [int(code * kind.step) for code in codes]
+    if isinstance(kind, Text):
+        return _TEXTS
+    if isinstance(kind, Category):
+        spelled = [form for value in kind.values for form in _spellings(value)]
+        return [kind.values[0], kind.values[-1], *kind.values, *spelled, "not declared"]
+    if isinstance(kind, Boolean):
+        return [True, False] if _is_plain(kind) else [*kind.true, *kind.false, "not declared"]
+    if isinstance(kind, Array):
+        raise InvalidDeclaration("An array is not made up here.", allowed="a column of values")
+    return [_decode(kind, code) for code in _codes(kind)]
+
+
+def _decode(kind: Integer | Real | Date | Timestamp, code: int) -> Any:
+    """The value of a code, also of one beyond what is declared."""
+    if isinstance(kind, Integer):
+        return code
+    if isinstance(kind, Real):
+        return float(code * kind.step)
+    if isinstance(kind, Date):
+        return _EPOCH + datetime.timedelta(code)
     # a time without an offset, as the column of a file has it
     start = datetime.datetime.combine(_EPOCH, datetime.time())
-    return [start + datetime.timedelta(0, each) for each in seconds]
+    return start + datetime.timedelta(0, int(code * kind.step))
 
 
 def _codes(kind: Any) -> Iterator[int]:
@@ -207,15 +210,9 @@ def _is_plain(kind: Boolean) -> bool:
 
 
 def _arrow_type(kind: ColumnType) -> pa.DataType:
-    match kind:
-        case Integer():
-            return pa.int64()
-        case Real():
-            return pa.float64()
-        case Date():
-            return pa.date32()
-        case Timestamp():
-            return pa.timestamp("us")
-        case Boolean() if _is_plain(kind):
-            return pa.bool_()
-    return pa.string()
+    types = {Integer: pa.int64(), Real: pa.float64(), Date: pa.date32()}
+    if isinstance(kind, Timestamp):
+        return pa.timestamp("us")
+    if isinstance(kind, Boolean) and _is_plain(kind):
+        return pa.bool_()
+    return types.get(type(kind), pa.string())

@@ -17,7 +17,7 @@ from sfumato.audit.forms import FORMS, Form
 from sfumato.audit.made_up import SHAPES, World
 from sfumato.audit.verdict import Verdict
 from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidNumber, SfumatoError
-from sfumato.metadata.column import Boolean, Category, Date, Integer, Real, Text
+from sfumato.metadata.column import Date, Integer, Real
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.timestamp import Timestamp
 from sfumato.plan.stages import Bounded
@@ -156,17 +156,14 @@ def usual_statements(dataset: Dataset) -> Iterator[str]:
             continue
         yield f'SELECT COUNT(*) AS n FROM "{name}"'
         for column, kind in table.columns.items():
-            match kind:
-                case Integer() | Real():
-                    yield f'SELECT SUM("{column}") AS s, COUNT("{column}") AS n FROM "{name}"'
-                    yield f'SELECT MEDIAN("{column}") AS m FROM "{name}"'
-                case Category() | Boolean():
-                    yield f'SELECT "{column}", COUNT(*) AS n FROM "{name}" GROUP BY "{column}"'
-                case Date() | Timestamp():
-                    month = f'MONTH("{column}")'
-                    yield f'SELECT {month} AS m, COUNT(*) AS n FROM "{name}" GROUP BY {month}'
-                case Text():
-                    yield f'SELECT "{column}", COUNT(*) AS n FROM "{name}" GROUP BY "{column}"'
+            if isinstance(kind, Integer | Real):
+                yield f'SELECT SUM("{column}") AS s, COUNT("{column}") AS n FROM "{name}"'
+                yield f'SELECT MEDIAN("{column}") AS m FROM "{name}"'
+            elif isinstance(kind, Date | Timestamp):
+                month = f'MONTH("{column}")'
+                yield f'SELECT {month} AS m, COUNT(*) AS n FROM "{name}" GROUP BY {month}'
+            else:
+                yield f'SELECT "{column}", COUNT(*) AS n FROM "{name}" GROUP BY "{column}"'
 
 
 def _compile(text: str, dataset: Dataset) -> _Statement:
