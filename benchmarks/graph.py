@@ -152,9 +152,11 @@ def degrees_by_edge(name: str, graph: Graph) -> Iterator[Row]:
 def triangles_by_edge(name: str, graph: Graph) -> Iterator[Row]:
     """The expected error by the exact law, and that of runs in standard errors from it."""
     true, width = count_triangles(graph), most_common_neighbours(graph)
-    bars: Mapping[str, float] = {"GrQc": {"1": 0.31, "0.5": 0.65, "0.1": 5.2}, "AS": {"1": 12}}[
-        name
-    ]
+    by_name: Mapping[str, Mapping[str, float]] = {
+        "GrQc": {"1": 0.31, "0.5": 0.65, "0.1": 5.2},
+        "AS": {"1": 12},
+    }
+    bars = by_name[name]
     opened = opened_as(BY_EDGE, graph)
     for epsilon, bar in bars.items():
         _, rungs = TrianglesOfEdges(BY_EDGE, allowance(epsilon=epsilon))._steps
