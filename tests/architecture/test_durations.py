@@ -43,12 +43,14 @@ SHARES = {
     "ledger": 110,
     "mechanisms": 55,
     "metadata": 13,
+    "mining": 15,
     "noise": 70,
     "plan": 10,
     "privacy": 27,
     "query": 95,
     "regressions": 25,
     "root": 5,
+    "service": 15,
     "show": 5,
     "sql": 45,
     "stored": 30,
@@ -57,6 +59,7 @@ SHARES = {
     "telemetry": 33,
     "testing": 10,
     "tutorials": 15,
+    "web": 30,
 }
 TOTAL = 1150
 

@@ -37,7 +37,8 @@ from sfumato.plan.scalar import (
 from sfumato.plan.stages import Bounded
 from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Norm
-from tests.contracts.world import FINE, Rows, Scan, by, content, plan, read, scan
+from sfumato.sql import understand
+from tests.contracts.world import DATASET, FINE, Rows, Scan, by, content, plan, read, scan
 
 MEDIAN = (Fraction(1, 2),)
 
@@ -199,7 +200,36 @@ MEANT = {
     "r": [(None, 3), ("N", None)],
 }
 
+
+def _asked(text: str) -> Bounded:
+    """The plan of a statement over the small world."""
+    raw = understand(text, DATASET).raw
+    return plan(raw.relation, *raw.aggregates, keys=raw.keys)
+
+
+_ONE_EACH = "(SELECT who, MAX(n) AS m FROM people GROUP BY who) AS p"
 EXAMPLES: dict[str, tuple[Bounded, dict[str, Rows]]] = {
+    "one row joined to many": (
+        _asked(
+            f"SELECT m, COUNT(*), COUNT(s.n), SUM(s.n) FROM {_ONE_EACH} LEFT JOIN stays s "
+            "ON s.who = p.who AND s.n < p.m GROUP BY m"
+        ),
+        LINKED,
+    ),
+    "units without a pair of rows": (
+        _asked(
+            f"SELECT COUNT(*), SUM(m) FROM {_ONE_EACH} WHERE NOT EXISTS "
+            "(SELECT 1 FROM stays s WHERE s.who = p.who AND s.n = p.m)"
+        ),
+        LINKED,
+    ),
+    "the row of the least n": (
+        _asked(
+            "SELECT COUNT(*), COUNT(t), SUM(c) FROM (SELECT who, ARG_MIN(t, n) AS t, "
+            "LENGTH(ARG_MAX(c, n)) AS c FROM people GROUP BY who) AS f"
+        ),
+        FIVE,
+    ),
     "clipped rows": (plan(PEOPLE, *_ALL, limits=(2, None, None)), FIVE),
     "weights in L1": (plan(PEOPLE, *_ALL, keys=(_LETTERS,), limits=(2, 1, None), fine=FINE), FIVE),
     "weights in L2": (

@@ -296,3 +296,52 @@ def test_refusals_of_one_question_are_what_they_were(session):
         session.query("SELECT * FROM events", epsilon=1)
     with pytest.raises(UnsupportedSql, match="lets one person change the values of others"):
         session.query("SELECT SUM(amount) OVER (ORDER BY day) FROM events", epsilon=1)
+
+
+TOP = "SELECT region FROM events GROUP BY region ORDER BY COUNT(*) DESC LIMIT 2"
+
+
+def test_the_largest_groups_are_a_filter_of_another_question(session):
+    text = f"SELECT region, AVG(amount) AS a FROM events WHERE region IN ({TOP}) GROUP BY region"
+    before = spent(session)
+    answer = session.query(text, epsilon=1)
+    assert spent(session) == before + 1 and answer.cost.epsilon == "0.5"
+    top = session.query(TOP, epsilon="0.5")
+    assert top.recalled and sorted(top["region"]) == sorted(answer["region"])
+    assert any(", ".join(top["region"]) in note for note in answer.notes)
+    assert session.query(text, epsilon=1).recalled
+
+
+BY_PRODUCT = "SELECT product, COUNT(*) FROM events WHERE region IN ({}) GROUP BY product"
+OF_UNITS = "SELECT user_id FROM events GROUP BY user_id ORDER BY COUNT(*) LIMIT 1"
+
+
+def test_a_filter_is_planned_before_it_is_charged(session):
+    before = session.budget.to_json()
+    with pytest.raises(MissingDeclaration):
+        session.query(BY_PRODUCT.format(TOP), epsilon=1)
+    with pytest.raises(Refused):
+        session.query(f"SELECT COUNT(*) FROM events WHERE user_id IN ({OF_UNITS})", epsilon=1)
+    assert session.budget.to_json() == before
+
+
+def test_the_parts_of_a_split_question_are_filtered_too(session):
+    filtered = f"SELECT region, COUNT(*) AS n FROM events WHERE region IN ({TOP}) GROUP BY region"
+    before = spent(session)
+    answer = session.query(
+        f"SELECT region, RANK() OVER (ORDER BY n) AS r FROM ({filtered})", epsilon=1
+    )
+    assert spent(session) == before + 1
+    assert answer.inner[0].cost.epsilon == "0.5"
+    # a group of missing values is in no list
+    assert 1 <= len(answer) <= 2
+
+
+def test_what_only_the_whole_can_say_is_said_by_the_whole(session):
+    for text, words in (
+        ("SELECT COUNT(*) FROM events HAVING COUNT(*) > 'a'", "compared with 'a'"),
+        ("SELECT region, COUNT(*) FROM events", "outside GROUP BY"),
+        ("SELECT COUNT(*) FROM events ORDER BY 2", "ORDER BY 2"),
+    ):
+        with pytest.raises(UnsupportedSql, match=words):
+            session.query(text, epsilon=1)

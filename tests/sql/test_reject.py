@@ -139,8 +139,8 @@ KINDS = {
         ("SELECT COUNT(VAR_POP(age)) FROM events", "The aggregate VAR_POP"),
         ("SELECT VAR_POP(region) FROM events", "VAR_POP of 'region', which is"),
         (
-            "SELECT AVG(n) FROM (SELECT user_id, ARG_MAX(age, day) AS n FROM events GROUP BY user_id)",
-            "ARG_MAX of one",
+            "SELECT AVG(n) FROM (SELECT user_id, ARG_MAX(age, day) AS n FROM events GROUP BY user_id, region)",
+            "ARG_MAX of the rows of one",
         ),
         ("SELECT COUNT(*) FROM events GROUP BY 1e400", "GROUP BY 1e400."),
         ("SELECT COUNT(*) FROM events ORDER BY 1e400", "ORDER BY 1e400."),

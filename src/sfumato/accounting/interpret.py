@@ -87,9 +87,9 @@ class Attacker:
 
     @property
     def advantage(self) -> float:
-        """An upper bound of the true minus the false positive rate (total variation distance).
+        """An upper bound of the attacker's true positive rate minus the false positive rate.
 
-        It is delta at epsilon 0.
+        It is delta at epsilon 0 (total variation distance).
         """
         return 0.0 + float_up(-self._best(lambda statement: -statement.excess(Fraction(1))))
 

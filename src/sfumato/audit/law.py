@@ -56,7 +56,7 @@ _LONGEST_RUN = 2
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """The limits of an exploration: at most ``paths`` runs, and at least all but ``aim`` / 2^160."""
+    """The limits of an exploration: at most ``paths`` runs, or until ``aim`` / 2^160 is unexplored."""
 
     paths: int
     aim: int

@@ -70,6 +70,11 @@ _SECTIONS = {
         "collect": ("sfumato.cli.collect", "Receive reports of devices."),
         "shuffle": ("sfumato.cli.shuffle", "Mix sealed reports of devices on their way."),
     },
+    "Serve analysts": {
+        "serve": ("sfumato.cli.serve", "Answer people with accounts over HTTP."),
+        "user": ("sfumato.cli.user", "The people of a service."),
+        "token": ("sfumato.cli.token", "Tokens of the people of a service."),
+    },
     "Study with others": {
         "study": ("sfumato.cli.study", "One question to several sites, without pooled data."),
         "site": ("sfumato.cli.site", "One site of a study: its rows, its ledger, its owner."),

@@ -31,7 +31,7 @@ Exact: TypeAlias = tuple[Mapping[Codes, tuple[int, ...]], ...]
 
 
 class Marginals(Protocol):
-    """Counts the marginals of one bounded cube, for as long as the cube is open.
+    """The interface of an open bounded cube: counts its rows by any of its axes while it is open.
 
     >>> from sfumato.engines.base import Marginals
     >>> def cells(cube: Marginals, axis: str) -> int:
@@ -55,7 +55,7 @@ class Marginals(Protocol):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class RowTokens:
-    """The tokens of one text value of all rows, as numbers of strings.
+    """The tokens (words) of a text column for all rows, as numbers of distinct strings.
 
     The tokens of row i are ``numbers[starts[i]:starts[i + 1]]``, in order; the token with the
     number n is ``strings[n]``. Strings are different, and sorted by code points: of two tokens the
@@ -122,7 +122,7 @@ class UnitRows:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Graph:
-    """The edges of a graph: two numbers of nodes each, below ``nodes``.
+    """The edges of a graph, as pairs of node numbers below ``nodes``.
 
     Each edge is there once and joins two different nodes. ``nodes`` is the number of names in the
     table of nodes, or, if there is none, of nodes that have an edge. The numbers of nodes mean

@@ -148,7 +148,7 @@ def _copier(kind: type) -> _Copier:
     Objects of sfumato that are no dataclass are passed on uncopied: their methods are ours.
 
     Raises:
-        InvalidDeclaration: the class is none of sfumato.
+        InvalidDeclaration: the class is not defined in sfumato.
     """
     if kind is Fraction:
         return _fraction

@@ -27,15 +27,15 @@ from sfumato.telemetry.asgi import Receive, Send, answer, body_of
 # The most bytes of a message, with an answer in it, and of a share.
 _MOST = 1 << 28
 # Seconds that a clock may be wrong, and that a caller is kept waiting.
-_CLOCKS, _LONGEST = 300, 20.0
+_CLOCKS, _LONGEST = 300, 5.0
 _BYTES = b"application/octet-stream"
 
 
 class Coordinator:
-    """Keeps the messages of a study in ``folder`` and adds the shares of each step.
+    """The server of a study: stores its messages in ``folder``, and adds up the sites' shares.
 
-    A step is added once all sites of its run have sent their share; the sum is stored, and a share
-    that comes again changes nothing. Every request is signed by a site or the analyst.
+    The shares of a step are added once all sites of its run have sent theirs; the sum is stored,
+    and a share that comes again changes nothing. Every request is signed by a site or the analyst.
 
     Guarantees:
         a sum is of all sites of the run

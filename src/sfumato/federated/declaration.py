@@ -71,7 +71,11 @@ SITE = (
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A study as all its parties know it; ``keys`` are those of the sites and of the analyst."""
+    """The declaration of a study: its terms and tables, and the public keys of the sites and the
+    analyst.
+
+    All parties have the same declaration.
+    """
 
     name: str
     coordinator: str
@@ -103,7 +107,7 @@ class SiteFile:
 
 
 def read_study(path: str | Path) -> Declared:
-    """Reads a study.
+    """Reads the declaration of a study from a file.
 
     Raises:
         InvalidConfig: a key is missing, unknown or wrong; fewer than 3 sites; two sites with one
@@ -138,7 +142,7 @@ def read_study(path: str | Path) -> Declared:
 
 
 def read_site(path: str | Path) -> SiteFile:
-    """Reads the declaration of a site.
+    """Reads the declaration of a single site from a file.
 
     Raises:
         InvalidConfig: a key is missing, unknown or wrong.
@@ -156,7 +160,9 @@ def read_site(path: str | Path) -> SiteFile:
 
 
 def differences(study: Dataset, own: Dataset) -> tuple[str, ...]:
-    """The declarations of a study that a site does not have alike, by name.
+    """Returns the names of the declarations of a study that differ at a site.
+
+    ``own`` is the data set that the site has.
 
     >>> import sfumato as sf
     >>> def declared(upper):

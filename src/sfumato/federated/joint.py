@@ -43,7 +43,11 @@ _INSTEAD: Mapping[type, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms on which sites share noise: ``sites`` of them, the ids of study and roster."""
+    """The numbers by which sites share the noise of a study: how many there are, and how many may
+    collude.
+
+    ``study`` and ``roster`` are the ids of the study and of its list of sites.
+    """
 
     study: str
     roster: str
@@ -54,11 +58,14 @@ class Terms:
 
     @property
     def portion(self) -> Fraction:
-        """A curator with this portion of the rho adds as much noise as all sites together."""
+        """The share of the rho for which a single curator would add as much noise as all sites
+        together.
+        """
         return Fraction(self.least - self.colluders, self.sites * self.overlap**2)
 
     def mechanism(self, noise: Noise, cells: int) -> ShareMechanism:
-        """One site's share of the noise that one curator would add.
+        """Returns the mechanism by which a site adds its share of the noise that one curator would
+        add.
 
         Raises:
             InvalidDeclaration: a share of variance below 1.
@@ -82,7 +89,7 @@ class Terms:
         )
 
     def shared(self, event: Event, cells: int) -> Event:
-        """The event of one site for the event of one curator.
+        """Returns the privacy event at each site, given the event that a single curator would have.
 
         Raises:
             UnsupportedSql: it is not made of Gaussian noise on sums of all rows.
@@ -102,9 +109,11 @@ class Terms:
 
 
 class Exchange:
-    """What one run needs at one site: its masks, the way to the others, what all have stored.
+    """The connection of a site to the other sites during a run: its masks, and how sums are
+    exchanged.
 
-    ``send`` takes a step and a masked share and returns the sum over all sites.
+    ``send`` takes the number of a step and the site's masked share, and returns the sum over all
+    sites.
     """
 
     def __init__(self, run: str = "") -> None:
@@ -122,7 +131,7 @@ class Exchange:
         statistic: BoundedStatistic[Any],
         mechanism: ShareMechanism,
     ) -> Integers:
-        """One step: the share of this site, and the sum over all."""
+        """Measures a statistic at this site, and returns its noisy sum over all sites."""
         if self.masks is None or self.send is None:
             raise WrongUse("A step of a run without masks.")
         self._step += 1
@@ -158,7 +167,7 @@ class JointCurator:
 
 @dataclass(frozen=True, slots=True)
 class JointTask:
-    """A task whose measurements are shares; ``most`` is the largest number of integers of one."""
+    """A task that every site runs on its own rows, so that only sums over all sites are released."""
 
     inner: Task
     terms: Terms
@@ -168,42 +177,42 @@ class JointTask:
 
     @property
     def line(self) -> str:
-        """What kind of question is asked."""
+        """A line for the ledger: the kind of question."""
         return f"a study: {self.inner.kind}"
 
     @property
     def form(self) -> str:
-        """The form of the task, and the study."""
+        """A canonical string for the cache key: the form of the inner task, and the study."""
         return f"{self.terms.study} {self.inner.kind} {self.inner.form}"
 
     @property
     def event(self) -> Event:
-        """The shares of the noise of the task."""
+        """The privacy event of the site's shares."""
         return self.terms.shared(self.inner.event, self.most)
 
     @property
     def cells(self) -> tuple[int | None, ...]:
-        """The numbers of integers of the task."""
+        """The number of integers of each measurement of the inner task."""
         return tuple(self.inner.cells)
 
     @property
     def size(self) -> int | None:
-        """The most bytes of the answer."""
+        """The largest number of bytes of the answer."""
         return self.inner.size
 
     def ready(self, declarations: Dataset) -> Plan | NoPlan:
-        """The plan of the task."""
+        """Returns the plan of the inner task."""
         return self.inner.ready(declarations)
 
     def run(self, curator: Curator) -> bytes:
-        """The answer, of sums over all sites."""
+        """Returns the inner task's answer, computed from sums over all sites."""
         joint = JointCurator(curator, self.terms, self.most, self.exchange)
         return self.inner.run(cast(Curator, joint))
 
 
 @dataclass(frozen=True, slots=True)
 class JointSeries:
-    """A series whose measurements are shares; pieces depend on what all sites have stored."""
+    """A series that every site runs on its own rows, so that only sums over all sites are released."""
 
     inner: Series
     terms: Terms
@@ -213,21 +222,21 @@ class JointSeries:
 
     @property
     def line(self) -> str:
-        """What kind of question is asked."""
+        """A line for the ledger: the kind of question."""
         return f"a study: {self.inner.line}"
 
     @property
     def form(self) -> str:
-        """The form of the series, and the study."""
+        """A canonical string for the cache key: the form of the inner series, and the study."""
         return f"{self.terms.study} {self.inner.kind} {self.inner.form}"
 
     @property
     def event(self) -> SeriesEvent:
-        """The shares of the noise of the series."""
+        """The privacy event of the site's shares."""
         return cast(SeriesEvent, self.terms.shared(self.inner.event, self.most))
 
     def piece(self, place: int, earlier: Mapping[int, bytes]) -> JointTask:
-        """The piece at a place, after the pieces that all sites have stored."""
+        """Returns the task of a piece, computed from the earlier pieces that all sites have stored."""
         exchange = self.exchange
         # what was stored in an earlier run counts only if all sites have it
         common = {
@@ -240,7 +249,7 @@ class JointSeries:
 
 
 def most_integers(task: Task) -> int:
-    """The most integers of one measurement of a task.
+    """Returns the largest number of integers that a single measurement of a task has.
 
     Raises:
         UnsupportedSql: how many there are is not public.

@@ -26,7 +26,9 @@ ANALYST = "analyst"
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message: its kind, the run that it is about, who says it, and what it says."""
+    """A signed message between the parties of a study: its kind, its run, its author and its
+    content.
+    """
 
     kind: str
     run: str
@@ -34,7 +36,7 @@ class Message:
     body: Body
 
     def signed(self, key: ec.EllipticCurvePrivateKey) -> str:
-        """The message as one line of JSON with its signature."""
+        """Returns the message as a line of JSON, with the author's signature."""
         text = canonical(
             {"kind": self.kind, "run": self.run, "author": self.author, "body": dict(self.body)}
         )
@@ -43,7 +45,7 @@ class Message:
 
 
 def verified(line: str, keys: Mapping[str, ec.EllipticCurvePublicKey]) -> Message:
-    """The message of a line, signed by one of these keys.
+    """Parses a message, and checks that the party it names as its author signed it.
 
     Raises:
         InvalidDeclaration: it is no message, or its author has not signed it; a site that speaks
@@ -67,16 +69,16 @@ def verified(line: str, keys: Mapping[str, ec.EllipticCurvePublicKey]) -> Messag
 
 
 def run_of(proposal: Body) -> str:
-    """The id of a run: the hash of all that is proposed."""
+    """Returns the id of a run: the hash of its proposal."""
     return hashlib.sha256(canonical(dict(proposal)).encode()).hexdigest()
 
 
 def canonical(value: Json) -> str:
-    """JSON that is the same for equal values."""
+    """Returns JSON text that is equal for equal values."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def request_text(method: str, path: str, at: int, body: bytes) -> bytes:
-    """What the sender of a request signs."""
+    """Returns the bytes of a request that its sender signs."""
     digest = hashlib.sha256(body).hexdigest()
     return _REQUEST + f"{method} {path} {at} {digest}".encode()

@@ -4,6 +4,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from math import exp, pi
@@ -57,7 +58,7 @@ Decoded: TypeAlias = Callable[[bytes, str], Any]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and its rho: a statement, or rows and a label for the settings of a model."""
+    """A question to a study and its rho: SQL, or a model with its rows and label."""
 
     sql: str
     rho: str
@@ -72,10 +73,10 @@ class Question:
         recipe: Recipe[Any] | None = None,
         label: str | None = None,
     ) -> "Question":
-        """A question of an analyst.
+        """Builds the question from the arguments of ``Study.query`` or ``Study.fit``.
 
         Raises:
-            WrongUse, InvalidNumber: a recipe that is not additive, or a rho that is none.
+            WrongUse, InvalidNumber: a recipe that is not additive, or an invalid rho.
         """
         if not isinstance(sql, str):
             raise WrongUse(f"sql={shown(sql)}.", allowed="a text")
@@ -84,10 +85,10 @@ class Question:
 
     @classmethod
     def from_json(cls, form: Json) -> "Question":
-        """The question of a proposal.
+        """Reads a question from the JSON of a proposal.
 
         Raises:
-            InvalidDeclaration: it is none.
+            InvalidDeclaration: the JSON is not a question.
         """
         if isinstance(form, dict) and set(form) == {"sql", "rho", "label", "model"}:
             sql, rho, label, model = (form[key] for key in ("sql", "rho", "label", "model"))
@@ -97,15 +98,15 @@ class Question:
         raise InvalidDeclaration("No question of this version.")
 
     def to_json(self) -> dict[str, Json]:
-        """The question as it travels."""
+        """Returns the question as JSON, for a proposal."""
         return {"sql": self.sql, "rho": self.rho, "label": self.label, "model": self.model}
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """What a question asks of each site, and how an answer is read.
+    """A question compiled for the sites: the task that each runs, and how its answer is decoded.
 
-    ``planned`` is what a curator with as much noise would do: it states errors.
+    ``planned`` is what a single curator with as much noise would run; expected errors come from it.
     """
 
     asked: JointTask | JointSeries
@@ -114,17 +115,17 @@ class Compiled:
 
     @property
     def cost(self) -> Cost:
-        """What each site pays."""
+        """The cost that each site charges."""
         return _cost_of(self.asked.event)
 
     @property
     def form_hash(self) -> str:
-        """The hash of the form: all that the answer depends on."""
+        """A hash of everything on which the answer depends besides the event."""
         return hashlib.sha256(self.asked.form.encode()).hexdigest()
 
     @property
     def event_hash(self) -> str:
-        """The hash of the event: the cost, the noise, and on whom it rests."""
+        """A hash of the privacy event of each site."""
         return hashlib.sha256(canonical(event_to_json(self.asked.event)).encode()).hexdigest()
 
 
@@ -135,7 +136,7 @@ def compiled(question: Question, study: Declared, exchange: Exchange | None = No
     more than the rho, a little less is planned for.
 
     Raises:
-        Refused, WrongUse: the language, the model or the rho forbid it; free.
+        Refused, WrongUse: the language, the model or the rho forbid it; nothing is charged.
     """
     ours = exchange or Exchange()
     rho = to_fraction("rho", question.rho)
@@ -252,7 +253,7 @@ def _model(
     rho: Fraction,
 ) -> Compiled:
     """A model as a joint task or series."""
-    recipe = recipe_of("the model", json.loads(question.model))
+    recipe = recipe_of("the model", _settings_of(question))
     if not isinstance(recipe, RECIPES):
         raise _not_additive(recipe)
     examples = Examples.of(study.dataset, question.sql, question.label)
@@ -315,6 +316,19 @@ def _settings(recipe: Recipe[Any]) -> dict[str, Any]:
             continue
         form[each.name] = _plain(value)
     return form
+
+
+def _settings_of(question: Question) -> dict[str, Any]:
+    """The settings of a model that travelled.
+
+    Raises:
+        InvalidDeclaration: they are none.
+    """
+    with suppress(ValueError, RecursionError):
+        form = json.loads(question.model)
+        if isinstance(form, dict):
+            return form
+    raise InvalidDeclaration("No model of this version.")
 
 
 def _plain(value: Any) -> Any:

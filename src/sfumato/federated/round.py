@@ -2,7 +2,8 @@
 """A run as one site sees it: a pure state machine, without clock or socket.
 
 Messages may come in any order, twice, late or never. A site holds the question once all have
-approved, and executes it once all have held it; whatever ends a run before that leaves it free.
+approved, and executes it once all have held it; whatever ends a run before that leaves it at no
+cost.
 """
 
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ ENDINGS = ("refused", "withdrawn", "failed", "cancelled", "answered")
 
 
 class Phase(Enum):
-    """How far one site is with a run."""
+    """The progress of a site in a run."""
 
     PROPOSED = "waiting for its owner"
     APPROVED = "approved here"
@@ -26,7 +27,7 @@ class Phase(Enum):
 
 
 class Act(Enum):
-    """What a site does next."""
+    """The next action of a site in a run."""
 
     WAIT = "wait"
     APPROVE = "approve"
@@ -38,9 +39,10 @@ class Act(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What a site knows of a run, and how far it is itself.
+    """The state of a run as one site sees it: the messages so far, and its own progress.
 
-    ``sites`` take part, ``until`` is when the run ends if not all have held the question.
+    ``sites`` take part; the run ends at the time ``until`` if not all of them have reserved the
+    question's cost by then.
 
     Guarantees:
         a site executes only what all sites have held
@@ -58,7 +60,7 @@ class Round:
     endings: Mapping[str, str] = field(default_factory=dict)
 
     def after(self, message: Message) -> "Round":
-        """The round once a message is known; a message of another run or of a stranger is none."""
+        """Returns the state after a message; messages of other runs or of strangers change nothing."""
         author, kind = message.author, message.kind
         if message.run != self.run or (author not in self.sites and kind != "cancelled"):
             return self
@@ -72,7 +74,9 @@ class Round:
         return self
 
     def next(self, now: float, *, permitted: bool) -> tuple["Round", Act]:
-        """What to do now, and the round after it; ``permitted`` says that the owner approves."""
+        """Returns the state and the next action at the time ``now``; ``permitted``: the owner
+        approves.
+        """
         if self.phase in (Phase.RUNNING, Phase.ENDED):
             return self, Act.WAIT
         if self.endings:
@@ -88,12 +92,13 @@ class Round:
         return self, Act.WAIT
 
     def ended(self) -> "Round":
-        """The round once the site has done with it."""
+        """Returns the state after the site has finished the run."""
         return replace(self, phase=Phase.ENDED)
 
 
 def agreed_places(ready: Mapping[str, Body]) -> tuple[frozenset[int], int]:
-    """The stored pieces of a series that all sites have alike, and the last place begun anywhere.
+    """Returns which pieces of a series all sites have stored alike, and the last place that any has
+    begun.
 
     >>> first = {"begun": 2, "stored": {"1": "aa", "2": "bb"}}
     >>> agreed_places({"a": first, "b": {"begun": 3, "stored": {"1": "aa", "2": "xx"}}})

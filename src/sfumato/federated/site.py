@@ -19,6 +19,7 @@ from sfumato.errors import (
     InvalidDeclaration,
     SfumatoError,
     StudyFailed,
+    StudyRefused,
     UnknownName,
     WrongUse,
     shown,
@@ -53,7 +54,7 @@ class _Work:
 
 
 class Site:
-    """One site of a study over its own session.
+    """A site that takes part in the runs of a study with its own session and ledger.
 
     Guarantees:
         a site executes only what it has compiled itself
@@ -84,17 +85,17 @@ class Site:
 
     @property
     def session(self) -> Session:
-        """The session of the study at this site."""
+        """The session over the site's own rows."""
         return self._session
 
     @property
     def rounds(self) -> dict[str, Round]:
-        """The runs that are known here, by their ids."""
+        """The state of each run that the site knows, by the run's id."""
         with self._lock:
             return dict(self._rounds)
 
     def differences(self) -> tuple[str, ...]:
-        """The declarations that this site does not have as the study has them."""
+        """The names of the study's declarations that differ at this site."""
         return differences(self.study.dataset, self._session.dataset)
 
     def serve(
@@ -267,13 +268,11 @@ class Site:
             body = self._carried_out(run, work, ready)
         except SfumatoError as failure:
             told(f"{run[:12]}: broke off: {failure.problem}")
-            with suppress(SfumatoError):
-                self._say(run, "failed")
+            self._say(run, "failed")
             self._end(run)
         else:
             told(f"{run[:12]}: answered")
-            with suppress(SfumatoError):
-                self._answer(run, body)
+            self._answer(run, body)
         finally:
             self._wire.leave()
 
@@ -318,7 +317,9 @@ class Site:
         _let_go(self._work[run])
 
     def _say(self, run: str, kind: str, body: Body | None = None) -> None:
-        self._wire.post(Message(kind, run, self.file.site, body or {}))
+        """Sends a message; the run ends by its time if the coordinator is away."""
+        with suppress(StudyFailed, StudyRefused):
+            self._wire.post(Message(kind, run, self.file.site, body or {}))
 
     def _is_approved(self, run: str) -> bool:
         """Whether the owner approves a run: by hand, or whatever the ledger admits."""
@@ -331,7 +332,7 @@ class Site:
 
 
 def approve(file: SiteFile, study: Declared, run: str) -> str:
-    """Approves a run, by the first digits of its id; returns its id.
+    """Records the owner's approval of a run, given by the first digits of its id; returns the id.
 
     Raises:
         UnknownName: there is no such run at the coordinator, or several.
@@ -349,7 +350,9 @@ def approve(file: SiteFile, study: Declared, run: str) -> str:
 
 
 def runs_of(file: SiteFile, study: Declared) -> list[str]:
-    """A line for each run at the coordinator: its question, and what each site said last."""
+    """Returns a line for each run at the coordinator: its question, and the latest message of each
+    site.
+    """
     lines: dict[str, str] = {}
     said: dict[str, dict[str, str]] = {}
     for message in _messages(file, study):

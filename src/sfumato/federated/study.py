@@ -31,9 +31,10 @@ _RUN = 3600.0
 
 
 class Study:
-    """A study as its analyst sees it, made by ``open``. A context manager.
+    """A study opened by its analyst, who asks questions about the rows of all sites together.
 
-    ``sites`` states of each site what it said to the last question, or when it was heard last.
+    ``open`` makes it; it is a context manager. ``sites`` has, for each site, its reply to the
+    latest question, or when it was heard last.
     """
 
     def __init__(self, declared: Declared, key: PrivateKey) -> None:
@@ -53,7 +54,8 @@ class Study:
         recipe: Recipe[Any] | None = None,
         label: str | None = None,
     ) -> "StudyPreview":
-        """What a question or a model would cost each site, and its expected error; free.
+        """Returns what a question or model would cost each site, and its expected error; costs no
+        budget.
 
         Raises:
             Refused, WrongUse: it cannot be asked of a study, and what to write instead.
@@ -61,16 +63,16 @@ class Study:
         return StudyPreview(self._compiled(Question.of(sql, rho, recipe, label)), self.declared)
 
     def query(self, sql: str, *, rho: Number, wait_s: float = WAIT) -> Answer:
-        """The joint answer to a question; each site pays the rho.
+        """Returns the answer over the rows of all sites together; each site is charged the rho.
 
-        The same question at the same rho returns the same answer for free, if a site has it
+        The same question at the same rho returns the same answer at no cost, if a site has it
         stored. If a site refuses or is silent for ``wait_s`` seconds, the others are asked without
         it, as long as ``least`` remain.
 
         Raises:
-            StudyRefused: too few sites take part; free.
+            StudyRefused: too few sites take part; nothing is charged.
             StudyFailed: the run broke off; paid at the sites that had executed it.
-            Others as ``preview``; free.
+            Others as ``preview``; nothing is charged.
         """
         answer = self._asked(Question.of(sql, rho), wait_s)
         assert isinstance(answer, Answer), "a statement gives an answer"
@@ -85,7 +87,7 @@ class Study:
         label: str | None = None,
         wait_s: float = WAIT,
     ) -> Fitted:
-        """The joint model of the rows of a SELECT; each site pays the rho.
+        """Returns a model fitted to the rows of all sites together; each site is charged the rho.
 
         A run that broke off goes on from the last piece that all sites have stored.
 
@@ -97,7 +99,7 @@ class Study:
 
     @property
     def sites(self) -> dict[str, str]:
-        """What each site said to the last question, or when it was heard last."""
+        """The reply of each site to the latest question, or when it was heard last."""
         found = {}
         heard = self._wire.heard()
         for name in self.declared.sites:
@@ -128,7 +130,10 @@ class Study:
             kinds = self._wait(run, sites, wait_s)
             if isinstance(kinds, bytes):
                 return made.decode(kinds, run)
-            left = [name for name in sites if kinds.get(name) in ("approved", "ready")]
+            away = [name for name in sites if kinds.get(name) in ("refused", "withdrawn")]
+            # who was silent, unless somebody refused before the others had time
+            away = away or [name for name in sites if name not in kinds]
+            left = [name for name in sites if name not in away]
             if not self.declared.terms.least <= len(left) < len(sites):
                 told = ", ".join(f"{name}: {text}" for name, text in self.sites.items())
                 raise StudyRefused(
@@ -209,10 +214,10 @@ class Study:
 
 
 class StudyPreview:
-    """What a question would cost each site, and its expected error.
+    """The cost of a question at each site, and its expected error.
 
-    ``cost`` is what each site pays; ``error`` and ``explain`` are those of a curator that adds as
-    much noise as all sites together.
+    ``error`` and ``explain`` are those of a single curator that adds as much noise as all sites
+    together.
     """
 
     def __init__(self, made: Compiled, declared: Declared) -> None:
@@ -245,7 +250,7 @@ class StudyPreview:
 
 
 def open(path: str | Path, *, key: PrivateKey) -> Study:  # noqa: A001
-    """Opens a study for its analyst; ``key`` is the analyst's private key.
+    """Opens a study as its analyst; ``key`` is the analyst's private key.
 
     Raises:
         InvalidConfig: the study is wrong.

@@ -17,11 +17,11 @@ from sfumato.federated.messages import Message, request_text
 # Seconds that one answer may take beyond what is waited for there, and between two tries.
 _SLACK, _PAUSE = 10.0, 0.2
 # The longest wait of one request; seconds after which a share is sent again.
-LONGEST, _SHARE_AGAIN = 20, 5
+LONGEST, _SHARE_AGAIN = 5, 5
 
 
 class Wire:
-    """The way of one party to the coordinator; a request is tried again until its time is up.
+    """The HTTP connection of a party to the coordinator; requests are repeated until their timeout.
 
     ``sent`` and ``received`` count the bytes of bodies.
     """
@@ -45,13 +45,15 @@ class Wire:
             raise StudyRefused("The coordinator takes no message of this party.")
 
     def messages(self, after: int, wait: int) -> list[str]:
-        """The messages after the first ones, as they come within so many seconds."""
+        """Returns the messages after the first ``after`` ones; waits up to ``wait`` seconds for new
+        ones.
+        """
         path = f"/messages/{after}/{wait}"
         status, body = self._request("GET", path, b"", time.monotonic() + wait + _SLACK)
         return body.decode().split("\n") if status == 200 else []
 
     def exchanged(self, run: str, step: int, body: bytes, until: float) -> bytes:
-        """Sends the share of a step and returns the sum of all; ``until`` is of a monotonic clock.
+        """Sends the site's share of a step, and returns the sum over all sites.
 
         The same bytes are sent again while there is no answer.
 
@@ -70,7 +72,7 @@ class Wire:
         raise StudyFailed("A step of the run has no sum.", remedy="Ask again: another run.")
 
     def heard(self) -> dict[str, float]:
-        """How many seconds ago the coordinator heard of each party."""
+        """Returns how many seconds ago the coordinator received a request of each party."""
         status, body = self._request("GET", "/sites", b"", time.monotonic() + _SLACK)
         return dict(json.loads(body)) if status == 200 else {}
 

@@ -35,7 +35,7 @@ class DegreeCounts(OfGraph[Integers]):
         return {Norm.L1: 2, Norm.L2: 4}
 
     def exact(self, opened: Opened) -> Integers:
-        """The exact columns, then the exact rows."""
+        """Returns the columns, then the rows, without noise."""
         degrees = np.sort(degrees_of(opened.edges(self.plan)))[::-1]
         excess = np.zeros(self.rows, np.int64)
         highest = degrees[: self.rows]
@@ -44,7 +44,7 @@ class DegreeCounts(OfGraph[Integers]):
 
 
 def degrees_of(graph: Graph) -> Integers:
-    """The degree of each node."""
+    """Returns the degree of each node of a graph."""
     return np.bincount(graph.pairs.ravel(), minlength=graph.nodes).astype(np.int64)
 
 

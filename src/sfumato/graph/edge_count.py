@@ -7,7 +7,7 @@ from sfumato.query.statistic import Opened
 
 
 class EdgeCount(OfGraph[list[int]]):
-    """The number of edges.
+    """The statistic of the number of edges, if the unit is an edge.
 
     Guarantees:
         the number of edges moves by at most its proved distance
@@ -17,9 +17,9 @@ class EdgeCount(OfGraph[list[int]]):
 
     @property
     def moves(self) -> dict[Norm, int]:
-        """One."""
+        """How far the number can be apart on neighbouring graphs: 1, in every norm."""
         return {Norm.L1: 1, Norm.L2: 1}
 
     def exact(self, opened: Opened) -> list[int]:
-        """The exact number."""
+        """Returns the number without noise."""
         return [len(opened.edges(self.plan).pairs)]

@@ -55,7 +55,9 @@ def histogram_of_columns(noisy: Integers, columns: int) -> dict[int, int]:
 
 
 def histogram_of_cumulative(noisy: Sequence[float]) -> dict[int, int]:
-    """How many nodes have each degree >= 0, from noisy numbers of nodes of at most each degree.
+    """Returns how many nodes have each degree from 0 on.
+
+    ``noisy`` has, for each degree, the noisy number of nodes of at most this degree.
 
     >>> histogram_of_cumulative([1.0, 4.2, 3.8, 6.0])
     {0: 1, 1: 3, 3: 2}
@@ -66,7 +68,9 @@ def histogram_of_cumulative(noisy: Sequence[float]) -> dict[int, int]:
 
 
 def stars_of(histogram: Mapping[int, int], size: int) -> int:
-    """How many stars of so many edges: choices of ``size`` edges at one node.
+    """Returns the number of stars: choices of ``size`` edges at one node.
+
+    ``histogram`` has the number of nodes of each degree.
 
     >>> stars_of({3: 2, 1: 5}, 2)
     6

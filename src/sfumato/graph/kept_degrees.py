@@ -15,7 +15,8 @@ from sfumato.query.statistic import Opened
 
 @dataclass(frozen=True, slots=True)
 class KeptDegrees(OfGraph[Integers]):
-    """The number of nodes of kept degree <= i, for i = 0 to ``limit``, each times ``scale``.
+    """Cumulative counts of nodes by degree, in a graph whose nodes keep at most ``limit`` edges
+    each.
 
     ``scale`` is how often the limit and one go into ``reach``: what is released then moves by at
     most ``reach``, whichever limit was selected.
@@ -34,7 +35,7 @@ class KeptDegrees(OfGraph[Integers]):
 
     @property
     def scale(self) -> int:
-        """By what each number is multiplied."""
+        """The factor by which each number is multiplied."""
         return self.reach // (self.limit + 1)
 
     @property
@@ -45,7 +46,7 @@ class KeptDegrees(OfGraph[Integers]):
         return {Norm.L1: self.reach, Norm.L2: self.reach**2}
 
     def exact(self, opened: Opened) -> Integers:
-        """The exact numbers, times the scale."""
+        """Returns the numbers without noise, times ``scale``."""
         kept = degrees_kept(opened, self.plan, self.limit)
         counted = np.bincount(kept, minlength=self.limit + 1)
         return np.cumsum(counted).astype(np.int64) * self.scale

@@ -25,7 +25,8 @@ STEPS = 2**20
 
 @dataclass(frozen=True, slots=True)
 class KeptEdges(OfGraph[list[int]]):
-    """The number of edges that are kept if no node keeps more than ``limit``, times ``scale``.
+    """The number of edges of a graph whose nodes keep at most ``limit`` edges each, times
+    ``scale``.
 
     ``scale`` is how often the limit goes into ``reach``: what is released then moves by at most
     ``reach``, whichever limit was selected.
@@ -55,7 +56,7 @@ class KeptEdges(OfGraph[list[int]]):
         return {Norm.L1: self.reach, Norm.L2: self.reach**2}
 
     def exact(self, opened: Opened) -> list[int]:
-        """The exact number, times the scale."""
+        """Returns the number without noise, times ``scale``."""
         kept = int(degrees_kept(opened, self.plan, self.limit).sum()) // 2
         return [kept * self.scale]
 
@@ -85,11 +86,11 @@ class LimitScores(OfGraph[list[int]]):
 
     @property
     def moves(self) -> dict[Norm, int]:
-        """One score, in steps (Linf)."""
+        """How far a score can be apart on neighbouring graphs, in steps (Linf)."""
         return {Norm.LINF: STEPS}
 
     def exact(self, opened: Opened) -> list[int]:
-        """The exact scores, rounded down."""
+        """Returns the scores without noise, rounded down."""
         moves = [self.ends * limit for limit in self.limits]
         errors = []
         for limit, move in zip(self.limits, moves, strict=True):
@@ -105,7 +106,7 @@ class LimitScores(OfGraph[list[int]]):
 
 
 def degrees_kept(opened: Opened, plan: BoundedGraph, limit: int) -> Integers:
-    """The degree of each node among the edges that are kept under a limit."""
+    """Returns the degree of each node, counting only the edges kept under a limit."""
     return opened.of_graph(plan, ("kept", limit), lambda graph: keep(graph, limit))
 
 

@@ -20,7 +20,7 @@ E = TypeVar("E", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class OfGraph(BoundedStatistic[E]):
-    """Integers of a graph whose unit is an edge, or, if ``of_nodes``, a node.
+    """The base of statistics of a graph whose unit is an edge, or a node if ``of_nodes``.
 
     Raises:
         InvalidDeclaration: the unit of the graph is the other one.
@@ -40,10 +40,12 @@ class OfGraph(BoundedStatistic[E]):
     @property
     @abstractmethod
     def moves(self) -> dict[Norm, int]:
-        """How far the integers move if one edge or node is added, by norm (L2 squared)."""
+        """How far the integers move if an edge or a node is added, by norm (L2: squared)."""
 
     def distance(self, norm: Norm) -> Distance:
-        """``moves``; where one is replaced, twice as far, four times in squared L2.
+        """Returns the sensitivity in a norm: ``moves`` if a unit is added or removed.
+
+        If a unit is replaced it is twice as far, four times in squared L2.
 
         Raises:
             InvalidDeclaration: nothing is proved in this norm.

@@ -58,9 +58,10 @@ class Triangles:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Degrees and triangles together, half of the cost each: what a synthetic graph is made of.
+    """A question for degrees and triangles together, half of the cost each, by which ``synthesize``
+    draws.
 
-    ``synthesize`` asks for it. Under ``sf.Edge`` alone.
+    Under ``sf.Edge`` alone.
 
     >>> Shape()
     Shape()

@@ -11,12 +11,13 @@ from sfumato.sql.lower import understand
 
 
 def graph_of(dataset: Dataset, table: str, where: str | None) -> BoundedGraph:
-    """The graph of the rows of a table, or of those that pass a condition on declared columns.
+    """Returns the plan of the graph whose edges are the rows of a table, or those that pass
+    ``where``.
 
     Raises:
         UnknownName: there is no such table.
         InvalidDeclaration: the unit of the table is neither ``sf.Edge`` nor ``sf.Node``.
-        UnsupportedSql, SqlSyntaxError: the condition is none on single rows.
+        UnsupportedSql, SqlSyntaxError: ``where`` is not a condition on single rows.
     """
     if not isinstance(table, str) or table not in dataset.tables:
         raise UnknownName(f"No table {shown(table)}.", allowed=", ".join(dataset.tables))
@@ -32,7 +33,7 @@ def graph_of(dataset: Dataset, table: str, where: str | None) -> BoundedGraph:
 
 
 def protection_of(plan: BoundedGraph) -> tuple[str, ...]:
-    """Who is protected, and between which neighbours."""
+    """Returns sentences on who is protected, and between which neighbouring graphs."""
     first, second = plan.ends
     step = "added or removed" if plan.neighbours.value == "add-remove" else "replaced by another"
     if plan.nodes is not None:

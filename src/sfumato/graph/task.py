@@ -192,7 +192,9 @@ def graph_task(
     allowed: Allowance,
     where: str | None = None,
 ) -> GraphTask:
-    """The task of a question; raises as ``ask`` does before the charge."""
+    """Returns the task that answers a question about a graph; raises as ``ask`` does before the
+    charge.
+    """
     plan = graph_of(dataset, table, where)
     way_of(plan, question, allowed)
     return GraphTask(dataset.name, table, plan, question, allowed, where)

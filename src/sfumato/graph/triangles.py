@@ -24,7 +24,8 @@ _BLOCK = 2**22
 
 
 class CommonNeighbours(OfGraph[list[int]]):
-    """The most common neighbours of any two nodes, whether there is an edge between them or not.
+    """The largest number of common neighbours of any two nodes, with or without an edge between
+    them.
 
     Guarantees:
         the most common neighbours move by at most their proved distance
@@ -34,17 +35,20 @@ class CommonNeighbours(OfGraph[list[int]]):
 
     @property
     def moves(self) -> dict[Norm, int]:
-        """One, also in Linf, as the rungs of triangles do."""
+        """How far the number can be apart on neighbouring graphs: 1, in every norm."""
         return {Norm.L1: 1, Norm.L2: 1, Norm.LINF: 1}
 
     def exact(self, opened: Opened) -> list[int]:
-        """The exact number."""
+        """Returns the number without noise."""
         return [opened.of_graph(self.plan, "common neighbours", most_common_neighbours)]
 
 
 @dataclass(frozen=True, slots=True)
 class TriangleLadder(LadderStatistic):
-    """The number of triangles, with the most common neighbours of any two nodes as its width.
+    """The number of triangles, for release by a ladder mechanism.
+
+    Its width is the largest number of common neighbours of any two nodes: an edge changes the
+    number by at most that.
 
     Guarantees:
         no rung of triangles moves by more than its proved distance
@@ -57,13 +61,13 @@ class TriangleLadder(LadderStatistic):
         return CommonNeighbours(self.plan).distance(Norm.LINF)
 
     def exact(self, opened: Opened) -> tuple[int, int]:
-        """The exact numbers."""
+        """Returns the number of triangles and the width, without noise."""
         (width,) = CommonNeighbours(self.plan).exact(opened)
         return opened.of_graph(self.plan, "triangles", count_triangles), width
 
 
 def count_triangles(graph: Graph) -> int:
-    """The number of triangles: each is counted at its node of least degree.
+    """Returns the number of triangles; each is counted at its node of least degree.
 
     >>> count_triangles(Graph(np.array([[0, 1], [1, 2], [0, 2], [2, 3]]), 4))
     1

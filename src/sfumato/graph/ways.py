@@ -38,7 +38,7 @@ Facts: TypeAlias = dict[str, Json]
 
 
 class Way(Protocol):
-    """The steps of one question, all of them fixed before the data is read."""
+    """The steps by which a question about a graph is measured, all fixed before the data is read."""
 
     @property
     def event(self) -> Event: ...
@@ -48,14 +48,15 @@ class Way(Protocol):
 
     @property
     def expected(self) -> tuple[str, ...]:
-        """What error to expect, in sentences, from public numbers alone."""
+        """Sentences on the expected error, from public numbers alone."""
         ...
 
     def run(self, curator: Curator) -> Facts: ...
 
 
 def way_of(plan: BoundedGraph, question: Question, allowed: Allowance) -> Way:
-    """How a question is measured under the unit of a graph.
+    """Returns the steps by which a question is measured, for the declared unit (edge or node) of a
+    graph.
 
     Raises:
         WrongUse: no question, or a limit of degrees under ``sf.Edge``.

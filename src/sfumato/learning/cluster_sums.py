@@ -60,7 +60,7 @@ class ClusterSums(UnitVectors[Points]):
 
     @property
     def squared(self) -> int:
-        """The square of the most that a row adds, in L2."""
+        """The largest squared L2 norm of the vector that a row adds to the sums."""
         return STEPS**2 * (1 + self.box.width)
 
     @property

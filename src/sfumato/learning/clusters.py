@@ -105,10 +105,10 @@ class Clusters:
 
 
 def read_box(stored: Mapping[str, Any]) -> Box:
-    """Returns the box (bounds of the columns) of a stored model.
+    """Reads the declared bounds of the columns from a stored model.
 
     Raises:
-        ValueError: bounds that are none.
+        ValueError: the bounds are invalid.
     """
     lower, upper = wholes(stored["lower"]), wholes(stored["upper"])
     if not lower or any(low >= high for low, high in zip(lower, upper, strict=True)):

@@ -113,7 +113,7 @@ def squares(
     points: Floats,
     others: Floats,
 ) -> Floats:
-    """Returns the matrix of squared distances of ``points`` from ``others``."""
+    """Returns the squared distance of each point from each of ``others``, as a matrix."""
     lengths = (points * points).sum(axis=1)[:, np.newaxis] + (others * others).sum(axis=1)
     apart: Floats = np.maximum(lengths - 2 * points @ others.T, 0)
     return apart

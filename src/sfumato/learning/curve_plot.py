@@ -47,9 +47,7 @@ class Curve:
 
 
 def curves_chart(curves: Sequence[Curve], lines: Sequence[str], title: str, axis: str) -> Figure:
-    """Returns the figure of some curves on one common scale; ``lines`` names the lines of each
-    panel.
-    """
+    """Draws a panel for each curve, all on one scale; ``lines`` are the labels of a panel's lines."""
     ends = [curve.ends(line) for curve in curves for line in range(len(lines))]
     lowest = min(float(low.min()) for low, _ in ends)
     highest = max(float(high.max()) for _, high in ends)

@@ -52,7 +52,7 @@ class DescribedTask:
 
     @property
     def size(self) -> int | None:
-        """The most bytes of the answer of the task."""
+        """The wrapped task's largest number of bytes of its answer."""
         return self.task.size
 
     def ready(self, declarations: Dataset) -> Plan | NoPlan:

@@ -131,12 +131,12 @@ class Reading(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Classes(Reading):
-    """Counts by class: a row adds its weights to the block of its class."""
+    """Sums by class: each row adds its coordinate weights to the block of its class."""
 
     count: int
 
     def width(self, features: Features) -> int:
-        """Returns the size of one block of coordinates per class."""
+        """Returns the number of coordinates of all blocks, one block for each class."""
         return self.count * features.width
 
     def added(
@@ -307,7 +307,7 @@ class ExampleSums(UnitVectors[Encoded]):
 
     @property
     def squared(self) -> int:
-        """The square of the most that a row adds, in L2."""
+        """The largest squared L2 norm of the vector that a row adds to the sums."""
         return (self.steps * self.features.scale) ** 2 * len(self.columns)
 
     @property
@@ -321,7 +321,7 @@ class ExampleSums(UnitVectors[Encoded]):
         return opened.derived(self.plan, key, self._encode)
 
     def added(self, rows: Encoded) -> Iterator[Added]:
-        """Yields what the rows add, as the reading says."""
+        """Yields the vectors that rows add to the sum, as arrays of coordinates and amounts."""
         return self.reading.added(rows, self.features, self.label, self.steps)
 
     def summed(self, rows: Encoded) -> Integers:

@@ -155,7 +155,7 @@ class FrameColumn:
         """Builds a column from the JSON of a model file.
 
         Raises:
-            ValueError: a value that is none of a column.
+            ValueError: an invalid value.
         """
         step = Fraction(text(form["step"]))
         if not _FINEST <= step <= 1 / _FINEST:

@@ -257,7 +257,7 @@ def read_features(stored: Sequence[Mapping[str, Any]]) -> Features:
     """Builds features from the JSON of a model file.
 
     Raises:
-        ValueError: one that is none.
+        ValueError: an invalid feature.
     """
     return Features(tuple(map(_feature, stored)))
 

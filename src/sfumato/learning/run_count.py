@@ -65,7 +65,7 @@ class RunShares:
         ``runs`` returns the events of the candidate runs at a given cost.
 
         Raises:
-            WrongUse, InvalidNumber: a cost that is none, or one that is too small for any run.
+            WrongUse, InvalidNumber: an invalid cost, or one that is too small for any run.
         """
         told = asked_price(epsilon=self.asked.epsilon, rho=self.asked.rho, delta=self.asked.delta)
         if told.epsilon is not None and told.delta is None:

@@ -30,7 +30,7 @@ def read_cost(form: Mapping[str, Any]) -> Cost:
     """Builds the cost from the JSON of a model file.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the JSON is not a cost.
     """
     items = tuple(form["items"])
     for item in items:
@@ -48,7 +48,7 @@ def texts(values: Sequence[Any]) -> tuple[str, ...]:
     """Checks that the values of a model file are strings; returns them as a tuple.
 
     Raises:
-        ValueError: one is none.
+        ValueError: a value is not a string.
 
     >>> texts(["no", "yes"])
     ('no', 'yes')
@@ -73,7 +73,7 @@ def whole(
     """Checks that a value of a model file is an integer within bounds, and returns it.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the value is not an integer, or out of bounds.
 
     >>> whole(3, 0, 9)
     3

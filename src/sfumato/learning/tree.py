@@ -108,7 +108,7 @@ class Tree(Scorable):
         """Builds the tree from its stored JSON.
 
         Raises:
-            WrongUse: a tree whose tests are none of its features.
+            WrongUse: a test of a feature that the tree does not have.
         """
         features = read_features(stored["features"])
         levels = tuple(np.array(wholes(level), np.int64) for level in stored["levels"])

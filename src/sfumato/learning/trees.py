@@ -139,7 +139,7 @@ class Trees(Scorable):
         """Builds the forest from its stored JSON.
 
         Raises:
-            WrongUse: trees whose tests are none of their features.
+            WrongUse: a test of a feature that the trees do not have.
         """
         features, classes = read_features(stored["features"]), texts(stored["classes"])
         trees = []

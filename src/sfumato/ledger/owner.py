@@ -73,7 +73,7 @@ class Owner:
         return self._actor or _user(os.getuid())
 
     def acting_as(self, actor: str) -> Self:
-        """Returns the same ledger with another actor; closing either closes both."""
+        """Returns this ledger with another actor in its journal; closing either closes both."""
         require_storable("actor", actor, LONGEST_NAME)
         if not actor:
             raise WrongUse(

@@ -174,7 +174,7 @@ class Replay:
         self.limits[root] = [[limit["epsilon"], limit["delta"]]]
 
     def proceed(self, entry: Entry, body: dict[str, Any]) -> None:
-        """Starts a dataset's own chain after the single chain of format 1."""
+        """Begins the own chain of a dataset, which had a part of the single chain of format 1."""
         if self.heads.get(LEGACY) != (body["continues"], body["head"]) or entry.seq != 1:
             self.problems.append(f"{named(entry)} does not continue the chain of format 1")
 

@@ -70,7 +70,10 @@ class Sum:
 
 @dataclass(slots=True)
 class Book:
-    """An account in the replay. ``taken`` is the sum of what is spent and what is reserved."""
+    """The state of an account during a replay of the journal.
+
+    ``taken`` is the sum of what is spent and what is reserved.
+    """
 
     contract: str = ""
     limit: str = ""

@@ -258,7 +258,9 @@ class Boolean(Coded):
 
     @property
     def has_spellings(self) -> bool:
-        """Whether declared strings differ from those that are read without a declaration."""
+        """Whether true and false are written in other strings than those understood without a
+        declaration.
+        """
         return (self.true, self.false) != (_TRUE, _FALSE)
 
     def __repr__(self) -> str:
@@ -432,7 +434,7 @@ def _array_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
 
 
 def _axis(length: object) -> int:
-    """A length as an int, also from numpy; 0 if it is none."""
+    """A length as an int, also from numpy; 0 if it is no length."""
     if isinstance(length, SupportsIndex) and not isinstance(length, bool):
         return index(length)
     return 0

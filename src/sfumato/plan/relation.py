@@ -8,7 +8,7 @@ column names of its table, so that each name is unique in the tree.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 from typing import TypeAlias
@@ -251,6 +251,9 @@ class Union:
     """UNION ALL of several relations with the same columns; ``values`` computes them in each
     relation.
 
+    ``exclusive``: a unit has rows of one of them at most, so the default limits of its rows are
+    the largest of theirs, not the sum. Nothing else rests on it: limits are enforced.
+
     >>> year = Column("year", Integer(2000, 2100))
     >>> old, new = Scan("old", columns=(year,)), Scan("new", columns=(year,))
     >>> both = Union((old, new), ((Field(year),), (Field(year),)), (year,))
@@ -261,6 +264,7 @@ class Union:
     sources: tuple["Relation", ...]
     values: tuple[tuple[Scalar, ...], ...]
     columns: tuple[Column, ...]
+    exclusive: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.sources or len(self.sources) != len(self.values):

@@ -107,7 +107,7 @@ class ZeroConcentratedDP:
         object.__setattr__(self, "rho", _amount("rho", rho))
 
     def implies(self, other: "ZeroConcentratedDP") -> bool:
-        """Whether every mechanism with this guarantee has the other."""
+        """Whether every mechanism with this guarantee also has ``other``: rho is at most its rho."""
         _same_kind(self, other)
         return self <= other
 
@@ -172,7 +172,7 @@ class GaussianDP:
         object.__setattr__(self, "mu_squared", _amount("mu_squared", mu_squared))
 
     def implies(self, other: "GaussianDP") -> bool:
-        """Whether every mechanism with this guarantee has the other."""
+        """Whether every mechanism with this guarantee also has ``other``: mu is at most its mu."""
         _same_kind(self, other)
         return self <= other
 

@@ -39,7 +39,7 @@ class Filled:
 
     @property
     def typed(self) -> list[object]:
-        """The values, with dates and timestamps as of ``datetime``."""
+        """The values of the column, with dates and timestamps as ``datetime`` objects."""
         return [typed(value, self.type) for value in self.values]
 
 

@@ -2,7 +2,7 @@
 """SQL over private answers: plans the inner questions, and runs the outer statement over them.
 
 Before anything is charged, the outer statement is bound to empty tables of the same columns, so
-that what DuckDB refuses is refused free. What fails later is never refunded.
+that what DuckDB refuses is refused at no cost. What fails later is never refunded.
 """
 
 import datetime
@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from sfumato.engines.scratch import Held, Scratch, Stopped, Unbound
 from sfumato.engines.stop import Patience
-from sfumato.errors import OuterFailed, UnsupportedSql, WrongUse
+from sfumato.errors import OuterFailed, Refused, UnsupportedSql, WrongUse
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import Quantiles
 from sfumato.privacy.event import Json
@@ -37,7 +37,7 @@ _DELTA_UNIT = 10**24
 
 @dataclass(frozen=True, slots=True)
 class Outer:
-    """An outer statement that is ready to be charged.
+    """SQL over the answers of private questions, planned and ready to be charged.
 
     ``columns`` are the names and types of its result, ``statement`` what DuckDB runs, with hidden
     columns if it was traced.
@@ -53,7 +53,7 @@ class Outer:
     trace: Trace | None
 
     def answer(self, statements: Statements, scratch: Scratch, patience: Patience) -> Answer:
-        """The answer; its inner questions are charged together, unless they are stored.
+        """Returns the answer; its inner questions are charged together, unless they are stored.
 
         Guarantees:
             an outer statement that fails is never refunded
@@ -91,7 +91,6 @@ def planned_outer(
     if parts is None:
         return None
     names = [name_of(place) for place in range(len(parts.inner))]
-    require_allowed(parts.outer, names)
     questions, plans, datasets = [], [], []
     for inner, share in zip(parts.inner, _shares(price, parts.inner), strict=True):
         question = asked.part(inner.text, share)
@@ -101,7 +100,13 @@ def planned_outer(
         datasets.append(step.dataset)
     forms = [planned_columns(plan) for plan in plans]
     tables = {name: _table(columns) for name, columns in zip(names, forms, strict=True)}
-    columns = _described(parts, tables, scratch)
+    try:
+        columns = _described(parts, tables, scratch)
+    except Refused:
+        if parts.is_cut:
+            # the refusal of the whole says it in the words of its text
+            return None
+        raise
     trace = _traced(parts, plans, tables, columns, scratch)
     statement = text_of_outer(parts.outer if trace is None else trace.query)
     return Outer(
@@ -121,11 +126,11 @@ def _shares(price: Price, inner: Sequence[InnerQuestion]) -> list[Price]:
 
     Each question with open keys has an equal share of delta, and no other has one.
     """
-    total = sum(1 + question.scalars for question in inner)
+    total = sum(1 + question.asked_first for question in inner)
     openly = sum(question.is_open for question in inner)
     shares = []
     for question in inner:
-        share = price.shared(Fraction(1 + question.scalars, total))
+        share = price.shared(Fraction(1 + question.asked_first, total))
         delta = price.delta
         if delta is not None and openly:
             delta = Fraction(int(delta / openly * _DELTA_UNIT), _DELTA_UNIT)
@@ -144,8 +149,9 @@ def _described(
     """The columns of an outer statement, as DuckDB binds it to empty tables.
 
     Raises:
-        UnsupportedSql: it does not.
+        UnsupportedSql, UnknownName: it does not, or has what is not allowed.
     """
+    require_allowed(parts.outer, tables.keys())
     try:
         columns = scratch.described(text_of_outer(parts.outer), tables)
     except (Unbound, Stopped) as failure:
@@ -241,7 +247,7 @@ def _local(value: Json, kind: str) -> Json:
 
 
 def require_no_key(key: str | None) -> None:
-    """Refuses an idempotency key of SQL over private answers.
+    """Raises WrongUse if an idempotency key is given for SQL over private answers.
 
     Raises:
         WrongUse: there is one.

@@ -31,7 +31,7 @@ _CHOSEN = (
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What an outer statement gave: the names and types of its columns, and their rows.
+    """The result of SQL over private answers: the names and types of its columns, and their rows.
 
     ``known`` states for each visible column how it is computed; None if that was not traced. The
     hidden columns follow the visible ones.
@@ -42,7 +42,9 @@ class Result:
     known: Sequence[Known] | None
 
     def lines(self, answers: Sequence[Answer], miss: Fraction) -> list[Json]:
-        """The interval of each cell, row by row, at confidence 1 - miss; null where none is due."""
+        """Returns the interval of each cell, row by row, at confidence 1 - ``miss``; null if it has
+        none.
+        """
         releases = Releases(answers)
         return [self._line(row, releases, miss) for row in self.rows]
 
@@ -61,7 +63,7 @@ class Result:
         return line
 
     def is_noisy(self, place: int) -> bool:
-        """Whether a column depends on released numbers, as far as is known."""
+        """Whether a column depends on released numbers, as far as its computation is known."""
         return self.known is None or self.known[place].noisy
 
     def has_form(self, place: int) -> bool:
@@ -70,7 +72,7 @@ class Result:
 
     @property
     def is_chosen(self) -> bool:
-        """Whether released numbers chose rows of a column with intervals."""
+        """Whether released numbers decided which rows a column with intervals has."""
         return any(_is_chosen(known.form) for known in self.known or ())
 
     @property
@@ -81,7 +83,7 @@ class Result:
 
 
 class OuterAnswer(Answer):
-    """SQL over private answers (``inner``): the same bytes of these give the same result."""
+    """The answer to SQL over private answers (``inner``): a function of their stored bytes alone."""
 
     def __init__(
         self, statement: str, notes: Sequence[str], inner: Sequence[Answer], result: Result
@@ -115,7 +117,7 @@ class OuterAnswer(Answer):
         return self._cells_with(self._result.lines(self.inner, 1 - level))
 
     def consistent(self) -> NoReturn:
-        """Not defined here.
+        """Not available: only the answer of a single question can be made consistent.
 
         Raises:
             WrongUse: always.

@@ -33,14 +33,16 @@ _NOTHING = Cell(None)
 
 
 class Releases:
-    """The inner answers of an outer statement, whose cells are known by their codes."""
+    """The private answers below an outer SQL statement; its cells refer to their cells by codes."""
 
     def __init__(self, answers: Sequence[Answer]) -> None:
         self._answers = [_Release.of(answer) for answer in answers]
         self._cells: dict[tuple[int, Fraction], Cell] = {}
 
     def interval(self, form: Form, hidden: Callable[[int], object], miss: Fraction) -> Cell:
-        """The interval of a form in one row; ``hidden`` gives the row's hidden columns.
+        """Returns the interval of a computed cell in one row.
+
+        ``form`` says how it is computed; ``hidden`` returns a hidden column of the row.
 
         Guarantees:
             a form of releases covers at least as often as stated

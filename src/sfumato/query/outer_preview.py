@@ -41,11 +41,13 @@ class OuterPreview:
 
     @property
     def statement(self) -> str:
-        """The bounded SQL of the private answers, and what would be run over these."""
+        """The bounded SQL of each private answer, and the SQL that would run over the answers."""
         return ";\n".join([*(preview.statement for preview in self.inner), self.outer])
 
     def error(self, confidence: Number = 0.95) -> list[dict[str, Json]]:
-        """The expected errors of the private answers; ``answer`` counts these from 0."""
+        """Returns the expected errors of the private answers; ``answer`` is the number of each,
+        from 0.
+        """
         lines = []
         for place, preview in enumerate(self.inner):
             lines += [{"answer": place, **line} for line in preview.error(confidence)]

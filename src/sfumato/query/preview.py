@@ -55,7 +55,9 @@ class Preview:
 
     @property
     def left(self) -> list[str]:
-        """Lines on what the paying accounts have left now, and would have left after the question."""
+        """Lines that say what the paying accounts have left now, and would have left after the
+        question.
+        """
         return left_now(self.balances, self.cost.charge)
 
     @property

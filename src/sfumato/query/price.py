@@ -30,7 +30,7 @@ Wish: TypeAlias = Number | OnAverage
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A wanted error: an absolute number, or if ``relative`` a share of a public number.
+    """A requested accuracy: an absolute error, or if ``relative`` a share of a public number.
 
     It bounds the 95% half-width of every cell, or if ``average`` the root of the mean squared error
     over the cells of a column.
@@ -87,7 +87,7 @@ class Price:
         return replace(self, delta=None, interval=False)
 
     def shared(self, share: Fraction) -> "Price":
-        """A share of the price, rounded down to a multiple of the ledger's unit.
+        """Returns a share of the price, rounded down to a multiple of the ledger's unit.
 
         Guarantees:
             charges of shares never add up to more than the price

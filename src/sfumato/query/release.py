@@ -148,7 +148,7 @@ class _Preface:
 
 @dataclass(frozen=True, slots=True)
 class SqlTask:
-    """A SQL statement as a task, which ``charged`` reserves, runs and stores."""
+    """A planned SQL question as a task, which ``charged`` reserves, runs and stores."""
 
     asked: Asked
     preface: _Preface
@@ -180,7 +180,7 @@ class SqlTask:
 
     @property
     def event(self) -> Event:
-        """The privacy event of the parts that are not stored."""
+        """The privacy event of the parts that no earlier answer released."""
         return self.asked.event
 
     @property
@@ -194,11 +194,11 @@ class SqlTask:
         return None
 
     def ready(self, declarations: Dataset) -> Bounded | Levels:
-        """The plan of the parts that are not stored."""
+        """Returns the plan of the parts that no earlier answer released."""
         return self.asked.fresh.plan
 
     def run(self, curator: Curator) -> bytes:
-        """The answer as bytes."""
+        """Runs the plan and returns the answer as bytes."""
         groups, parts = noisy(self.asked.fresh, curator)
         return _body(self, curator.charge, groups, parts)
 

@@ -164,7 +164,7 @@ class Opened:
         return self._exact
 
     def marginal(self, plan: BoundedCube, clique: Sequence[str]) -> Integers:
-        """The exact marginal of a cube over some of its axes, as a read-only array.
+        """Returns the exact counts by some axes of a cube, as a read-only array.
 
         Raises:
             InvalidDeclaration: the cube is neither the plan that was opened nor admitted by it.
@@ -205,7 +205,7 @@ class Opened:
         return self._units
 
     def derived(self, plan: BoundedRows, key: Hashable, compute: Callable[[UnitRows], D]) -> D:
-        """Caches what ``compute`` returns for the rows, by ``key``, while the rows are open.
+        """Returns ``compute(rows)``, cached under ``key`` while the rows are open.
 
         Raises:
             InvalidDeclaration: the plan is neither the one that was opened nor admitted by it.
@@ -217,7 +217,7 @@ class Opened:
         return kept
 
     def edges(self, plan: BoundedGraph) -> Graph:
-        """The edges of a graph; the data is read once.
+        """Returns the edges of a graph; the data is read once.
 
         Raises:
             InvalidDeclaration: the plan is not the one that was opened.
@@ -225,7 +225,7 @@ class Opened:
         return self.of_graph(plan, None, lambda graph: graph)
 
     def of_graph(self, plan: BoundedGraph, key: Hashable, compute: Callable[[Graph], D]) -> D:
-        """What ``compute`` makes of the edges, kept under ``key`` as long as they are open.
+        """Returns ``compute(graph)``, cached under ``key`` while the graph is open.
 
         Raises:
             InvalidDeclaration: the plan is not the one that was opened.
@@ -241,7 +241,7 @@ class Opened:
         return kept
 
     def sample(self, design: Design) -> "Opened":
-        """The rows of a secret random sample of the units, drawn with the system's generator.
+        """Draws a secret random sample of the units, and returns its rows, opened.
 
         Raises:
             InvalidDeclaration: no rows are open, or the design is for another neighbour relation.
@@ -356,7 +356,7 @@ class BoundedStatistic(ABC, Generic[E]):
 
     @abstractmethod
     def distance(self, norm: Norm) -> Distance:
-        """The distance of the integers between neighbours in a norm, from declarations alone.
+        """Returns the sensitivity of the integers in a norm, from declarations alone.
 
         Raises:
             InvalidDeclaration: nothing is proved in this norm.
@@ -378,7 +378,7 @@ class UnitsByKey(BoundedStatistic[Counts]):
     @property
     @abstractmethod
     def groups(self) -> int:
-        """The most keys in which one unit is counted."""
+        """The largest number of keys in which one unit is counted."""
 
 
 class GroupedScores(BoundedStatistic[list[Integers]]):

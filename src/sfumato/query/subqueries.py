@@ -7,7 +7,7 @@ runs the ``Resolver`` with a policy that asks, or only looks up.
 """
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NoReturn, TypeAlias
@@ -34,6 +34,7 @@ from sfumato.query.choose import Planned
 from sfumato.query.price import Price
 from sfumato.sql.bind import Parameters, scalar_queries
 from sfumato.sql.clip import Clipping, Occasion
+from sfumato.sql.key_lists import declared_values, key_lists
 from sfumato.sql.lower import may_be_null, question_of, stand_in, text_of, tree
 
 # The value of a scalar sub-query; None if it is NULL.
@@ -69,7 +70,7 @@ Policy: TypeAlias = Callable[[Step], Answer | None]
 
 
 class NotOneQuestion(Exception):
-    """A statement that is no single question, with the refusal that says why."""
+    """Raised for a statement that is not a single question; it has the refusal that says why."""
 
     def __init__(self, refusal: Refused) -> None:
         self.refusal = refusal
@@ -101,11 +102,11 @@ class Resolver:
 
     @property
     def statement(self) -> tuple[str | exp.Select, Parameters | None, Price]:
-        """The statement as it was asked, with its parameters and its price."""
+        """The statement as the asker wrote it, with its parameters and its price."""
         return self._statement
 
     def part(self, text: str, price: Price) -> "Resolver":
-        """A question of the same asking, at another price."""
+        """Returns the resolver of a part of the statement (``text``), at another price."""
         return Resolver(text, None, price, self._dataset, self._values)
 
     def resolve(self, answer: Policy, *, nulls: bool = False) -> Step:
@@ -142,8 +143,14 @@ class Resolver:
         """Makes the step of a statement; its sub-queries and limits share the price."""
         select = tree(sql)
         guesses = self.guesses
-        share = price.shared(Fraction(1, len(scalar_queries(select)) + 1))
+        lists = key_lists(select)
+        share = price.shared(Fraction(1, len(scalar_queries(select)) + len(lists) + 1))
         notes: list[str] = []
+        for wanted in lists:
+            step = self._step(wanted.query, None, share.without_extras())
+            values_of_list, note = self._groups(step, wanted.place)
+            wanted.fill(values_of_list)
+            notes.append(note)
 
         def scalar(query: exp.Select) -> Scalar:
             step = self._step(query, None, share.without_extras())
@@ -188,6 +195,25 @@ class Resolver:
         guess = None if may_lack and self._nulls else stand_in(step.question)
         unknown = "The answer of a sub-query is not known yet"
         return guess, f"{unknown}: taken as {guess} here; its cost is shared."
+
+    def _groups(self, step: Step, place: int) -> tuple[Sequence[object], str]:
+        """The groups that a sub-query gives, and a note; every declared group if it has no answer.
+
+        Raises:
+            UnsupportedSql: its column is no key.
+        """
+        declared = declared_values(step.question, place)
+        answer = self._answer(step)
+        if answer is not None:
+            values = answer[str(answer.columns[place]["name"])]
+            shown = ", ".join(map(str, values)) or "no group"
+            charge = answer.charge_id[:12]
+            return values, f"{step.question.text} = {shown} was answered first (charge {charge})."
+        self.guesses += 1
+        note = (
+            "The groups of a sub-query are not known yet: taken as all of them; its cost is shared."
+        )
+        return declared, note
 
     def _limited(self, step: Step) -> Step:
         """Resolves the ``sf.AUTO`` limits of a step, each for a share of its price."""
@@ -328,7 +354,7 @@ def previewed(step: Step) -> None:
 
 
 def unanswered(step: Step) -> None:
-    """The policy of a plan before anything is asked: nothing has an answer."""
+    """The policy of a plan before anything is asked: no step has an answer."""
 
 
 def refused(step: Step) -> NoReturn:

@@ -162,7 +162,7 @@ def released_parts(released: Mapping[str, Json]) -> list[AnyReleased]:
 
 
 def released_of(form: Mapping[str, Json]) -> tuple[Output, list[AnyReleased], list[int]]:
-    """What a stored answer computes from which parts, and which of their rows it shows in order."""
+    """Reads from a stored answer its output, its released parts, and which of their rows it shows."""
     released = cast(dict[str, Json], form["released"])
     output = restore_output(released["output"])
     return output, released_parts(released), cast(list[int], released["order"])

@@ -32,7 +32,9 @@ class Task(Protocol):
 
     @property
     def line(self) -> str:
-        """A line for the log and the report, from declarations alone; may be empty."""
+        """A line about the task for the ledger and the report, from declarations alone; may be
+        empty.
+        """
         ...
 
     @property
@@ -48,7 +50,7 @@ class Task(Protocol):
 
     @property
     def event(self) -> Event:
-        """The privacy event of the whole run, which is charged even if the run ends early."""
+        """The privacy event of a whole run; it is charged even if the run ends early."""
         ...
 
     @property

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from sfumato.errors import InvalidNumber, UnsupportedSql, WrongUse
 from sfumato.exact.rational import to_fraction
-from sfumato.sql.reject import refuse, require_few, written
+from sfumato.sql.reject import CORRELATED, refuse, require_few, written
 
 _One: TypeAlias = int | float | str | bool | Decimal | Fraction | datetime.date
 Parameter: TypeAlias = _One | Sequence[_One]
@@ -133,7 +133,7 @@ def scalar_queries(select: exp.Select) -> list[exp.Select]:
     >>> scalar_queries(parse("SELECT COUNT(*) FROM t WHERE a > (SELECT AVG(a) FROM t)"))[0].sql()
     'SELECT AVG(a) FROM t'
     """
-    return [_copy_with_definitions(node) for node in _outermost_queries(select)]
+    return [copy_with_definitions(node) for node in _outermost_queries(select)]
 
 
 def with_scalars(
@@ -148,7 +148,7 @@ def with_scalars(
         UnsupportedSql: a sub-query without an answer.
     """
     places = _outermost_queries(select)
-    texts = [_copy_with_definitions(node).sql(dialect="duckdb") for node in places]
+    texts = [copy_with_definitions(node).sql(dialect="duckdb") for node in places]
     for node, text in zip(places, texts, strict=True):
         if scalars is None or (isinstance(scalars, Mapping) and text not in scalars):
             raise UnsupportedSql(
@@ -159,7 +159,7 @@ def with_scalars(
                 "or give the cost of both to session.query.",
             )
         answer = (
-            scalars[text] if isinstance(scalars, Mapping) else scalars(_copy_with_definitions(node))
+            scalars[text] if isinstance(scalars, Mapping) else scalars(copy_with_definitions(node))
         )
         node.set("this", _answer_node(answer))
     return select
@@ -276,14 +276,11 @@ def _require_own_columns(inner: exp.Select) -> None:
         if column.table and column.table.lower() not in tables:
             raise refuse(
                 "A sub-query that reads the row outside (a correlated one)",
-                (
-                    "compares each person with all others",
-                    "Ask for the two numbers separately, or test against a constant.",
-                ),
+                CORRELATED,
             )
 
 
-def _copy_with_definitions(node: exp.Subquery) -> exp.Select:
+def copy_with_definitions(node: exp.Subquery) -> exp.Select:
     """Returns a copy of a sub-query, with the WITH definitions around it that it uses."""
     inner = node.this.copy()
     assert isinstance(inner, exp.Select), "so says _is_scalar"

@@ -148,6 +148,8 @@ def is_null(operand: Typed) -> Scalar:
     if isinstance(operand, Person) and not operand.absent:
         # rows without a unit are not read
         return Constant(value=False)
+    if isinstance(operand, Person) and operand.mark is not None:
+        return IsNull(operand.mark)
     return IsNull(code_of(_reading_of(operand, operand)))
 
 

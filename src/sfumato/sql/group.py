@@ -139,6 +139,8 @@ def _nullable_columns(relation: Relation) -> Iterator[Column]:
         yield from relation.table.columns
     if isinstance(relation, UnitJoin) and relation.outer:
         yield from (field.column for field in fields(relation.other))
+    if isinstance(relation, Union) and relation.exclusive:
+        yield from relation.columns
     if not isinstance(relation, Scan | Union | PerUnit):
         yield from _nullable_columns(relation.source)
 

@@ -11,10 +11,13 @@ from sfumato.errors import UnsupportedSql
 from sfumato.metadata.column import Category, Column, Text
 from sfumato.plan.relation import KeyJoin, PublicJoin, Relation, Scan, Semi, UnitJoin
 from sfumato.plan.scalar import Field, Scalar
+from sfumato.sql.calls import calls
+from sfumato.sql.conditions import conjuncts, passing
 from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.lattice import times
 from sfumato.sql.linked import Linked, linked
 from sfumato.sql.names import Context, Scope, Source
+from sfumato.sql.person_rows import Again, left_joined, narrowed, sources_of_both
 from sfumato.sql.reject import refuse, require_only
 from sfumato.sql.row_expressions import Rows
 from sfumato.sql.tables import From
@@ -30,7 +33,6 @@ from sfumato.sql.typed import (
     read,
     recoded,
 )
-from sfumato.sql.where import conjuncts, passing
 
 _OFF_UNIT = (
     "is not on the unit: it lets one person meet all others",
@@ -64,6 +66,7 @@ def joined(
     left: From,
     right: From,
     node: exp.Join,
+    again: Again,
 ) -> From:
     """Returns the rows of a join.
 
@@ -72,7 +75,7 @@ def joined(
     """
     side, kind = _require_known(node)
     if side == "RIGHT":
-        left, right = right, left
+        left, right, again = right, left, again.swapped()
     using = node.args.get("using")
     tests = _using_tests(using) if using else conjuncts(node.args["on"])
     found = linked(left, right, tests)
@@ -84,7 +87,24 @@ def joined(
     outer = side in ("LEFT", "RIGHT")
     if left.public or right.public:
         return _with_public(context, left, right, on, outer=outer)
-    return _with_private(context, left, right, on, outer=outer)
+    if outer and right.single(context) is None:
+        _require_unit(context, left, right, on)
+        paired = [exp.EQ(this=one.copy(), expression=other.copy()) for one, other in on.pairs]
+        read = _names_read(node)
+        merged = left_joined(context, left, right, [*paired, *on.rest], again, read)
+        if merged is None:
+            raise refuse("A join", _fill_reason(_MANY_ROWS, context, left))
+        return merged
+    return _with_private(context, left, right, on, again, outer=outer)
+
+
+def _names_read(node: exp.Join) -> set[str] | None:
+    """Returns the names of columns in the SELECT of a join; None if it has * of a table."""
+    select = node.find_ancestor(exp.Select)
+    stars = [item for item in select.expressions if item.find(exp.Star)] if select else []
+    if select is None or any(not calls([item]) for item in stars):
+        return None
+    return {column.name.lower() for column in select.find_all(exp.Column)}
 
 
 def _require_known(node: exp.Join) -> tuple[str, str]:
@@ -112,6 +132,7 @@ def _with_private(
     left: From,
     right: From,
     on: _On,
+    again: Again,
     *,
     outer: bool,
 ) -> From:
@@ -121,6 +142,16 @@ def _with_private(
     if other is None and not outer:
         other = left.single(context)
         left, right = right, left
+    if other is None and not outer:
+        # tests above the join may leave one row a unit on one side of it
+        tests = (*again.tests, *on.rest)
+        sides = [(left, right), (right, left)]
+        for many, fewer in sides:
+            few = narrowed(context, fewer, many, tests)
+            other = few.single(context)
+            if other is not None:
+                left, right = many, few
+                break
     if other is None:
         raise refuse("A join", _fill_reason(_MANY_ROWS, context, left))
     if outer:
@@ -333,14 +364,7 @@ def _tested_after(context: Context, merged: From, on: _On) -> From:
 
 def _merge_sources(left: From, right: From, relation: Relation) -> From:
     """Returns a relation under the names of two tables."""
-    sources = (*left.sources, *right.sources)
-    names = [source.name.lower() for source in sources]
-    for name in names:
-        if names.count(name) > 1:
-            raise UnsupportedSql(
-                f"Two tables under the name {name!r}.",
-                remedy="Give each another alias: FROM t AS a JOIN t AS b",
-            )
+    sources = sources_of_both(left, right)
     return replace(left.over(relation), sources=sources)
 
 

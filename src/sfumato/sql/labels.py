@@ -34,6 +34,15 @@ def mapped(operand: Label, function: Callable[[str], str]) -> Label:
     return Label(Lookup(operand.expression, 0, table), labels)
 
 
+def alphabetical(label: Label) -> Label:
+    """Returns the same label with codes in alphabetical order."""
+    ordered = tuple(sorted(label.labels))
+    if ordered == label.labels:
+        return label
+    table = tuple(ordered.index(name) for name in label.labels)
+    return Label(Lookup(label.expression, 0, table), ordered)
+
+
 def joined(parts: Sequence[Label]) -> Label:
     """Returns the concatenation of labels; NULL where one of them is.
 

@@ -12,6 +12,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from sfumato.errors import SqlSyntaxError, UnsupportedSql
 from sfumato.sql.comma_join import with_conditions
+from sfumato.sql.correlated import with_joins
 from sfumato.sql.reject import NOT_A_QUERY, refuse, reject, require_few, written
 from sfumato.sql.spelling import respelled
 
@@ -85,7 +86,7 @@ def _check_statement(statement: exp.Expr) -> exp.Select:
         require_few(len(clause.expressions), "names in WITH")
     if _depth(statement, {}) > _DEEPEST:
         raise _too_deep()
-    return with_conditions(respelled(statement))
+    return with_conditions(with_joins(respelled(statement)))
 
 
 def built(statement: exp.Expr) -> exp.Select:

@@ -2,7 +2,7 @@
 """Lowers sub-queries with one row a unit: GROUP BY the unit, or SELECT DISTINCT the unit."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -11,15 +11,26 @@ from sqlglot import exp
 from sfumato.errors import UnsupportedSql
 from sfumato.metadata.coded import MAX_CODE
 from sfumato.metadata.column import Column, ColumnType, Integer, Text
-from sfumato.plan.relation import MAX_UNDER, UNLIMITED, Computed, PerUnit, Summary
-from sfumato.plan.scalar import Lookup, Scalar
+from sfumato.plan.relation import (
+    MAX_UNDER,
+    UNLIMITED,
+    Computed,
+    PerUnit,
+    Relation,
+    Summary,
+    UnitJoin,
+)
+from sfumato.plan.scalar import Scalar
 from sfumato.plan.value import Value
 from sfumato.sql.calls import calls, keys_of_all, placed, same_nodes
+from sfumato.sql.conditions import conjuncts, passing
+from sfumato.sql.first_rows import first_row, is_of_first
 from sfumato.sql.functions import FUNCTIONS
+from sfumato.sql.labels import alphabetical
 from sfumato.sql.lattice import finest_step
 from sfumato.sql.literal import literal
 from sfumato.sql.names import Context, Scope, Source
-from sfumato.sql.reject import called, refuse, reject, require_few, require_only
+from sfumato.sql.reject import CORRELATED, called, refuse, reject, require_few, require_only
 from sfumato.sql.row_expressions import Rows, as_number, counted, kept
 from sfumato.sql.tables import From
 from sfumato.sql.typed import (
@@ -35,7 +46,6 @@ from sfumato.sql.typed import (
     number_type,
     value_of,
 )
-from sfumato.sql.where import conjuncts, passing
 
 _NOTHING = Null()
 _NESTED = (
@@ -55,15 +65,18 @@ def per_unit(
     source: From,
     select: exp.Select,
     name: str,
+    again: Callable[[], From],
 ) -> From:
     """Returns the rows of a sub-query that groups by the unit, or by the unit and other keys.
+
+    ``again`` lowers the source again, under new names of columns.
 
     Raises:
         UnsupportedSql: the sub-query does not group by the unit.
     """
     scope = source.scope(context)
     grouped = _group_nodes(select, scope)
-    _require_unit(scope, grouped)
+    _require_unit(scope, grouped, is_correlated=name.startswith("correlated"))
     rows = Rows(scope, FUNCTIONS)
     keys = _computed_keys(context, scope, rows, grouped)
     done: dict[int, Typed] = {}
@@ -71,7 +84,13 @@ def per_unit(
         done[id(node)] = keys[place].column_value
     summaries = Summaries(context, source, rows)
     done |= _aggregate_values(summaries, select)
-    relation = PerUnit(source.relation, _key_columns(keys), tuple(summaries.columns))
+    relation: Relation = PerUnit(source.relation, _key_columns(keys), tuple(summaries.columns))
+    for node in filter(is_of_first, calls([*select.expressions, select.args.get("having")])):
+        if keys:
+            raise _by_other_keys(node)
+        row = first_row(context, again(), node)
+        relation = UnitJoin(relation, row.relation, outer=True)
+        done[id(node)] = row.value
     inner = _KeyNames(scope, rows, keys)
     outer = Rows(inner, FUNCTIONS, done)
     named, shown, parts = items(select.expressions, scope, outer)
@@ -92,6 +111,13 @@ def per_unit(
     )
 
 
+def _by_other_keys(node: exp.Expr) -> UnsupportedSql:
+    return refuse(
+        f"{called(node)} of the rows of one unit and other keys",
+        ("is not computed", "GROUP BY the unit alone; or WHERE the key has one value."),
+    )
+
+
 def _having_tests(select: exp.Select, rows: Rows) -> list[Scalar]:
     """Returns the tests of HAVING."""
     having = select.args.get("having")
@@ -100,10 +126,12 @@ def _having_tests(select: exp.Select, rows: Rows) -> list[Scalar]:
     return [rows.test(test) for test in conjuncts(having.this)]
 
 
-def _require_unit(scope: Scope, grouped: Sequence[exp.Expr]) -> None:
+def _require_unit(scope: Scope, grouped: Sequence[exp.Expr], *, is_correlated: bool) -> None:
     """Refuses a sub-query that does not group by the unit."""
     if scope.is_unit(grouped):
         return
+    if is_correlated:
+        raise refuse("A sub-query that reads the row outside (a correlated one)", CORRELATED)
     what, (why, instead) = _NESTED
     named = instead.replace("{unit}", scope.unit_name())
     raise refuse(what, (why, named))
@@ -156,6 +184,8 @@ def _aggregate_values(summaries: "Summaries", select: exp.Select) -> dict[int, T
     require_few(len(asked), "aggregates")
     seen = {id(node) for node in asked}
     for node in asked:
+        if is_of_first(node):
+            continue
         quotient = _quotient_of(node, seen)
         mean = None
         if quotient is not None:
@@ -380,15 +410,6 @@ class Summaries:
         column = Column(self._context.name(f"per_unit.{summary.value.replace(' ', '_')}"), kind)
         self.columns.append(Computed(column, summary, value))
         return computed(column, made_of)
-
-
-def alphabetical(label: Label) -> Label:
-    """Returns the same label with codes in alphabetical order."""
-    ordered = tuple(sorted(label.labels))
-    if ordered == label.labels:
-        return label
-    table = tuple(ordered.index(name) for name in label.labels)
-    return Label(Lookup(label.expression, 0, table), ordered)
 
 
 class _KeyNames:

@@ -7,8 +7,8 @@ from sfumato.errors import UnsupportedSql
 from sfumato.metadata.column import Column, Integer
 from sfumato.plan.relation import UNLIMITED, Ranked, Sort
 from sfumato.sql.functions import FUNCTIONS
+from sfumato.sql.labels import alphabetical
 from sfumato.sql.names import Context
-from sfumato.sql.per_unit import alphabetical
 from sfumato.sql.reject import refuse, reject, require_only
 from sfumato.sql.row_expressions import Rows
 from sfumato.sql.tables import From, fields
@@ -60,12 +60,12 @@ def _number_rows(context: Context, rows: From, node: exp.Window) -> Ranked:
     expressions = Rows(scope, FUNCTIONS)
     order = node.args.get("order")
     keys = order.expressions if order else []
-    sorts = tuple(_sort_key(expressions, key) for key in keys)
+    sorts = tuple(sort_key(expressions, key) for key in keys)
     column = Column(context.name(f"{rows.table}.row_number"), Integer(1, UNLIMITED))
     return Ranked(rows.relation, sorts, fields(rows.relation), column)
 
 
-def _sort_key(rows: Rows, node: exp.Expr) -> Sort:
+def sort_key(rows: Rows, node: exp.Expr) -> Sort:
     """Returns a sort key of a window."""
     if not isinstance(node, exp.Ordered):
         raise reject(node)

@@ -75,6 +75,14 @@ _EXPRESSION = (
         "or compute on the noisy answer."
     ),
 )
+CORRELATED = (
+    "compares each person with others, or needs pairs of rows",
+    (
+        "Let it compare the unit alone with the row outside: "
+        "(SELECT AVG(i.x) FROM t AS i WHERE i.unit = o.unit AND tests of i); "
+        "else ask for the two numbers separately."
+    ),
+)
 NESTED_AGGREGATE = (
     "stands where only a row is known",
     (

@@ -3,16 +3,19 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 from sqlglot import exp
 
 from sfumato.errors import UnknownName, UnsupportedSql
 from sfumato.sql.calls import calls
+from sfumato.sql.conditions import conjuncts
 from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.join import joined
 from sfumato.sql.names import Context, Source
 from sfumato.sql.per_unit import items, per_unit
+from sfumato.sql.person_rows import Again
 from sfumato.sql.ranked import ranked
 from sfumato.sql.reject import refuse, reject, require_only
 from sfumato.sql.row_expressions import Rows
@@ -51,18 +54,35 @@ class Relations:
         where = select.args.get("where")
         if where is None:
             return source
-        return filtered(self.context, source, where.this, self._subquery_callbacks(known))
+        callbacks = self._subquery_callbacks(select, known)
+        return filtered(self.context, source, where.this, callbacks)
 
     def source(self, select: exp.Select, known: Definitions) -> From:
         """Returns the rows of FROM with its joins."""
+        return self._joined_tables(select, known, len(select.args.get("joins") or []))
+
+    def _joined_tables(
+        self,
+        select: exp.Select,
+        known: Definitions,
+        count: int,
+    ) -> From:
+        """Returns the rows of FROM with the first ``count`` of its joins."""
         clause = select.args.get("from_")
         if clause is None:
             raise UnknownName(
                 "A question without FROM.", allowed=", ".join(self.context.dataset.tables)
             )
+        where = select.args.get("where")
+        tests = conjuncts(where.this) if where is not None else []
         source = self._from_item(clause.this, known)
-        for join in select.args.get("joins") or []:
-            source = joined(self.context, source, self._from_item(join.this, known), join)
+        for place, join in enumerate((select.args.get("joins") or [])[:count]):
+            again = Again(
+                partial(self._joined_tables, select, known, place),
+                partial(self._from_item, join.this, known),
+                tests,
+            )
+            source = joined(self.context, source, again.right(), join, again)
         return source
 
     def definitions(self, select: exp.Expr, known: Definitions) -> Definitions:
@@ -111,7 +131,8 @@ class Relations:
         require_only(node, *_CLAUSES)
         rows = self.rows(node, known)
         if any(node.args.get(clause) for clause in _GROUPING) or calls(node.expressions):
-            return per_unit(self.context, require_private(rows), node, name)
+            again = partial(self.rows, node, known)
+            return per_unit(self.context, require_private(rows), node, name, again)
         return self._project_columns(rows, node, name)
 
     def _project_columns(
@@ -145,14 +166,18 @@ class Relations:
             return _with_column_names(rows, _column_list(node.args.get("alias")))
         raise reject(node)
 
-    def _subquery_callbacks(self, known: Definitions) -> Inner:
+    def _subquery_callbacks(self, outside: exp.Select, known: Definitions) -> Inner:
         """Returns the callbacks with which WHERE lowers its sub-queries."""
 
         def source(select: exp.Select) -> From:
             require_only(select, "expressions", "from_", "joins", "where")
             return self.source(select, known)
 
-        return Inner(lambda node: self.query(node, known, "sub-query"), source)
+        return Inner(
+            lambda node: self.query(node, known, "sub-query"),
+            source,
+            lambda: self.source(outside, known),
+        )
 
 
 def _column_list(alias: exp.Expr | None) -> tuple[str, ...]:

@@ -143,12 +143,13 @@ class Person:
     """A column that identifies the unit of the row.
 
     ``reading`` is the value that tests read; None where they cannot. ``absent``: it is NULL where
-    an outer join found no row.
+    an outer join found no row; ``mark``, if there is one, is NULL there too.
     """
 
     name: str
     reading: "Typed | None"
     absent: bool = False
+    mark: Scalar | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +304,12 @@ def _names_persons(person: Person) -> UnsupportedSql:
             "rows that pass a test: COUNT_IF(test); persons with such a row: "
             f"COUNT(DISTINCT {name}), with the test in WHERE.",
         )
-    if person.reading is None:
+    if person.mark is not None:
+        remedy = (
+            f"COUNT({name}), and {name} IS NULL; persons: COUNT(DISTINCT ...) of the first table's "
+            f"unit, WHERE {name} IS NOT NULL."
+        )
+    elif person.reading is None:
         remedy = (
             "Let the sub-query select COUNT(*) AS n, and write COUNT(n) or n IS NOT NULL instead; "
             "persons: COUNT(DISTINCT ...) of the first table's unit, WHERE n IS NOT NULL."

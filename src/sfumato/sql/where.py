@@ -3,14 +3,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from sqlglot import exp
 
 from sfumato.errors import UnsupportedSql
-from sfumato.plan.relation import Filter, Ranked, Relation, Semi
-from sfumato.plan.scalar import And, Field, Member, Scalar
+from sfumato.plan.relation import Relation, Semi
+from sfumato.sql.conditions import conjuncts, passing
 from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.names import Context, Scope
+from sfumato.sql.person_rows import related
 from sfumato.sql.reject import refuse, reject
 from sfumato.sql.row_expressions import Rows
 from sfumato.sql.tables import From, require_private
@@ -20,13 +22,19 @@ _ON_THE_UNIT = "WHERE EXISTS (SELECT 1 FROM other WHERE other.{unit} = this.{uni
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """Functions that translate the sub-queries in a WHERE.
+    """Callbacks that lower the sub-queries of a WHERE.
 
-    ``rows`` translates a whole sub-query, ``source`` only its FROM and JOIN (for EXISTS).
+    ``rows`` lowers a whole sub-query, ``source`` only its FROM and JOIN (for EXISTS), and
+    ``outside`` the FROM of the statement around it again, under new names of columns.
     """
 
     rows: Callable[[exp.Expr], From]
     source: Callable[[exp.Select], From]
+    outside: Callable[[], From]
+
+
+# Keeps the rows whose unit has a match.
+_Kept: TypeAlias = Callable[[Relation], Relation]
 
 
 def filtered(
@@ -46,35 +54,9 @@ def filtered(
         else:
             semis.append(semi)
     relation = passing(rows.relation, tests)
-    for units, negated in semis:
-        relation = Semi(relation, units, negated)
+    for keep in semis:
+        relation = keep(relation)
     return rows.over(relation)
-
-
-def passing(relation: Relation, tests: list[Scalar]) -> Relation:
-    """Returns the rows for which every test is TRUE.
-
-    ``rank = 1`` becomes a filter directly above ROW_NUMBER: the plan then has one row a unit.
-    """
-    if isinstance(relation, Ranked):
-        first = Member(Field(relation.column), (1,))
-        if first in tests:
-            relation = Filter(relation, first)
-            tests = [test for test in tests if test != first]
-    if not tests:
-        return relation
-    if len(tests) == 1:
-        return Filter(relation, tests[0])
-    return Filter(relation, And(tuple(tests)))
-
-
-def conjuncts(node: exp.Expr) -> list[exp.Expr]:
-    """Returns the operands of a conjunction, nested ones too; any other test alone."""
-    if isinstance(node, exp.Paren):
-        return conjuncts(node.this)
-    if isinstance(node, exp.And):
-        return [test for operand in node.flatten() for test in conjuncts(operand)]
-    return [node]
 
 
 def _semi_join(
@@ -82,8 +64,8 @@ def _semi_join(
     rows: From,
     node: exp.Expr,
     inner: Inner,
-) -> tuple[Relation, bool] | None:
-    """Returns the units that an IN or EXISTS selects, and whether the test is negated.
+) -> _Kept | None:
+    """Returns how an IN or EXISTS, or its negation, keeps rows.
 
     None if the test is not one of units.
     """
@@ -92,9 +74,9 @@ def _semi_join(
         negated ^= isinstance(node, exp.Not)
         node = node.this
     if isinstance(node, exp.In) and node.args.get("query"):
-        units = _rows_of_in(context, rows, node, inner)
+        units, tests = _rows_of_in(context, rows, node, inner)
     elif isinstance(node, exp.Exists):
-        units = _rows_of_exists(context, rows, node, inner)
+        units, tests = _rows_of_exists(context, rows, node, inner)
     else:
         return None
     require_private(units)
@@ -103,7 +85,21 @@ def _semi_join(
             f"Tables {rows.table!r} and {units.table!r} are not about the same units.",
             remedy="Declare both with the same unit: sf.Unit(..., name=...).",
         )
-    return units.relation, negated
+    if not tests:
+        return lambda relation: Semi(relation, units.relation, negated)
+    if isinstance(node, exp.In) and negated:
+        raise refuse(
+            "NOT IN of the unit and other columns",
+            ("is not TRUE of rows with a NULL in them", "NOT EXISTS (SELECT 1 FROM ... WHERE ...)"),
+        )
+    keep = related(context, rows, units, tests, inner.outside, negated=negated)
+    if keep is None:
+        instead = _ON_THE_UNIT.format(unit=rows.scope(context).unit_name())
+        raise refuse(
+            "EXISTS or IN that compares more than the unit, of several rows a unit on both sides,",
+            ("needs pairs of rows", f"Test the inner row against constants; {instead}"),
+        )
+    return keep
 
 
 def _rows_of_in(
@@ -111,8 +107,8 @@ def _rows_of_in(
     rows: From,
     node: exp.In,
     inner: Inner,
-) -> From:
-    """Returns the rows of unit IN (SELECT unit FROM ...)."""
+) -> tuple[From, list[exp.Expr]]:
+    """Returns the rows of unit IN (SELECT unit FROM ...), and tests of other columns beside it."""
     units = inner.rows(node.args["query"])
     mine = rows.scope(context)
     theirs = units.scope(context)
@@ -121,7 +117,7 @@ def _rows_of_in(
     parts = [units.sources[0].parts.get(name.lower()) for name in listed]
     own_parts = [mine.part(operand) for operand in operands]
     is_same = mine.is_unit(operands) and own_parts == parts
-    if not is_same or len(listed) != theirs.width:
+    if not is_same or len(listed) < theirs.width:
         unit = mine.unit_name()
         raise UnsupportedSql(
             "IN (SELECT ...) of another column than the unit: "
@@ -129,7 +125,13 @@ def _rows_of_in(
             allowed=f"{unit} IN (SELECT {unit} FROM ...)",
             remedy=f"Ask for units, {unit} IN (SELECT {unit} FROM ...), or JOIN a public table.",
         )
-    return units
+    (source,) = units.sources
+    tests: list[exp.Expr] = []
+    for operand, name, part in zip(operands, listed, parts, strict=True):
+        if part is None:
+            other = exp.column(name, table=source.name, quoted=True)
+            tests.append(exp.EQ(this=operand.copy(), expression=other))
+    return units, tests
 
 
 def _rows_of_exists(
@@ -137,10 +139,10 @@ def _rows_of_exists(
     rows: From,
     node: exp.Exists,
     inner: Inner,
-) -> From:
+) -> tuple[From, list[exp.Expr]]:
     """Returns the rows of EXISTS (SELECT ... WHERE inner.unit = outer.unit AND tests).
 
-    The other tests must read the inner row alone.
+    Also returns those of the tests that read both rows.
     """
     select = node.this
     if not isinstance(select, exp.Select):
@@ -165,16 +167,12 @@ def _rows_of_exists(
             "EXISTS that does not look for the same unit",
             ("depends on the rows of everybody", _ON_THE_UNIT.format(unit=mine.unit_name())),
         )
-    if not all(theirs.owns(test) for test in rest):
-        instead = _ON_THE_UNIT.format(unit=mine.unit_name())
-        raise refuse(
-            "EXISTS that compares more than the unit with the row outside",
-            ("needs pairs of rows", f"Test the inner row against constants; {instead}"),
-        )
+    both = [test for test in rest if not theirs.owns(test)]
+    rest = [test for test in rest if theirs.owns(test)]
     if not rest:
-        return source
+        return source, both
     condition = exp.and_(*rest, copy=False) if len(rest) > 1 else rest[0]
-    return filtered(context, source, condition, inner)
+    return filtered(context, source, condition, inner), both
 
 
 def _equal_part(mine: Scope, theirs: Scope, node: exp.Expr) -> int | None:

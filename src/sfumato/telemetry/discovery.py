@@ -112,7 +112,7 @@ def discovered(
     no string looks frequent because it was selected.
 
     Raises:
-        WrongUse: a number of kept prefixes that is none.
+        WrongUse: an invalid number of kept prefixes.
     """
     require_kept(kept)
     pieces = oracle.pieces(tally)

@@ -70,7 +70,7 @@ def plan(
 
     Raises:
         TargetUnreachable: no epsilon up to 20 keeps it.
-        WrongUse: a number of devices that is none.
+        WrongUse: an invalid number of devices.
 
     >>> print(plan(["yes", "no"], 100_000, error=1000))
     epsilon 0.737 a report: +-1,000 of 100,000 devices (category of 3 values: ...)

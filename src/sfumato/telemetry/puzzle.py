@@ -59,7 +59,7 @@ def joined(
     which has independent noise. So no string looks frequent because it was selected.
 
     Raises:
-        WrongUse: a number of kept fragments that is none.
+        WrongUse: an invalid number of kept fragments.
     """
     require_kept(kept)
     sums, whole = oracle.split(tally)

@@ -99,7 +99,7 @@ def signed_task(
     ``signed_at`` is the present time unless a test states another.
 
     Raises:
-        WrongUse: the key is no private key of P-256; a moment that is none.
+        WrongUse: the key is no private key of P-256; an invalid moment.
 
     >>> from sfumato.telemetry.task import report_task
     >>> task = report_task("t", "?", ["a"], epsilon=1, start=0, periods=1)

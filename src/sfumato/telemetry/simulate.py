@@ -90,7 +90,7 @@ def _holders(
 
 
 def _count(count: object) -> int:
-    """Returns a number of devices (WrongUse if it is none)."""
+    """Checks and returns a number of devices (WrongUse if it is invalid)."""
     if type(count) is int and 0 <= count <= _MOST_DEVICES:
         return count
     raise WrongUse(f"A count of {shown(count)} devices.", allowed="an integer from 0 to 2^40")

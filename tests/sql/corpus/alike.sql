@@ -159,3 +159,80 @@ SELECT COUNT(*), COUNT(used) FROM (SELECT used FROM beds WHERE ward <> 'heart')
 
 SELECT COUNT(*), COUNT(p.patient_id), COUNT(v.patient_id), COUNT(p.patient_id) FILTER (WHERE p.age > 60)
 FROM visits v LEFT JOIN patients p ON v.patient_id = p.patient_id AND p.age > 30
+
+SELECT sex, COUNT(v.cost), SUM(v.cost), COUNT(*), COUNT(v.patient_id) FROM patients p LEFT JOIN visits v ON
+    v.patient_id = p.patient_id WHERE sex IS NOT NULL GROUP BY sex
+
+SELECT ward, COUNT(*), AVG(age) FROM visits v RIGHT JOIN patients p USING (patient_id) GROUP BY ward
+
+SELECT COUNT(*) FROM patients p LEFT JOIN visits v ON v.patient_id = p.patient_id AND v.ward = 'eye' WHERE
+    v.patient_id IS NULL
+
+SELECT sex, COUNT(*), COUNT(v.visit_id), SUM(v.cost) FROM patients p LEFT JOIN visits v ON v.patient_id =
+    p.patient_id AND v.day >= p.joined + 30 AND v.cost > 1 WHERE sex IS NOT NULL GROUP BY sex
+
+SELECT COUNT(*), SUM(v.cost), COUNT(d.kind) FROM patients p LEFT JOIN visits v ON v.patient_id = p.patient_id
+    LEFT JOIN drugs d ON d.drug = v.visit_id WHERE p.age > 35
+
+SELECT AVG(n), COUNT(*) FROM (SELECT p.patient_id, COUNT(v.visit_id) AS n FROM patients p LEFT JOIN visits v
+    ON v.patient_id = p.patient_id GROUP BY p.patient_id)
+
+SELECT COUNT(*) FROM visits v WHERE EXISTS (SELECT 1 FROM patients p WHERE p.patient_id = v.patient_id AND
+    p.joined < v.day)
+
+SELECT COUNT(*), SUM(cost) FROM visits v WHERE NOT EXISTS (SELECT 1 FROM patients p WHERE p.patient_id =
+    v.patient_id AND p.joined < v.day AND p.sex = 'F')
+
+SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT 1 FROM visits v WHERE p.patient_id = v.patient_id AND
+    v.day >= p.joined + 30)
+
+SELECT sex, COUNT(*) FROM patients p WHERE NOT EXISTS (SELECT 1 FROM visits v WHERE p.patient_id =
+    v.patient_id AND v.day >= p.joined + 30) AND sex IS NOT NULL GROUP BY sex
+
+SELECT ward, COUNT(*), SUM(cost) FROM visits WHERE (patient_id, day) IN (SELECT patient_id, MIN(day) FROM
+    visits GROUP BY patient_id) GROUP BY ward
+
+SELECT COUNT(*) FROM patients WHERE (patient_id, joined) IN (SELECT patient_id, day FROM visits WHERE urgent)
+
+SELECT v.ward, COUNT(*) FROM visits v JOIN (SELECT patient_id, ward, ROW_NUMBER() OVER (PARTITION BY
+    patient_id ORDER BY day, visit_id) AS nth FROM visits) f ON f.patient_id = v.patient_id WHERE f.nth = 1
+    AND f.ward = 'eye' GROUP BY v.ward
+
+WITH n AS (SELECT patient_id, day, ROW_NUMBER() OVER (PARTITION BY patient_id ORDER BY day, visit_id) AS nth
+    FROM visits) SELECT AVG(s.day - f.day), COUNT(*) FROM n AS f JOIN n AS s ON s.patient_id = f.patient_id
+    AND s.nth = 2 WHERE f.nth = 1
+
+SELECT sex, AVG((SELECT COUNT(*) FROM visits v WHERE v.patient_id = p.patient_id)) AS n, COUNT(*) FROM
+    patients p WHERE sex IS NOT NULL GROUP BY sex
+
+SELECT COUNT(*) FROM patients p WHERE (SELECT COUNT(*) FROM visits v WHERE v.patient_id = p.patient_id AND
+    v.cost > 5) > 1
+
+SELECT COUNT(*), SUM(age) FROM patients p WHERE (SELECT COUNT(cost) FROM visits WHERE p.patient_id =
+    visits.patient_id) = 0
+
+SELECT COUNT(*), SUM(cost) FROM visits v WHERE cost > (SELECT AVG(w.cost) FROM visits w WHERE w.patient_id =
+    v.patient_id)
+
+SELECT ward, COUNT(*) FROM visits v WHERE day = (SELECT MIN(w.day) FROM visits w WHERE w.patient_id =
+    v.patient_id) GROUP BY ward
+
+SELECT n, COUNT(*) FROM (SELECT p.patient_id, (SELECT COUNT(*) FROM visits v WHERE v.patient_id =
+    p.patient_id) AS n FROM patients p) AS t WHERE n < 3 GROUP BY n
+
+SELECT COUNT(total), SUM(total) FROM (SELECT (SELECT SUM(v.cost) + MAX(v.cost) FROM visits v WHERE
+    v.patient_id = p.patient_id) AS total, (SELECT MIN(day) FROM visits v WHERE v.patient_id = p.patient_id)
+    AS d FROM patients p) AS t WHERE d > DATE '2024-01-10'
+
+SELECT w, COUNT(*) FROM (SELECT patient_id, ARG_MIN(ward, day) AS w FROM visits GROUP BY patient_id) AS t
+    GROUP BY w
+
+SELECT w, COUNT(*), SUM(n), SUM(c) FROM (SELECT patient_id, ARG_MAX(ward, cost) AS w, COUNT(*) AS n,
+    MIN_BY(cost, day) AS c FROM visits WHERE day > DATE '2024-01-05' GROUP BY patient_id HAVING COUNT(*) > 0)
+    AS t WHERE w IS NOT NULL GROUP BY w
+
+SELECT SUM(c), COUNT(c), COUNT(*) FROM (SELECT patient_id, FIRST(cost ORDER BY day DESC) AS c FROM visits
+    GROUP BY patient_id) AS t
+
+SELECT COUNT(*), SUM(c) FROM (SELECT patient_id, ARG_MIN(cost, day) FILTER (WHERE urgent) AS c FROM visits
+    GROUP BY patient_id) AS t WHERE c > 9

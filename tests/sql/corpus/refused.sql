@@ -469,7 +469,7 @@ SELECT product, COUNT(*) FROM events GROUP BY UPPER(product)
 SELECT COUNT(*) FROM events a JOIN events b ON a.user_id = b.user_id
 
 -- J02 joins | UnsupportedSql | A join has several rows a unit
-SELECT COUNT(*) FROM users u LEFT JOIN events e ON u.user_id = e.user_id
+SELECT COUNT(*) FROM events u LEFT JOIN events e ON u.user_id = e.user_id
 
 -- J03 joins | UnsupportedSql | A join that is not on the
 SELECT COUNT(*) FROM events e JOIN users u ON e.day = u.born
@@ -603,8 +603,8 @@ SELECT COUNT(*) FROM events WHERE user_id IN (SELECT user_id FROM users) OR smok
 -- S23 sub-queries | UnsupportedSql | EXISTS that does not look for the
 SELECT COUNT(*) FROM events WHERE EXISTS (SELECT 1 FROM users WHERE age_band = 'a')
 
--- S24 sub-queries | UnsupportedSql | EXISTS that compares more than the unit
-SELECT COUNT(*) FROM events e WHERE EXISTS (SELECT 1 FROM users u WHERE u.user_id = e.user_id AND u.born < e.day)
+-- S24 sub-queries | UnsupportedSql | EXISTS or IN that compares more than the unit
+SELECT COUNT(*) FROM events e WHERE EXISTS (SELECT 1 FROM events u WHERE u.user_id = e.user_id AND u.day < e.day)
 
 -- S25 sub-queries | UnsupportedSql | EXISTS that does not look for the
 SELECT COUNT(*) FROM events e WHERE EXISTS (SELECT 1 FROM users u WHERE u.user_id = user_id)

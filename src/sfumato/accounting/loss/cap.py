@@ -64,7 +64,7 @@ class Capped:
         return cls(pair, top, mass, least, most)
 
     def on(self, step: float, outside: float) -> "Capped":
-        """Returns the pair with its cap rounded up to a multiple of ``step``."""
+        """Returns the pair with its cap moved up to the next multiple of ``step``."""
         top = step * math.ceil(self.top / step)
         if top == self.top:
             return self

@@ -76,7 +76,9 @@ class SwappedNormal:
         return np.zeros(0), np.zeros(0)
 
     def reach(self, outside: float) -> Reach:
-        """Returns the losses up to those of a point beyond the farther mean."""
+        """Returns the range of losses within which both distributions have all mass but
+        ``outside``.
+        """
         there = self.pair.reach(outside)
         far = there.upper / self.mu + self.mu / 2
         gain = self.mu * (far - self.mu / 2)

@@ -73,7 +73,7 @@ class Aim:
     score: float = 0.0
 
     def apart(self, epsilon: float) -> float:
-        """Returns the allowed distance of the bounds of this epsilon."""
+        """Returns how far apart the bounds of an epsilon may be."""
         return self.width * max(epsilon, self.least)
 
     @property

@@ -71,7 +71,7 @@ class Network(Recipe[NetworkModel]):
     rows.
 
     Raises:
-        WrongUse, InvalidNumber: an argument that is none of these.
+        WrongUse, InvalidNumber: an argument of another kind.
 
     >>> from sfumato.learning.torch import SGD
     >>> loss = nn.CrossEntropyLoss(reduction="none")

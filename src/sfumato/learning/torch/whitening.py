@@ -87,7 +87,7 @@ class Whitening(Recipe[Whitened]):
     The module is code that sees rows, as that of a ``Network``: only the owner should provide it.
 
     Raises:
-        WrongUse: an argument that is none of these.
+        WrongUse: an argument of another kind.
 
     >>> Whitening(nn.Identity(), kept=2).reach
     1

@@ -434,7 +434,7 @@ class Store(Protocol):
         ...
 
     def peek(self, account_id: str) -> AccountRow | None:
-        """Returns an account as of the last durable transaction, without waiting for a running one."""
+        """Returns an account's state after the last durable transaction, without waiting for a running one."""
         ...
 
     def remember(self, listener: Callable[[int, str], None]) -> None:

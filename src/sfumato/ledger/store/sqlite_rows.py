@@ -89,7 +89,7 @@ class SQLiteRows(SqlRows):
         self._epoch = time.time_ns() // 10**6 - time.monotonic_ns() // 10**6
 
     def load(self) -> None:
-        """Fills the cache from the tables; partial indexes find the rows."""
+        """Fills the cache with the rows that transactions look up; partial indexes find them."""
         datasets = [row for row in self._tables.accounts() if not row.parent]
         self._entries = sum(row.seq for row in datasets)
         failed = [row for dataset in datasets for row in self._tables.failures(dataset.id)]
@@ -105,7 +105,7 @@ class SQLiteRows(SqlRows):
         return self._entries
 
     def end_transaction(self) -> None:
-        """Ends a successful transaction: adds its writes to the batch."""
+        """Keeps the writes of a successful transaction for the current batch."""
         self._batch += self._transaction
         self._transaction = []
         self.torn = False
@@ -124,7 +124,7 @@ class SQLiteRows(SqlRows):
         self._send_accounts()
 
     def committed(self) -> None:
-        """Records that the batch is on disk: its rows become the cached state."""
+        """Marks the batch's rows as the cached state, since the batch is on disk."""
         for row in self.held.changed():
             known = self.held.known.get(row.id)
             new = row.seq - (known.seq if known else 0)
@@ -138,7 +138,7 @@ class SQLiteRows(SqlRows):
         self._keys.commit(keep=lambda _: False)
 
     def undone(self) -> None:
-        """Restores the cache after the batch was rolled back."""
+        """Restores the cached state from before the batch, since the batch was rolled back."""
         self._batch, self._transaction, self.torn = [], [], False
         for layers in self._layers:
             layers.undo()

@@ -2,7 +2,7 @@
 """Raw -> Tracked: determines the unit of the rows, its limits, and the number of groups."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from sfumato.errors import MissingDeclaration, UnsupportedSql
 from sfumato.metadata.dataset import Dataset
@@ -140,10 +140,11 @@ def _limits(relation: Relation, dataset: Dataset) -> Limits:
         return Limits(1, 1, 1)
     if isinstance(relation, Union):
         parts = [_implied(_limits(source, dataset)) for source in relation.sources]
+        combine = max if relation.exclusive else sum
         return Limits(
-            _sum([part.rows for part in parts]),
-            _sum([part.groups for part in parts]),
-            _sum([part.total for part in parts]),
+            _combined([part.rows for part in parts], combine),
+            _combined([part.groups for part in parts], combine),
+            _combined([part.total for part in parts], combine),
         )
     if not isinstance(relation, Scan):
         return _limits(relation.source, dataset)
@@ -163,11 +164,11 @@ def _implied(limits: Limits) -> Limits:
     return Limits(rows, groups, limits.total)
 
 
-def _sum(limits: Sequence[int | None]) -> int | None:
-    """The sum of several limits; None if one of them is None."""
+def _combined(limits: Sequence[int | None], combine: Callable[[Sequence[int]], int]) -> int | None:
+    """The sum, or the largest, of several limits; None if one of them is None."""
     known = [limit for limit in limits if limit is not None]
     if len(known) == len(limits):
-        return sum(known)
+        return combine(known)
     return None
 
 

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forms of SQL that read two tables of one person, lowered to nodes of the plan that exist.
+
+A LEFT JOIN of one row a unit to many; EXISTS and IN whose tests read both rows; tests above a join
+that leave one row a unit on one side of it. ``join`` and ``where`` use it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from sfumato.errors import UnsupportedSql
+from sfumato.metadata.column import Column, Integer
+from sfumato.plan.relation import Filter, Relation, Semi, Union, UnitJoin
+from sfumato.plan.scalar import Coalesce, Constant, Field, Member, Not, Scalar
+from sfumato.sql.conditions import conjunction, passing
+from sfumato.sql.functions import FUNCTIONS
+from sfumato.sql.names import Context, Scope, Source
+from sfumato.sql.row_expressions import Rows
+from sfumato.sql.tables import From
+from sfumato.sql.typed import Null, Numbers, Person, Truth, Typed, computed, value_of
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Callbacks that lower the sides of a join again, under new names of columns.
+
+    A plan reads a table twice as two scans. ``tests`` are those of WHERE.
+    """
+
+    left: Callable[[], From]
+    right: Callable[[], From]
+    tests: Sequence[exp.Expr] = ()
+
+    def swapped(self) -> "Again":
+        """Returns the callbacks of the join with its sides exchanged."""
+        return Again(self.right, self.left, self.tests)
+
+
+def narrowed(
+    context: Context,
+    rows: From,
+    other: From,
+    tests: Sequence[exp.Expr],
+) -> From:
+    """Returns the rows of one side of a join that pass the tests that read this side alone."""
+    mine, theirs = rows.scope(context), other.scope(context)
+    own = []
+    for test in tests:
+        columns = list(test.find_all(exp.Column))
+        is_own = all(mine.owns(column) and not theirs.owns(column) for column in columns)
+        if columns and is_own and test.find(exp.Query) is None:
+            own.append(test)
+    expressions = Rows(mine, FUNCTIONS)
+    return rows.over(passing(rows.relation, [expressions.test(test) for test in own]))
+
+
+def left_joined(
+    context: Context,
+    left: From,
+    right: From,
+    tests: Sequence[exp.Expr],
+    again: Again,
+    wanted: set[str] | None,
+) -> From | None:
+    """Returns ``one LEFT JOIN many``; None if the left side may have several rows a unit.
+
+    Each row of the left side meets the union of two relations: the rows of the right side that
+    pass the tests, with a mark; and NULLs for the units of the left side that have no such row.
+    ``wanted`` are the names of the columns of the right side that are read; None: all of them.
+    """
+    one = left.single(context)
+    if one is None:
+        return None
+    sources_of_both(left, right)
+    matches = _matching(context, again, tests)
+    without = again.left()
+    units = without.single(context)
+    assert units is not None, "the same side as before"
+    anti = Semi(units, _matching(context, again, tests).relation, negated=True)
+    mark = Column(context.name("left_join.mark"), Integer(0, 1))
+    columns = [mark]
+    codes: list[Scalar] = [Constant(1)]
+    sources = []
+    for source in matches.sources:
+        named: dict[str, Typed] = {}
+        for name, typed in source.columns.items():
+            if isinstance(typed, Person):
+                named[name] = Person(typed.name, None, absent=True, mark=Field(mark))
+            elif isinstance(typed, Null):
+                named[name] = typed
+            elif not isinstance(typed, Numbers) and (wanted is None or name in wanted):
+                value = value_of(typed, name)
+                column = Column(context.name(f"left_join.{name}"), value.type)
+                columns.append(column)
+                codes.append(value.expression)
+                named[name] = computed(column, typed)
+        sources.append(replace(source, columns=named, parts={}, table=None, link=None))
+    nulls = (Constant(None),) * len(columns)
+    union = Union((matches.relation, anti), (tuple(codes), nulls), tuple(columns), exclusive=True)
+    joint = left.over(UnitJoin(union, one))
+    limit = None if matches.limit is None else max(matches.limit, 1)
+    return replace(joint, sources=(*left.sources, *sources), limit=limit, once=False)
+
+
+def _matching(context: Context, again: Again, tests: Sequence[exp.Expr]) -> From:
+    """Returns the rows of the right side of a join that pass its tests."""
+    right = again.right()
+    scope = right.scope(context)
+    relation: Relation = right.relation
+    if not all(scope.owns(test) for test in tests):
+        left = again.left()
+        one = left.single(context)
+        assert one is not None, "the same side as before"
+        relation = UnitJoin(relation, one)
+        scope = both_sides(context, left, right)
+    rows = Rows(scope, FUNCTIONS)
+    return right.over(passing(relation, [rows.test(test) for test in tests]))
+
+
+def both_sides(context: Context, left: From, right: From) -> Scope:
+    """Returns the names of two tables that meet on the unit."""
+    return Scope(context, sources_of_both(left, right), left.width)
+
+
+def sources_of_both(left: From, right: From) -> tuple[Source, ...]:
+    """Returns the names of two tables; refuses two under one name."""
+    sources = (*left.sources, *right.sources)
+    names = [source.name.lower() for source in sources]
+    for name in names:
+        if names.count(name) > 1:
+            raise UnsupportedSql(
+                f"Two tables under the name {name!r}.",
+                remedy="Give each another alias: FROM t AS a JOIN t AS b",
+            )
+    return sources
+
+
+def related(
+    context: Context,
+    rows: From,
+    inner: From,
+    tests: Sequence[exp.Expr],
+    outside: Callable[[], From],
+    *,
+    negated: bool,
+) -> Callable[[Relation], Relation] | None:
+    """Returns how rows are kept by whether a row of their unit in ``inner`` passes tests of both.
+
+    The function takes a relation with the columns of ``rows``; ``negated``: it keeps the rows
+    without such a row. None if both sides may have several rows a unit.
+    """
+    one = inner.single(context)
+    if one is not None:
+        expressions = Rows(both_sides(context, rows, inner), FUNCTIONS)
+        lowered = [expressions.test(test) for test in tests]
+        if negated:
+            none = _is_not_true(lowered)
+            return lambda relation: Filter(UnitJoin(relation, one, outer=True), none)
+        return lambda relation: passing(UnitJoin(relation, one), lowered)
+    other = outside()
+    units = other.single(context)
+    if units is None:
+        return None
+    expressions = Rows(both_sides(context, other, inner), FUNCTIONS)
+    lowered = [expressions.test(test) for test in tests]
+    matches = passing(UnitJoin(inner.relation, units), lowered)
+    return lambda relation: Semi(relation, matches, negated)
+
+
+def _is_not_true(tests: Sequence[Scalar]) -> Scalar:
+    """Returns the test that not all of some tests are TRUE."""
+    codes = Truth(conjunction(tests)).codes
+    return Not(Member(Coalesce((codes, Constant(0))), (1,)))
