@@ -21,7 +21,7 @@ ENGINE_PEERS := opendp-polars smartnoise pipelinedp tumult
 # The tests start hundreds of processes: what those import is compiled once.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: docs torch installed demo demo-census demo-stream demo-synthetic demo-telemetry demo-learning demo-graph demo-mining demo-hospitals demo-federation test durations coverage prove chaos lint format proofs corpus clean lock bench bench-noise bench-accounting bench-query bench-engines bench-largest bench-ledger bench-census bench-synopsis bench-synthetic bench-telemetry bench-telemetry-stored bench-learning bench-federated bench-mining figures
+.PHONY: docs torch installed demo demo-census demo-stream demo-synthetic demo-telemetry demo-learning demo-graph demo-hospitals demo-federation test durations coverage prove chaos lint format proofs corpus clean lock bench bench-noise bench-accounting bench-query bench-engines bench-largest bench-ledger bench-census bench-graph bench-synopsis bench-synthetic bench-telemetry bench-telemetry-stored bench-learning bench-federated figures demo-mining bench-mining
 
 demo: $(VENV)/.run
 	$(BIN)/sfumato demo --report demo-report.html
@@ -198,6 +198,10 @@ bench-ledger: $(VENV)/.run
 	$(BIN)/python -m benchmarks.ledger $(ONLY)
 
 # Ranges, tables of many columns, streams; three minutes and two gigabytes.
+# Errors of graphs on two published ones, and a million edges; two minutes.
+bench-graph: $(VENV)/.run
+	$(BIN)/python -m benchmarks.graph
+
 bench-synopsis: $(VENV)/.run $(SYNOPSIS_PEERS:%=.bench/%/.done)
 	$(BIN)/python -m benchmarks.synopsis
 
