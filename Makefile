@@ -162,6 +162,10 @@ bench-telemetry-stored: $(VENV)/.run
 bench-federated: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.federated
 
+# Words, pairs and sets of items that are found at epsilon 1, and their CPU seconds; ten minutes.
+bench-mining: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.mining
+
 # Steps of networks beside ordinary ones and those of Opacus, three minutes; then the accuracy of models
 # beside those of diffprivlib, two minutes; then digits of MNIST, ten fits of two minutes, where its file is there.
 bench-learning: $(VENV)/.run $(VENV)/.torch $(LEARNING_PEERS:%=.bench/%/.done)
