@@ -4,6 +4,7 @@
 import statistics
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
@@ -353,4 +354,4 @@ def test_a_running_sum_of_many_cells_ends(session):
     errors = session.query(text, epsilon=1).error()
     widths = [row["s"]["half_width"] for row in errors]
     assert len(widths) == 366 and all(width > 0 for width in widths)
-    assert all(one <= other * 1.0001 for one, other in zip(widths, widths[1:], strict=False))
+    assert all(one <= other * 1.0001 for one, other in pairwise(widths))
