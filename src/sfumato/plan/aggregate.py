@@ -176,12 +176,33 @@ class CountUnits(_Count):
     counts: ClassVar[str] = "units"
 
     @property
-    def read(self) -> None:
+    def read(self) -> Value | None:
         return None
 
     @property
     def title(self) -> str:
         return "COUNT(DISTINCT unit)"
+
+
+@dataclass(frozen=True, slots=True)
+class CountUnitsWhere(CountUnits):
+    """COUNT(DISTINCT unit) of a condition: one integer; each unit with a row in the group whose
+    value is not NULL adds 1.
+
+    >>> from sfumato.metadata.column import Column, Integer
+    >>> CountUnitsWhere(Value.of(Column("age", Integer(0, 120)))).title
+    'COUNT(DISTINCT unit) of age'
+    """
+
+    value: Value
+
+    @property
+    def read(self) -> Value:
+        return self.value
+
+    @property
+    def title(self) -> str:
+        return f"COUNT(DISTINCT unit) of {self.value.name}"
 
 
 @dataclass(frozen=True, slots=True)
