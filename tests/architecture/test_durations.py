@@ -43,6 +43,7 @@ SHARES = {
     "ledger": 110,
     "mechanisms": 55,
     "metadata": 13,
+    "mining": 15,
     "noise": 70,
     "plan": 10,
     "privacy": 27,

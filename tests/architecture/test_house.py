@@ -46,6 +46,7 @@ MAY_IMPORT_LATE = {
     "engines/spark_quiet.py",
     "collector/places.py",
     "ledger/store/open.py",
+    "mining/found.py",
     "query/answer.py",
     "query/answer_files.py",
     "query/marginal_table.py",

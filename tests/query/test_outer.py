@@ -335,3 +335,13 @@ def test_the_parts_of_a_split_question_are_filtered_too(session):
     assert answer.inner[0].cost.epsilon == "0.5"
     # a group of missing values is in no list
     assert 1 <= len(answer) <= 2
+
+
+def test_what_only_the_whole_can_say_is_said_by_the_whole(session):
+    for text, words in (
+        ("SELECT COUNT(*) FROM events HAVING COUNT(*) > 'a'", "compared with 'a'"),
+        ("SELECT region, COUNT(*) FROM events", "outside GROUP BY"),
+        ("SELECT COUNT(*) FROM events ORDER BY 2", "ORDER BY 2"),
+    ):
+        with pytest.raises(UnsupportedSql, match=words):
+            session.query(text, epsilon=1)

@@ -138,3 +138,28 @@ def test_too_many_inner_questions_are_refused():
 def test_recursion_is_not_split():
     text = f"WITH RECURSIVE r AS (SELECT 1 AS x UNION ALL SELECT x FROM r) SELECT * FROM r, ({BY_REGION})"
     assert split(text, DATASET, TODAY) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT COUNT(*) FROM events USING SAMPLE 10%",
+        "SELECT COUNT(*) INTO x FROM events",
+        "SELECT region, COUNT(*) FROM events",
+        "SELECT COUNT(*) FROM events QUALIFY ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY day) = 1",
+        "SELECT COUNT(*) FROM events WINDOW w AS (PARTITION BY region)",
+        "SELECT COUNT(*) FROM events ORDER BY amount",
+        "SELECT foo.region, COUNT(*), RANK() OVER () FROM events GROUP BY region",
+        "SELECT region, MAX(amount) OVER (PARTITION BY region), COUNT(*) FROM events GROUP BY region",
+    ],
+)
+def test_what_a_cut_would_lose_is_not_cut(text):
+    assert split(text, DATASET, TODAY) is None
+
+
+def test_keys_count_with_and_without_their_table():
+    for key, item in (("e.region", "region"), ("region", "e.region"), ("e.region", "e.region")):
+        _, outer = parts(
+            f"SELECT {item}, RANK() OVER (ORDER BY COUNT(*)) FROM events AS e GROUP BY {key}"
+        )
+        assert outer.startswith('SELECT k0 AS "region"')

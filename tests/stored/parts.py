@@ -31,11 +31,13 @@ from sfumato.ledger.pieces import Pieces
 from sfumato.ledger.pins import Known, Pin
 from sfumato.ledger.store import base, rows
 from sfumato.ledger.tally import Tally, entry_body
-from sfumato.metadata.column import Category, Column, Text
+from sfumato.metadata.column import Category, Column, Integer, Text
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
 from sfumato.metadata.timestamp import Timestamp
 from sfumato.metadata.tokens import Tokens
+from sfumato.mining import Itemsets, Paths, Recipe, Terms
+from sfumato.mining.recipe import Asked, MiningTask
 from sfumato.noise import (
     Binomial,
     DiscreteGaussian,
@@ -48,13 +50,15 @@ from sfumato.noise import (
 )
 from sfumato.plan.owner import Owner
 from sfumato.plan.relation import Scan, Summary
+from sfumato.plan.rows import BoundedRows, RowList
 from sfumato.plan.scalar import Arithmetic, Compare, Comparison, Constant, DatePart, Operation, Part
 from sfumato.plan.show import form
 from sfumato.plan.statistic import Statistic
+from sfumato.plan.value import Value
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import Event, event_from_json, event_to_json
 from sfumato.privacy.event.sampling_designs import Design
-from sfumato.privacy.unit import Edge, Node, Relation, Unit
+from sfumato.privacy.unit import AddRemove, Edge, Node, Relation, Unit
 from sfumato.query.allowance import Allowance
 from sfumato.synthetic.measured_as import measured_as
 from sfumato.synthetic.schema import schema_of
@@ -88,6 +92,16 @@ def _of_unicode(tokens: Tokens, version: str) -> Tokens:
     return tokens
 
 
+def _mined(recipe: Recipe, cost: Mapping[str, Any]) -> MiningTask:
+    """The task of a recipe for two columns of a table."""
+    note = Column("note", Text(tokens=_of_unicode(Tokens(), "14.0.0")))
+    columns = note, Column("day", Integer(0, 9))
+    rows = RowList(Scan("notes", columns=columns), tuple(map(Value.of, columns)))
+    plan = BoundedRows(rows, "who", 2, AddRemove)
+    return recipe.planned(plan, Asked(cost.get("epsilon"), cost.get("rho"), cost.get("delta")))
+
+
+_DELTA = {"rho": 1, "delta": "1e-6"}
 TIES = Dataset(
     "ties",
     {
@@ -112,6 +126,10 @@ NODES: Mapping[str, Any] = {
     "statistics": list(Statistic),
     "summaries": list(Summary),
     "timestamp": Column("at", Timestamp("2024-01-01", "2024-12-31", format="%d/%m/%Y %H:%M")),
+    "terms": _mined(Terms("note", by="day", grams=2), _DELTA),
+    "declared terms": _mined(Terms("note", only=["eye"]), {"epsilon": 1}),
+    "paths": _mined(Paths("note", order="day"), _DELTA),
+    "itemsets": _mined(Itemsets(), _DELTA),
     "pair": Scan("ties", owner=Owner(("a", "b"), unordered=True)),
     "graph of edges": graph_task(
         TIES, "ties", Degrees(), Allowance(Norm.L1, Fraction(1, 2)), "kind = 'x'"

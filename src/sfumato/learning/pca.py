@@ -174,7 +174,9 @@ class Spread(Generic[B]):
 
     @property
     def noise(self) -> float:
-        """The standard deviation of a product, in units of a row at the radius."""
+        """The standard deviation of the noise of a released product, where 1 is a row at the
+        radius.
+        """
         products = self.mechanisms[-1].noise.variance.upper
         return math.sqrt(products) / (PRODUCT * self._weight * self.length**2)
 

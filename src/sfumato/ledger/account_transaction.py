@@ -96,7 +96,7 @@ class LockedAccounts:
             )
 
     def require_open(self) -> None:
-        """Refuses if an account of the path is frozen."""
+        """Raises AccountFrozen if an account of the path is frozen."""
         require_open(self.accounts.values())
 
     def require_listed(self) -> None:

@@ -191,8 +191,8 @@ def threshold_gaussian(
     delta: Number,
     relation: Relation,
 ) -> ThresholdMechanism:
-    """Private partition selection with discrete Gaussian noise and the smallest threshold for
-    delta.
+    """Returns a mechanism that selects keys by noisy counts, with Gaussian noise and the least
+    threshold.
 
     rho-zCDP, except with probability delta. ``keys`` is the most keys of a unit. sigma^2 is keys /
     (2 rho), under replace-one 2 keys / (2 rho).

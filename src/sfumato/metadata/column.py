@@ -258,7 +258,9 @@ class Boolean(Coded):
 
     @property
     def has_spellings(self) -> bool:
-        """Whether declared strings differ from those that are read without a declaration."""
+        """Whether true and false are written in other strings than those understood without a
+        declaration.
+        """
         return (self.true, self.false) != (_TRUE, _FALSE)
 
     def __repr__(self) -> str:

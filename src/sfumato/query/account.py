@@ -62,7 +62,7 @@ class Account:
 
     @property
     def left(self) -> Fraction:
-        """The largest epsilon of one more pure question of the asker."""
+        """The largest epsilon that one more pure question of the asker may cost."""
         return self.standing.left.epsilon
 
     @property

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from sfumato.engines.scratch import Held, Scratch, Stopped, Unbound
 from sfumato.engines.stop import Patience
-from sfumato.errors import OuterFailed, UnsupportedSql, WrongUse
+from sfumato.errors import OuterFailed, Refused, UnsupportedSql, WrongUse
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import Quantiles
 from sfumato.privacy.event import Json
@@ -91,7 +91,6 @@ def planned_outer(
     if parts is None:
         return None
     names = [name_of(place) for place in range(len(parts.inner))]
-    require_allowed(parts.outer, names)
     questions, plans, datasets = [], [], []
     for inner, share in zip(parts.inner, _shares(price, parts.inner), strict=True):
         question = asked.part(inner.text, share)
@@ -101,7 +100,13 @@ def planned_outer(
         datasets.append(step.dataset)
     forms = [planned_columns(plan) for plan in plans]
     tables = {name: _table(columns) for name, columns in zip(names, forms, strict=True)}
-    columns = _described(parts, tables, scratch)
+    try:
+        columns = _described(parts, tables, scratch)
+    except Refused:
+        if parts.is_cut:
+            # the refusal of the whole says it in the words of its text
+            return None
+        raise
     trace = _traced(parts, plans, tables, columns, scratch)
     statement = text_of_outer(parts.outer if trace is None else trace.query)
     return Outer(
@@ -144,8 +149,9 @@ def _described(
     """The columns of an outer statement, as DuckDB binds it to empty tables.
 
     Raises:
-        UnsupportedSql: it does not.
+        UnsupportedSql, UnknownName: it does not, or has what is not allowed.
     """
+    require_allowed(parts.outer, tables.keys())
     try:
         columns = scratch.described(text_of_outer(parts.outer), tables)
     except (Unbound, Stopped) as failure:

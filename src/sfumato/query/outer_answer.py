@@ -117,7 +117,7 @@ class OuterAnswer(Answer):
         return self._cells_with(self._result.lines(self.inner, 1 - level))
 
     def consistent(self) -> NoReturn:
-        """Raises WrongUse: only the answer of a single question can be made consistent.
+        """Not available: only the answer of a single question can be made consistent.
 
         Raises:
             WrongUse: always.

@@ -133,7 +133,11 @@ class Scope:
         self._context.answered.add(test)
 
     def rounded(self, words: str) -> None:
-        """Adds a line of bias to the answer, once: a test reads a rounded number."""
+        """Adds a line to the answer's list of errors not covered by its intervals, unless it has it
+        already.
+
+        The line says that a test reads a rounded number.
+        """
         if words not in self._context.bias:
             self._context.bias.append(words)
 

@@ -118,7 +118,7 @@ def _require_plain(node: exp.Expr, tables: Collection[str]) -> None:
         require_only(node, *_OF_A_JOIN)
     elif isinstance(node, exp.Limit | exp.Offset | exp.Fetch):
         count = node.args.get("count") or node.args.get("expression")
-        if count is not None and not (isinstance(count, exp.Literal) and not count.is_string):
+        if count is not None and not (isinstance(count, exp.Literal) and count.name.isdigit()):
             raise UnsupportedSql(
                 f"{node.key.upper()} that is not a whole number.", remedy=f"{node.key.upper()} 10"
             )

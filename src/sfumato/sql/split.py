@@ -9,7 +9,7 @@ outer statement reads the answers of the inner questions and nothing else.
 
 import datetime
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
@@ -32,6 +32,20 @@ MOST_INNER = 16
 _OF_ORDER = (exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue)
 # What a SELECT may have that is cut at its own level.
 _CUT = ("from_", "joins", "where")
+_CLAUSES = frozenset(
+    (
+        "expressions",
+        "group",
+        "having",
+        "qualify",
+        "order",
+        "windows",
+        *_CUT,
+        "limit",
+        "offset",
+        "distinct",
+    )
+)
 # What ``name_of`` gives.
 _OF_ANSWER = re.compile(r"answer \d+", re.IGNORECASE)
 _KEPT = ("limit", "offset", "distinct")
@@ -58,12 +72,13 @@ class Inner:
 class Split:
     """The inner questions, and the outer statement, which calls their answers by ``name_of``.
 
-    ``notes`` are shown with the answer.
+    ``notes`` are shown with the answer. ``is_cut``: it was cut at its own level, not in sub-queries.
     """
 
     inner: tuple[Inner, ...]
     outer: exp.Query
     notes: tuple[str, ...] = ()
+    is_cut: bool = False
 
 
 def name_of(place: int) -> str:
@@ -114,7 +129,7 @@ def split(
         return None
     if not splitter.inner or splitter.is_whole:
         return None
-    return Split(tuple(splitter.inner.values()), outer, notes)
+    return Split(tuple(splitter.inner.values()), outer, notes, splitter.is_cut)
 
 
 @dataclass(slots=True)
@@ -125,6 +140,7 @@ class _Splitter:
     inner: dict[str, Inner] = field(default_factory=dict)
     is_part_refused: bool = False
     is_whole: bool = False
+    is_cut: bool = False
     _depth: int = 0
 
     def outer(self, query: exp.Expr, known: Mapping[str, exp.Expr]) -> exp.Query:
@@ -207,7 +223,7 @@ class _Splitter:
     def _cut(self, select: exp.Select, refusal: SfumatoError) -> exp.Select | None:
         """A SELECT over rows, cut at its own level; None if its aggregates are no question."""
         keys = _keys(select)
-        if keys is None:
+        if keys is None or {name for name, value in select.args.items() if value} - _CLAUSES:
             return None
         parts = [*select.expressions, *_clauses(select)]
         found: dict[str, exp.Expr] = {}
@@ -233,18 +249,25 @@ class _Splitter:
             return None
         places = {key.sql("duckdb"): f"k{place}" for place, key in enumerate(keys)}
         places |= {call.sql("duckdb"): f"v{place}" for place, call in enumerate(aggregates)}
-        return self._below(_over(select, self._name(question), places), refusal)
+        rest = _over(select, places)
+        if rest is None:
+            return None
+        self.is_cut |= self._depth == 0
+        return self._below(rest.from_(_table(self._name(question))), refusal)
 
 
-def _over(select: exp.Select, name: str, places: Mapping[str, str]) -> exp.Select:
-    """What is left of a SELECT whose keys and aggregates are columns of an answer."""
+def _over(select: exp.Select, places: Mapping[str, str]) -> exp.Select | None:
+    """What is left of a SELECT whose keys and aggregates are columns of an answer.
+
+    None if it has other columns of rows.
+    """
+    sources = {node.alias_or_name.lower() for node in _sources(select)}
 
     def put(part: exp.Expr) -> exp.Expr:
-        return _replaced(part.copy(), places)
+        return _replaced(part.copy(), places, sources)
 
     outer = exp.Select()
     outer.set("expressions", [_named(item, put) for item in select.expressions])
-    outer = outer.from_(_table(name))
     having = select.args.get("having")
     if having is not None:
         outer.set("where", exp.Where(this=put(having.this)))
@@ -254,7 +277,29 @@ def _over(select: exp.Select, name: str, places: Mapping[str, str]) -> exp.Selec
     for clause in _KEPT:
         if select.args.get(clause):
             outer.set(clause, _copied(select.args[clause]))
+    known = set(places.values())
+    clauses = [clause for name, clause in _arguments(outer) if name != "expressions"]
+    # an item may read the names of those before it
+    for part in [*outer.expressions, *clauses]:
+        if any(column.table or column.name.lower() not in known for column in _columns(part)):
+            return None
+        known.add(part.alias.lower())
     return outer
+
+
+def _sources(select: exp.Select) -> list[exp.Expr]:
+    """The tables and sub-queries of FROM."""
+    clauses = [select.args.get("from_"), *(select.args.get("joins") or [])]
+    return [clause.this for clause in clauses if clause is not None]
+
+
+def _columns(node: exp.Expr) -> Iterator[exp.Column]:
+    """The columns of a part of a SELECT, without those of its sub-queries."""
+    if isinstance(node, exp.Column):
+        yield node
+    elif not isinstance(node, exp.Query):
+        for part in node.iter_expressions():
+            yield from _columns(part)
 
 
 def _inlined(query: Q, known: Mapping[str, exp.Expr]) -> Q:
@@ -367,33 +412,38 @@ def _arguments(node: exp.Expr) -> Iterator[tuple[str, exp.Expr]]:
                 yield name, part
 
 
-def _replaced(node: exp.Expr, places: Mapping[str, str]) -> exp.Expr:
+def _replaced(node: exp.Expr, places: Mapping[str, str], sources: Collection[str]) -> exp.Expr:
     """An expression with columns of the answer in place of keys and aggregates."""
     if isinstance(node, exp.Query):
         return node
-    column = _column_of(node, places)
+    column = _column_of(node, places, sources)
     if column is not None:
         return exp.column(column)
     for name, value in list(node.args.items()):
         if isinstance(value, exp.Expr):
-            node.set(name, _replaced(value, places))
+            node.set(name, _replaced(value, places, sources))
         elif isinstance(value, list):
-            node.set(
-                name,
-                [_replaced(part, places) if isinstance(part, exp.Expr) else part for part in value],
-            )
+            parts = []
+            for part in value:
+                is_node = isinstance(part, exp.Expr)
+                parts.append(_replaced(part, places, sources) if is_node else part)
+            node.set(name, parts)
     return node
 
 
-def _column_of(node: exp.Expr, places: Mapping[str, str]) -> str | None:
+def _column_of(node: exp.Expr, places: Mapping[str, str], sources: Collection[str]) -> str | None:
     """The column of the answer that a node is; a key counts with and without its table."""
     found = places.get(node.sql("duckdb")) if not isinstance(node, exp.Identifier) else None
     if found is not None or not isinstance(node, exp.Column):
         return found
+    if node.table and node.table.lower() not in sources:
+        return None
     own = node.name.lower()
-    named = [
-        place for text, place in places.items() if text.rpartition(".")[2].strip('"').lower() == own
-    ]
+    named = []
+    for text, place in places.items():
+        table, _, name = text.rpartition(".")
+        if name.strip('"').lower() == own and not (table and node.table):
+            named.append(place)
     return named[0] if len(named) == 1 else None
 
 

@@ -54,7 +54,7 @@ class Child:
 
     @property
     def number(self) -> Axis:
-        """The number of rows of a unit, as a column of the parent."""
+        """A column of the parent table: how many rows each unit has in this child table."""
         return Axis(Column(f"number of {self.table}", Integer(0, self.most)))
 
     @property

@@ -65,12 +65,12 @@ class Estimates:
 
     @property
     def low(self) -> Floats:
-        """The lower ends of the intervals."""
+        """The lower end of each value's interval, in reports."""
         return self._ends[0]
 
     @property
     def high(self) -> Floats:
-        """The upper ends of the intervals."""
+        """The upper end of each value's interval, in reports."""
         return self._ends[1]
 
     @cached_property

@@ -59,12 +59,12 @@ class TextEstimates:
 
     @property
     def low(self) -> Floats:
-        """The lower ends of the intervals."""
+        """The lower end of each string's interval, in reports."""
         return self.estimate - self._reach
 
     @property
     def high(self) -> Floats:
-        """The upper ends of the intervals."""
+        """The upper end of each string's interval, in reports."""
         return self.estimate + self._reach
 
     @cached_property

@@ -89,7 +89,7 @@ class SQLiteRows(SqlRows):
         self._epoch = time.time_ns() // 10**6 - time.monotonic_ns() // 10**6
 
     def load(self) -> None:
-        """Fills the cache from the tables; partial indexes find the rows."""
+        """Fills the cache with the rows that transactions look up; partial indexes find them."""
         datasets = [row for row in self._tables.accounts() if not row.parent]
         self._entries = sum(row.seq for row in datasets)
         failed = [row for dataset in datasets for row in self._tables.failures(dataset.id)]

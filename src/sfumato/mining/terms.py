@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recipe ``Terms``: the people who use each word, or words in a row, of a text."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import Any, ClassVar
+
+from sfumato.errors import UnknownName, WrongUse, shown
+from sfumato.metadata.column import Text
+from sfumato.mining.found import Found, Released, Table, ratio
+from sfumato.mining.keys_task import KeysTask
+from sfumato.mining.recipe import (
+    Asked,
+    Recipe,
+    find_column,
+    most_values,
+    require_count,
+    require_values,
+)
+from sfumato.mining.unit_keys import Keys, Reading
+from sfumato.plan.rows import BoundedRows
+
+# The most terms in a row, and terms of a person that count.
+_GRAMS, _KEEP = 4, 10_000
+# The most declared terms.
+_ONLY = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Terms(Recipe):
+    """The people who use each term of a text, at most ``keep`` terms of a person in all groups.
+
+    A term is a token of the column ``text``, as its ``sf.Tokens`` split it. With ``grams``, also up
+    to so many tokens in a row; those are counted only if both parts were released. ``by`` is the
+    column of the groups that are compared. ``only`` are declared terms, which need no delta.
+
+    Raises:
+        WrongUse: a setting out of its bounds; ``only`` with repeats, or beside ``grams``.
+
+    >>> Terms("note", by="ward", keep=20, grams=2).grams
+    2
+    """
+
+    text: str
+    by: str | None = None
+    keep: int = 20
+    grams: int = 1
+    only: Sequence[str] | None = None
+
+    name: ClassVar[str] = "Terms"
+
+    def __post_init__(self) -> None:
+        require_count("keep", self.keep, _KEEP)
+        require_count("grams", self.grams, _GRAMS)
+        if self.only is None:
+            return
+        listed = self.only
+        if isinstance(listed, str) or not all(isinstance(term, str) for term in listed):
+            raise WrongUse(f"only={shown(listed)}.", allowed='a list of terms: ["eye", "ear"]')
+        if not 1 <= len(listed) <= _ONLY or len(set(listed)) < len(listed):
+            raise WrongUse("only= without terms, or with a term twice.", allowed="each term once")
+        if self.grams > 1:
+            raise WrongUse("only= beside grams=.", allowed="single terms")
+        # a list could change after it was checked
+        object.__setattr__(self, "only", tuple(listed))
+
+    def planned(self, plan: BoundedRows, asked: Asked) -> KeysTask:
+        """Returns the task for some rows.
+
+        Raises:
+            UnknownName, WrongUse, MissingDeclaration, InvalidNumber: what cannot be counted.
+        """
+        text = find_column(plan, self.text)
+        value = plan.rows.values[text]
+        if not isinstance(value.type, Text):
+            raise WrongUse(
+                f"text={shown(self.text)} is no text.",
+                allowed="a column declared as sf.Text(tokens=sf.Tokens(...))",
+            )
+        by = None
+        if self.by is not None:
+            by = find_column(plan, self.by)
+            require_values(plan.rows.values[by], "by=", text=False)
+        allowance = asked.allowance(keys=self.only is None, why="terms are not declared")
+        reading = Reading(plan, (text,), by)
+        only = self._keys(value.type, reading)
+        keep = min(self.keep, most_values(plan, [text]), len(only) or self.keep)
+        return KeysTask(self, reading, allowance, keep, self.grams, only)
+
+    def _keys(self, kind: Text, reading: Reading) -> Keys:
+        """Returns the declared terms in each group, checked as tokens."""
+        for term in self.only or ():
+            if kind.tokens is not None and kind.tokens.split(term) != (term,):
+                raise WrongUse(
+                    f"only={shown(term)} is not one token.",
+                    allowed="terms as tokens.split returns them",
+                )
+        heads: Sequence[int | None] = (0,)
+        if reading.by is not None:
+            heads = (*reading.codes(reading.by), None)
+        return tuple(product(heads, self.only or ()))
+
+    @classmethod
+    def found(cls, facts: Mapping[str, Any], *, recalled: bool) -> "FoundTerms":
+        """Returns the result of stored facts."""
+        return FoundTerms(facts, recalled=recalled)
+
+
+class FoundTerms(Found):
+    """The released terms, those of most people first: ``[by], term, n, low, high``.
+
+    With groups also the share of the group's people, with its ends, and the ``lift``: the share
+    divided by that in all groups together. ``low`` and ``high`` are 95% intervals of one count.
+    """
+
+    def __init__(self, facts: Mapping[str, Any], *, recalled: bool = False) -> None:
+        self.facts = facts
+        by = facts["by"]
+        columns = ["term", "n", "low", "high"]
+        if by is not None:
+            columns = [str(by), *columns, "share", "share_low", "share_high", "lift"]
+        rows = self._rows(grouped=by is not None)
+        super().__init__(facts, columns, rows, recalled=recalled)
+
+    def _rows(self, *, grouped: bool) -> list[tuple[Any, ...]]:
+        rows: list[tuple[Any, ...]] = []
+        for level in self.levels:
+            totals: dict[tuple[Any, ...], int] = {}
+            for key, n in level.counts.items():
+                totals[key[1:]] = totals.get(key[1:], 0) + max(n, 0)
+            for key in level.counts:
+                ends = level.interval(key)
+                if not grouped:
+                    rows.append((" ".join(key), *ends))
+                    continue
+                group, *term = key
+                share = self._share(ends, group)
+                overall = totals[key[1:]] / max(sum(self._people.counts.values()), 1)
+                lift = share[0] / overall if overall > 0 else 0.0
+                rows.append((group, " ".join(term), *ends, *share, lift))
+        place = 2 if grouped else 1
+        rows.sort(key=lambda row: (-row[place], str(row[place - 1]), str(row[0])))
+        return rows
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The released terms, each once, those of most people first."""
+        place = self.columns.index("term")
+        return tuple(dict.fromkeys(row[place] for row in self.rows))
+
+    @cached_property
+    def _people(self) -> Released:
+        """The noisy number of people of each group."""
+        if self.facts["groups"] is None:
+            raise WrongUse("Terms without groups.", remedy='Terms("note", by="ward")')
+        return Released.from_json(self.facts["groups"])
+
+    @property
+    def groups(self) -> dict[Any, int]:
+        """The noisy number of people of each group."""
+        return {group: n for (group,), n in self._people.counts.items()}
+
+    def _share(self, ends: tuple[int, int, int], group: Any, among: int = 1) -> tuple[float, ...]:
+        """Returns the share of a group's people, with ends that both lie within 0 and 1."""
+        found = ratio(ends, self._people.interval((group,), among))
+        return tuple(min(max(each, 0.0), 1.0) for each in found)
+
+    def compare(self, one: Any, other: Any) -> Table:
+        """Compares two groups: each term with the difference of its shares in the two.
+
+        The intervals hold for all terms together at one level of 95%. A term that is shown in one
+        group alone counts in the other as 0, up to the threshold.
+
+        Raises:
+            UnknownName: there is no such group.
+        """
+        for group in (one, other):
+            if (group,) not in self._people.counts:
+                known = ", ".join(map(str, self.groups))
+                raise UnknownName(f"No group {shown(group)}.", allowed=known)
+        rows = []
+        pair = {one, other}
+        terms = [
+            (level, key[1:]) for level in self.levels for key in level.counts if key[0] in pair
+        ]
+        # four ends, of the counts and of the two groups, may each miss
+        among = 4 * max(len(dict.fromkeys(term for _, term in terms)), 1)
+        for level, term in dict.fromkeys((self.levels.index(level), term) for level, term in terms):
+            counted = self.levels[level]
+            first, second = (
+                self._share(counted.interval((group, *term), among), group, among)
+                for group in (one, other)
+            )
+            difference = first[0] - second[0]
+            low, high = first[1] - second[2], first[2] - second[1]
+            shares = first[0], second[0]
+            rows.append((" ".join(term), difference, low, high, *shares, not low <= 0 <= high))
+        rows.sort(key=lambda row: (-abs(row[1]), row[0]))
+        columns = ("term", "difference", "difference_low", "difference_high")
+        names = (f"share in {one}", f"share in {other}", "differs")
+        title = f"shares in {one} less those in {other}"
+        return Table(title, (*columns, *names), rows, bar="difference")
