@@ -48,6 +48,7 @@ from sfumato.noise import (
     Skellam,
     Truncated,
 )
+from sfumato.plan.aggregate import CountUnitsWhere
 from sfumato.plan.owner import Owner
 from sfumato.plan.relation import Scan, Summary
 from sfumato.plan.rows import BoundedRows, RowList
@@ -126,6 +127,7 @@ NODES: Mapping[str, Any] = {
     "statistics": list(Statistic),
     "summaries": list(Summary),
     "timestamp": Column("at", Timestamp("2024-01-01", "2024-12-31", format="%d/%m/%Y %H:%M")),
+    "units of a condition": CountUnitsWhere(Value.of(Column("age", Integer(0, 9)))),
     "terms": _mined(Terms("note", by="day", grams=2), _DELTA),
     "declared terms": _mined(Terms("note", only=["eye"]), {"epsilon": 1}),
     "paths": _mined(Paths("note", order="day"), _DELTA),
