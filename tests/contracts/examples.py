@@ -8,7 +8,6 @@ from sfumato.plan.aggregate import (
     CountDistinct,
     CountRows,
     CountUnits,
-    CountUnitsWhere,
     CountValues,
     Mean,
     Quantiles,
@@ -36,6 +35,7 @@ from sfumato.plan.scalar import (
     Scalar,
 )
 from sfumato.plan.stages import Bounded
+from sfumato.plan.units_where import CountUnitsWhere
 from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Norm
 from sfumato.sql import understand

@@ -7,7 +7,7 @@ import sfumato as sf
 from sfumato.errors import Refused
 from sfumato.metadata.column import Column, Integer
 from sfumato.metadata.dataset import Dataset
-from sfumato.plan.aggregate import CountRows, CountUnits, CountUnitsWhere, CountValues
+from sfumato.plan.aggregate import CountRows, CountUnits, CountValues
 from sfumato.plan.relation import (
     Filter,
     KeyJoin,
@@ -19,6 +19,7 @@ from sfumato.plan.relation import (
     is_single,
 )
 from sfumato.plan.scalar import Arithmetic, Constant, Field, Lookup, Member, Operation
+from sfumato.plan.units_where import CountUnitsWhere
 from sfumato.sql import join, understand
 from tests.sql.conftest import EVENTS
 

@@ -10,9 +10,9 @@ from sfumato.errors import MissingDeclaration, Refused
 from sfumato.metadata.coded import MAX_CODE
 from sfumato.metadata.column import Boolean, Category, Column, Date, Integer, Real
 from sfumato.metadata.dataset import Dataset
-from sfumato.plan.aggregate import CountUnitsWhere
 from sfumato.plan.relation import UNLIMITED, Computed, Filter, PerUnit, Summary
 from sfumato.plan.scalar import Case, Constant, Field, Lookup
+from sfumato.plan.units_where import CountUnitsWhere
 from sfumato.plan.value import Value
 from sfumato.sql import per_unit, understand
 from tests.sql.conftest import EVENTS

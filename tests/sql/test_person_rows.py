@@ -14,8 +14,9 @@ from sfumato.engines import reference
 from sfumato.engines.reference import Reference
 from sfumato.errors import InvalidDeclaration, UnsupportedSql
 from sfumato.metadata.dataset import Dataset
-from sfumato.plan.aggregate import CountUnits, CountUnitsWhere, CountValues
+from sfumato.plan.aggregate import CountUnits, CountValues
 from sfumato.plan.relation import Filter, Ranked, Semi, Union, UnitJoin, is_single
+from sfumato.plan.units_where import CountUnitsWhere
 from sfumato.privacy.distance import Norm
 from sfumato.query.cells import Units
 from sfumato.query.choose import plan_for_price

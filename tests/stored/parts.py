@@ -48,13 +48,13 @@ from sfumato.noise import (
     Skellam,
     Truncated,
 )
-from sfumato.plan.aggregate import CountUnitsWhere
 from sfumato.plan.owner import Owner
 from sfumato.plan.relation import Scan, Summary
 from sfumato.plan.rows import BoundedRows, RowList
 from sfumato.plan.scalar import Arithmetic, Compare, Comparison, Constant, DatePart, Operation, Part
 from sfumato.plan.show import form
 from sfumato.plan.statistic import Statistic
+from sfumato.plan.units_where import CountUnitsWhere
 from sfumato.plan.value import Value
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import Event, event_from_json, event_to_json

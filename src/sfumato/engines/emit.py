@@ -37,12 +37,12 @@ from sfumato.plan.aggregate import (
     CountDistinct,
     CountRows,
     CountUnits,
-    CountUnitsWhere,
     Linear,
     Quantiles,
 )
 from sfumato.plan.scalar import Scalar
 from sfumato.plan.stages import Bounded
+from sfumato.plan.units_where import CountUnitsWhere
 from sfumato.plan.value import Value
 from sfumato.privacy.distance import Norm
 

@@ -15,13 +15,13 @@ from sfumato.plan.aggregate import (
     Aggregate,
     CountRows,
     CountUnits,
-    CountUnitsWhere,
     CountValues,
     Mean,
     Sum,
     Variance,
 )
 from sfumato.plan.scalar import Scalar
+from sfumato.plan.units_where import CountUnitsWhere
 from sfumato.plan.value import Value
 
 Names = Mapping[Scalar, str]

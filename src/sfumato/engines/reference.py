@@ -26,7 +26,6 @@ from sfumato.plan.aggregate import (
     Aggregate,
     CountDistinct,
     CountUnits,
-    CountUnitsWhere,
     Linear,
     Quantiles,
     Sum,
@@ -37,6 +36,7 @@ from sfumato.plan.relation import Filter, PublicJoin, Ranked, Relation, Scan, Se
 from sfumato.plan.rows import BoundedRows
 from sfumato.plan.scalar import Field
 from sfumato.plan.stages import Bounded
+from sfumato.plan.units_where import CountUnitsWhere
 from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Norm
 

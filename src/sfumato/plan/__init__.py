@@ -13,7 +13,6 @@ from sfumato.plan.aggregate import (
     CountDistinct,
     CountRows,
     CountUnits,
-    CountUnitsWhere,
     CountValues,
     Mean,
     Quantiles,
@@ -35,6 +34,7 @@ from sfumato.plan.relation import (
 )
 from sfumato.plan.rows import BoundedRows, RowList
 from sfumato.plan.stages import Bounded, Limits, Part, Raw, Tracked
+from sfumato.plan.units_where import CountUnitsWhere
 from sfumato.plan.value import GroupKey, Value
 
 __all__ = [

@@ -185,27 +185,6 @@ class CountUnits(_Count):
 
 
 @dataclass(frozen=True, slots=True)
-class CountUnitsWhere(CountUnits):
-    """COUNT(DISTINCT unit) of a condition: one integer; each unit with a row in the group whose
-    value is not NULL adds 1.
-
-    >>> from sfumato.metadata.column import Column, Integer
-    >>> CountUnitsWhere(Value.of(Column("age", Integer(0, 120)))).title
-    'COUNT(DISTINCT unit) of age'
-    """
-
-    value: Value
-
-    @property
-    def read(self) -> Value:
-        return self.value
-
-    @property
-    def title(self) -> str:
-        return f"COUNT(DISTINCT unit) of {self.value.name}"
-
-
-@dataclass(frozen=True, slots=True)
 class CountDistinct(_Count):
     """COUNT(DISTINCT value), over at most ``max_rows`` distinct values of each unit (RULES 14).
 

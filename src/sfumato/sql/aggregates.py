@@ -18,7 +18,6 @@ from sfumato.plan.aggregate import (
     CountDistinct,
     CountRows,
     CountUnits,
-    CountUnitsWhere,
     CountValues,
     Mean,
     Sum,
@@ -28,6 +27,7 @@ from sfumato.plan.aggregate import (
 from sfumato.plan.relation import UNLIMITED, PerUnit, Ranked, Relation, Summary, below
 from sfumato.plan.scalar import And, Estimate, Field, Scalar, leaves
 from sfumato.plan.statistic import Statistic
+from sfumato.plan.units_where import CountUnitsWhere
 from sfumato.plan.value import Value
 from sfumato.sql.literal import literal
 from sfumato.sql.names import Scope

@@ -6,10 +6,11 @@ from dataclasses import replace
 from fractions import Fraction
 
 from sfumato.metadata.dataset import Dataset
-from sfumato.plan.aggregate import Aggregate, CountUnitsWhere, Quantiles
+from sfumato.plan.aggregate import Aggregate, Quantiles
 from sfumato.plan.relation import Relation, Semi, row_by_row, scans
 from sfumato.plan.scope import nodes
 from sfumato.plan.stages import Bounded, Tracked
+from sfumato.plan.units_where import CountUnitsWhere
 from sfumato.privacy.distance import Norm
 from sfumato.query.passes import Context
 from sfumato.query.stability import distance, occupied, refinement
