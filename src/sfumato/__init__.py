@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from sfumato.query.preview import Preview as Preview
     from sfumato.query.price import OnAverage as OnAverage
     from sfumato.query.session import Session as Session
+    from sfumato.web.client import remote as remote
 
 __version__ = "0.1.0"
 
@@ -87,6 +88,7 @@ _HOME = {
     "count": "query.dataframe",
     "load": "config.load",
     "prepare": "engines.prepare",
+    "remote": "web.client",
 }
 
 # Rooms that are used by their names.

@@ -50,6 +50,7 @@ SHARES = {
     "query": 95,
     "regressions": 25,
     "root": 5,
+    "service": 15,
     "show": 5,
     "sql": 45,
     "stored": 30,
@@ -58,6 +59,7 @@ SHARES = {
     "telemetry": 33,
     "testing": 10,
     "tutorials": 15,
+    "web": 30,
 }
 TOTAL = 1150
 

@@ -102,6 +102,20 @@ def test_with_enough_sites_left_the_others_answer(tmp_path):
         assert all(rho > 0 for rho in spent(sites).values())
 
 
+def test_a_site_that_refuses_is_left_out(tmp_path):
+    names = (*NAMES, "westend")
+    path = write_study(tmp_path, names, more="least = 3")
+    poor = tmp_path / "anne.data.toml"
+    poor.write_text(poor.read_text().replace('epsilon = "10"', 'epsilon = "0.01"'))
+    with (
+        coordinating(path),
+        serving(path, *names) as sites,
+        federated.open(path, key=tmp_path / "analyst.pem") as study,
+    ):
+        study.query(BY_SEX, rho="0.1", wait_s=20)
+        assert [name for name, rho in spent(sites).items() if not rho] == ["anne"]
+
+
 def test_an_owner_approves_by_hand(tmp_path):
     path = write_study(tmp_path, approve="by hand")
     told: list[str] = []

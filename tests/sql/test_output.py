@@ -213,6 +213,8 @@ KEYED = "SELECT {} FROM events GROUP BY region, day, smoker, product, MONTH(day)
         ("product NOT LIKE 'a%'", Not(Like(Key(3), "a%"))),
         ("MONTH(day)", Key(4)),
         ("month(day) + 2", Arithmetic(ADD, Key(4), TWO)),
+        ("age * 2", Arithmetic(MULTIPLY, Key(5), TWO)),
+        ("age * -1", Arithmetic(MULTIPLY, Key(5), Constant(Fraction(-1)))),
         ("smoker", Key(2)),
         (
             "CASE WHEN smoker THEN 'yes' ELSE 'no' END",
@@ -233,6 +235,14 @@ def test_a_number_that_is_a_key_is_its_code_times_its_step(ask):
         Key(0),
         Arithmetic(ADD, in_units, Constant(1)),
     ]
+
+
+def test_a_product_of_a_key_is_no_key(ask):
+    asked = ask("SELECT amount * 2, COUNT(*) FROM events GROUP BY amount ORDER BY amount * -2")
+    in_units = Arithmetic(MULTIPLY, Key(0), Constant(Fraction(1, 2)))
+    assert asked.output.items[0].expression == Arithmetic(MULTIPLY, in_units, TWO)
+    (order,) = asked.output.order
+    assert order.expression != Key(0)
 
 
 def test_a_date_that_was_found_privately_compares_with_dates(ask):

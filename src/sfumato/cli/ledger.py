@@ -23,7 +23,7 @@ from sfumato.cli.options import (
     waits,
     write_file,
 )
-from sfumato.config.load import Declarations, load, read_declarations
+from sfumato.config.load import Declarations, default_key, load, read_declarations
 from sfumato.engines.files import is_same
 from sfumato.errors import LedgerCorrupt, LedgerMissing, WrongUse, shown
 from sfumato.ledger.balance import charge_from_json
@@ -38,7 +38,6 @@ from sfumato.ledger.verified import Verified
 from sfumato.ledger.verify import Report
 from sfumato.ledger.verify import verify as verify_ledger
 from sfumato.ledger.waiting import open_when_free
-from sfumato.metadata.server import is_address
 from sfumato.query.account import amount_text
 
 # The modules that define the other commands.
@@ -359,22 +358,6 @@ def _line(body: dict[str, Any]) -> str:
     if "place" in body:
         return f"  {body['place']}"
     return ""
-
-
-def default_key(declared: Declarations) -> Path:
-    """Returns the path of the declared signing key; by default it is beside the ledger file.
-
-    Raises:
-        WrongUse: the ledger is on a server, and no key is declared.
-    """
-    if declared.ledger_key is not None:
-        return declared.ledger_key
-    if is_address(declared.ledger):
-        raise WrongUse(
-            "A ledger on a server has no folder for a key.",
-            remedy="Name the file with --key, or ledger_key in the file.",
-        )
-    return Path(f"{declared.ledger}.key")
 
 
 def read_head(path: str) -> Head:

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from sfumato.cli.language import present, say
-from sfumato.cli.ledger import default_key, opened, read_head, reading, signing_key
+from sfumato.cli.ledger import opened, read_head, reading, signing_key
 from sfumato.cli.options import config, require_outputs, seconds_to_wait, waits, write_file
-from sfumato.config.load import read_declarations
+from sfumato.config.load import default_key, read_declarations
 from sfumato.errors import LedgerCorrupt, WrongUse, shown
 from sfumato.ledger.archive import lines, load
 from sfumato.ledger.head_sinks import sink_at

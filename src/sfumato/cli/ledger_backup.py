@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from sfumato.cli.language import say
-from sfumato.cli.ledger import default_key, opened, read_head, reading, signing_key
+from sfumato.cli.ledger import opened, read_head, reading, signing_key
 from sfumato.cli.options import config, require_outputs, waits
-from sfumato.config.load import read_declarations
+from sfumato.config.load import default_key, read_declarations
 from sfumato.errors import WrongUse, shown
 from sfumato.ledger.backup import backup, restore
 from sfumato.ledger.failover import accept_server

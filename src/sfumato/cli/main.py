@@ -47,6 +47,10 @@ _SECTIONS = {
             "sfumato.cli.graph",
             "Edges, degrees and triangles of a table of ties; it is charged.",
         ),
+        "mine": (
+            "sfumato.cli.mine",
+            "Words, sets of items and sequences of many people; charged once.",
+        ),
         "stream": ("sfumato.cli.stream", "Counts that go on, tick by tick, under one charge."),
     },
     "Make rows, train models": {
@@ -69,6 +73,11 @@ _SECTIONS = {
         "telemetry": ("sfumato.cli.telemetry", "Counts of devices that nobody can read."),
         "collect": ("sfumato.cli.collect", "Receive reports of devices."),
         "shuffle": ("sfumato.cli.shuffle", "Mix sealed reports of devices on their way."),
+    },
+    "Serve analysts": {
+        "serve": ("sfumato.cli.serve", "Answer people with accounts over HTTP."),
+        "user": ("sfumato.cli.user", "The people of a service."),
+        "token": ("sfumato.cli.token", "Tokens of the people of a service."),
     },
     "Study with others": {
         "study": ("sfumato.cli.study", "One question to several sites, without pooled data."),

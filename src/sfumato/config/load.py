@@ -30,6 +30,7 @@ from sfumato.query.session import Session
 # What each section declares that a command reads by itself.
 SECTIONS = {
     "census": "tables of counts down a geography: docs/census.md",
+    "mining": "words, sets of items and sequences: docs/mining.md",
     "models": "models of private rows: docs/learning.md",
     "synopses": "one measurement that answers many questions: docs/synopsis.md",
     "synthetic": "synthetic rows: docs/synthetic.md",
@@ -224,3 +225,19 @@ def _budget(form: object) -> tuple[Budget | None, bool | None]:
     stated = read(form, "budget", BUDGET)
     with placed("budget"):
         return Budget(stated["epsilon"], stated["delta"]), stated["closed"]
+
+
+def default_key(declared: Declarations) -> Path:
+    """Returns the path of the declared signing key; by default it is beside the ledger file.
+
+    Raises:
+        WrongUse: the ledger is on a server, and no key is declared.
+    """
+    if declared.ledger_key is not None:
+        return declared.ledger_key
+    if is_address(declared.ledger):
+        raise WrongUse(
+            "A ledger on a server has no folder for a key.",
+            remedy="Name the file with --key, or ledger_key in the file.",
+        )
+    return Path(f"{declared.ledger}.key")

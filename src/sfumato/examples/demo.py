@@ -33,9 +33,14 @@ _DEMOS = {
         "What accuracy costs; a training is killed and resumed.",
     ),
     "telemetry": (f"{_HERE}.demo_telemetry", "A million made-up devices that nobody can read."),
+    "federation": (f"{_HERE}.demo_federation", "Three hospitals, one study, no pooled data."),
     "graph": (
         f"{_HERE}.demo_graph",
         "A graph under two units; is the hub there? A synthetic one.",
+    ),
+    "mining": (
+        f"{_HERE}.demo_mining",
+        "What many people say, buy and do next; one person's secret is sought.",
     ),
     "hospitals": (
         f"{_HERE}.hospitals",

@@ -27,7 +27,7 @@ from sfumato.telemetry.asgi import Receive, Send, answer, body_of
 # The most bytes of a message, with an answer in it, and of a share.
 _MOST = 1 << 28
 # Seconds that a clock may be wrong, and that a caller is kept waiting.
-_CLOCKS, _LONGEST = 300, 20.0
+_CLOCKS, _LONGEST = 300, 5.0
 _BYTES = b"application/octet-stream"
 
 

@@ -4,6 +4,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from math import exp, pi
@@ -252,7 +253,7 @@ def _model(
     rho: Fraction,
 ) -> Compiled:
     """A model as a joint task or series."""
-    recipe = recipe_of("the model", json.loads(question.model))
+    recipe = recipe_of("the model", _settings_of(question))
     if not isinstance(recipe, RECIPES):
         raise _not_additive(recipe)
     examples = Examples.of(study.dataset, question.sql, question.label)
@@ -315,6 +316,19 @@ def _settings(recipe: Recipe[Any]) -> dict[str, Any]:
             continue
         form[each.name] = _plain(value)
     return form
+
+
+def _settings_of(question: Question) -> dict[str, Any]:
+    """The settings of a model that travelled.
+
+    Raises:
+        InvalidDeclaration: they are none.
+    """
+    with suppress(ValueError, RecursionError):
+        form = json.loads(question.model)
+        if isinstance(form, dict):
+            return form
+    raise InvalidDeclaration("No model of this version.")
 
 
 def _plain(value: Any) -> Any:

@@ -19,6 +19,7 @@ from sfumato.errors import (
     InvalidDeclaration,
     SfumatoError,
     StudyFailed,
+    StudyRefused,
     UnknownName,
     WrongUse,
     shown,
@@ -267,13 +268,11 @@ class Site:
             body = self._carried_out(run, work, ready)
         except SfumatoError as failure:
             told(f"{run[:12]}: broke off: {failure.problem}")
-            with suppress(SfumatoError):
-                self._say(run, "failed")
+            self._say(run, "failed")
             self._end(run)
         else:
             told(f"{run[:12]}: answered")
-            with suppress(SfumatoError):
-                self._answer(run, body)
+            self._answer(run, body)
         finally:
             self._wire.leave()
 
@@ -318,7 +317,9 @@ class Site:
         _let_go(self._work[run])
 
     def _say(self, run: str, kind: str, body: Body | None = None) -> None:
-        self._wire.post(Message(kind, run, self.file.site, body or {}))
+        """Sends a message; the run ends by its time if the coordinator is away."""
+        with suppress(StudyFailed, StudyRefused):
+            self._wire.post(Message(kind, run, self.file.site, body or {}))
 
     def _is_approved(self, run: str) -> bool:
         """Whether the owner approves a run: by hand, or whatever the ledger admits."""

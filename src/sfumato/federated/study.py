@@ -130,7 +130,10 @@ class Study:
             kinds = self._wait(run, sites, wait_s)
             if isinstance(kinds, bytes):
                 return made.decode(kinds, run)
-            left = [name for name in sites if kinds.get(name) in ("approved", "ready")]
+            away = [name for name in sites if kinds.get(name) in ("refused", "withdrawn")]
+            # who was silent, unless somebody refused before the others had time
+            away = away or [name for name in sites if name not in kinds]
+            left = [name for name in sites if name not in away]
             if not self.declared.terms.least <= len(left) < len(sites):
                 told = ", ".join(f"{name}: {text}" for name, text in self.sites.items())
                 raise StudyRefused(

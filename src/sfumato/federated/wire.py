@@ -17,7 +17,7 @@ from sfumato.federated.messages import Message, request_text
 # Seconds that one answer may take beyond what is waited for there, and between two tries.
 _SLACK, _PAUSE = 10.0, 0.2
 # The longest wait of one request; seconds after which a share is sent again.
-LONGEST, _SHARE_AGAIN = 20, 5
+LONGEST, _SHARE_AGAIN = 5, 5
 
 
 class Wire:

@@ -70,7 +70,7 @@ class Outputs:
         # of several columns with one name the first is meant
         for name, typed in reversed(columns):
             self._aliases[name.lower()] = typed
-        return _unique_names([Item(name, _decode_key(typed)) for name, typed in columns])
+        return _unique_names([Item(name, self._column(typed)) for name, typed in columns])
 
     def with_clipped(
         self,
@@ -112,7 +112,7 @@ class Outputs:
             return added
         place = literal(node)
         if place is None:
-            expression = _decode_key(self._finished.value(node))
+            expression = self._column(self._finished.value(node))
             if leaves(expression):
                 return expression
             raise UnsupportedSql(
@@ -210,6 +210,27 @@ class Outputs:
             case _:
                 return Words(leaf)
 
+    def _column(self, typed: Typed) -> Scalar:
+        """Returns the expression of an answer's column.
+
+        A key alone is returned without its step, since the answer's writer decodes its code by the
+        declared type. A constant label becomes the declared string.
+        """
+        match typed:
+            case Number(Arithmetic(Operation.MULTIPLY, Key(place) as key, Constant())):
+                # a statement can write a product of a key, too
+                return key if typed == self._key_value(place) else typed.expression
+            case Truth(test, codes):
+                return test if codes is None else codes
+            case Label(Constant(int(code)), labels):
+                return Constant(labels[code])
+            case Number() | Day() | Instant() | Label() | Words():
+                return typed.expression
+            case _:
+                raise UnsupportedSql(
+                    "A column of nothing but NULL, or of an INTERVAL.", remedy="Leave it out."
+                )
+
     def _require_own_name(self, name: str, typed: Typed) -> None:
         """Refuses an alias that is the name of a key and means something else."""
         for place, key in enumerate(self._group.nodes):
@@ -217,34 +238,11 @@ class Outputs:
                 continue
             if key.name.lower() != name.lower():
                 continue
-            if _decode_key(typed) == _decode_key(self._key_value(place)):
+            if self._column(typed) == self._column(self._key_value(place)):
                 return
             raise UnsupportedSql(
                 f"The alias {name!r} is also the name of a group key.",
                 remedy="Choose another name for the column.",
-            )
-
-
-def _decode_key(typed: Typed) -> Scalar:
-    """Returns the expression of an answer's column.
-
-    A bare key is returned without its step: the answer's writer decodes a key's code by its
-    declared type. A constant label becomes the declared string.
-    """
-    match typed:
-        case Number(Arithmetic(Operation.MULTIPLY, Key() as key, Constant())):
-            return key
-        case Truth(test, codes):
-            if codes is None:
-                return test
-            return codes
-        case Label(Constant(int(code)), labels):
-            return Constant(labels[code])
-        case Number() | Day() | Instant() | Label() | Words():
-            return typed.expression
-        case _:
-            raise UnsupportedSql(
-                "A column of nothing but NULL, or of an INTERVAL.", remedy="Leave it out."
             )
 
 

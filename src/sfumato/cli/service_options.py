@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of ``sfumato serve``, ``user`` and ``token``."""
+
+import getpass
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from sfumato.errors import WrongUse, shown
+from sfumato.service.opening import Directory
+from sfumato.service.settings import Settings, read_settings
+
+# who acts at the shell, as the trail names it
+OPERATOR = "operator"
+
+config = click.option(
+    "-c",
+    "--config",
+    default="sfumato.toml",
+    show_default=True,
+    help="A server.toml, or the sfumato.toml of one dataset.",
+)
+
+
+@contextmanager
+def directory(path: str) -> Iterator[tuple[Directory, Settings]]:
+    """Opens the people of a service, whether it is running or not; yields its settings too."""
+    settings = read_settings(path)
+    with Directory(settings.state) as opened:
+        yield opened, settings
+
+
+def read_password(path: str | None) -> str:
+    """A password from a file, without the end of its line, or from whoever sits at the terminal.
+
+    Raises:
+        WrongUse: the file cannot be read, or there is no terminal.
+    """
+    if path is not None:
+        try:
+            return Path(path).read_text(encoding="utf-8").removesuffix("\n")
+        except (OSError, UnicodeDecodeError):
+            raise WrongUse(f"{shown(path)} cannot be read.") from None
+    if not sys.stdin.isatty():
+        raise WrongUse("A password, and no terminal.", remedy="--password-file")
+    return getpass.getpass()

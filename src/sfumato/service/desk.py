@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The desk: the one place where a person's question meets a session.
+
+It knows no protocol. Every method takes the caller first, and refuses what that person may not do
+or see; what is not there and what one may not see raise the same ``NotVisible``.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import sfumato as sf
+from sfumato.accounting.budget_gates import INCREMENTS, NOTHING, Charge
+from sfumato.errors import (
+    BudgetExceeded,
+    Cancelled,
+    EngineFailed,
+    Failed,
+    SfumatoError,
+    UnknownName,
+    WrongUse,
+    shown,
+)
+from sfumato.ledger.account_path import UNSTATED, Scope, scope_of
+from sfumato.ledger.account_status import Standing
+from sfumato.ledger.request import SQL
+from sfumato.privacy.budget import Budget
+from sfumato.privacy.event import Json
+from sfumato.privacy.unit import AUTO
+from sfumato.query.account import amounts, left_amounts
+from sfumato.query.answer import Answer
+from sfumato.query.session import Session
+from sfumato.service.ended import Ended
+from sfumato.service.journal_index import JournalIndex
+from sfumato.service.people import Caller, People, Role
+from sfumato.service.questions import arguments_of, require_number, time_limit_of
+from sfumato.service.refusals import NoAccount, NotAllowed, NotVisible
+from sfumato.service.requests import Requests, limit_to_json
+from sfumato.service.served import Datasets, Served
+
+_LOG = logging.getLogger("sfumato.service")
+MOST_ANSWERS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """An account that the caller may charge: its dataset, its path and its session."""
+
+    served: Served
+    scope: Scope
+    session: Session
+
+
+class Desk:
+    """What analysts do: see what they may ask, preview, ask, and read their answers.
+
+    Guarantees:
+        an account without a limit of its own asks nothing here
+        what is not there and what one may not see are refused alike
+        a question is checked against the budget by the ledger alone
+    """
+
+    def __init__(self, datasets: Datasets, people: People, requests: Requests) -> None:
+        self.datasets = datasets
+        self._people = people
+        self._requests = requests
+        self._indexes = {id(ledger): JournalIndex(ledger) for ledger in datasets.ledgers}
+
+    def me(self, caller: Caller) -> dict[str, Json]:
+        """Who the caller is, and their tokens without secrets."""
+        return {
+            "name": caller.name,
+            "role": caller.person.role.value,
+            "read_only": caller.read_only,
+            "token": caller.token,
+            "tokens": list[Json](self._people.tokens(caller.name)),
+        }
+
+    def list_datasets(self, caller: Caller) -> list[Json]:
+        """The datasets where the caller has an account or a role, with the caller's purposes."""
+        visible: list[Json] = []
+        for served in self.datasets:
+            purposes = _purposes(served, caller)
+            if purposes or caller.person.role is not Role.ANALYST:
+                visible.append({"dataset": served.name, "purposes": purposes})
+        return visible
+
+    def dataset(self, caller: Caller, name: str) -> dict[str, Json]:
+        """The declarations of one dataset, without sources.
+
+        Raises:
+            NotVisible: the caller has neither an account there nor a role.
+        """
+        served = self.visible(caller, name)
+        return {**served.to_json(), "purposes": _purposes(served, caller)}
+
+    def visible(self, caller: Caller, name: str) -> Served:
+        """The dataset of a name.
+
+        Raises:
+            NotVisible: there is none, or the caller has neither an account there nor a role.
+        """
+        served = self.datasets.find(name)
+        if served is None:
+            raise NotVisible
+        if caller.person.role is Role.ANALYST and not served.accounts_of(caller.name):
+            raise NotVisible
+        return served
+
+    def account(self, caller: Caller, dataset: str, purpose: object) -> Account:
+        """The caller's account for a purpose, which must have a limit of its own.
+
+        Raises:
+            NotVisible: the caller does not see the dataset.
+            NotAllowed: an auditor never asks.
+            NoAccount: the caller has no account with a limit of its own for this purpose.
+        """
+        served = self.datasets.find(dataset)
+        if served is None:
+            raise NotVisible
+        if caller.person.role is Role.AUDITOR:
+            raise NotAllowed("An auditor asks nothing.")
+        scope = _scope(dataset, UNSTATED if purpose is None else purpose, caller.name)
+        if scope is None or served.standing(scope).limit is None:
+            self.visible(caller, dataset)
+            raise NoAccount
+        return Account(served, scope, served.session_of(scope))
+
+    def budget(self, caller: Caller, dataset: str, purpose: object) -> dict[str, Json]:
+        """What the caller's account has spent, and the most that it can still pay."""
+        account = self.account(caller, dataset, purpose)
+        standing = account.served.standing(account.scope)
+        return {
+            "purpose": account.scope.purpose,
+            "own": {
+                "limit": limit_to_json(standing.limit),
+                "spent": amounts(standing.spent),
+                "reserved": amounts(standing.reserved),
+                "frozen": bool(standing.frozen),
+            },
+            "left": left_amounts(standing.left),
+        }
+
+    def preview(self, caller: Caller, dataset: str, form: Mapping[str, Any]) -> dict[str, Json]:
+        """The cost and the expected errors of a question, and how often the account could pay.
+
+        Raises:
+            SfumatoError: as ``Session.preview``; free.
+        """
+        account = self.account(caller, dataset, form.get("purpose"))
+        preview = account.session.preview(**arguments_of(form))
+        standing = account.served.standing(account.scope)
+        shown_preview: dict[str, Json] = {
+            "cost": preview.cost.to_json(),
+            "columns": [{"name": name, "type": kind} for name, kind in preview.columns],
+            "errors": list[Json](preview.error()),
+            "left": left_amounts(standing.left),
+            "times": _times(preview.cost.charge, standing),
+        }
+        return shown_preview
+
+    def query(
+        self,
+        account: Account,
+        form: Mapping[str, Any],
+        *,
+        key: str | None = None,
+        stop: sf.Stop | None = None,
+    ) -> Answer:
+        """The answer to a question, charged to an account.
+
+        Raises:
+            Ended: it has no answer; says whether it was charged.
+        """
+
+        def ask() -> Answer:
+            arguments = arguments_of(form)
+            limit = time_limit_of(form)
+            return account.session.query(**arguments, key=key, stop=stop, time_limit=limit)
+
+        return _asked(account, form, ask)
+
+    def answers(
+        self, caller: Caller, dataset: str, purpose: object, *, before: int, limit: int
+    ) -> list[Json]:
+        """The newest answers of the caller's account, with their statements."""
+        account = self.account(caller, dataset, purpose)
+        index = self._indexes[id(account.served.ledger)]
+        chosen = index.answers(
+            account.scope.root, account.scope.id, before, max(1, min(limit, MOST_ANSWERS))
+        )
+        lines: list[Json] = []
+        for line in chosen:
+            assert isinstance(line, dict), "an answer is an object"
+            statement = ""
+            if line["kind"] == SQL:
+                body = account.session.stored(str(line["charge"])).body
+                statement = Answer(body).statement
+            lines.append({**line, "statement": statement})
+        return lines
+
+    def answer(self, caller: Caller, dataset: str, charge: str) -> bytes:
+        """A stored answer: of one of the caller's accounts; for an owner and an auditor, any.
+
+        Raises:
+            NotVisible: there is none that the caller may see.
+        """
+        served = self.visible(caller, dataset)
+        row = served.ledger.store.read(lambda rows: rows.charge(charge))
+        scope = None if row is None else scope_of(row.account)
+        if scope is None or scope.dataset != served.name:
+            raise NotVisible
+        if caller.person.role is Role.ANALYST and (
+            scope.analyst != caller.name or served.standing(scope).limit is None
+        ):
+            raise NotVisible
+        try:
+            return served.session_of(scope).stored(charge).body
+        except UnknownName:
+            raise NotVisible from None
+
+    def request(self, caller: Caller, dataset: str, form: Mapping[str, Any]) -> dict[str, Json]:
+        """Stores a request for another limit of the caller's account."""
+        account = self.account(caller, dataset, form.get("purpose"))
+        before = account.served.standing(account.scope).limit
+        assert before is not None, "an account has a limit"
+        reason = require_text("reason", form.get("reason"))
+        return self._requests.add(account.scope, budget_of(form), before, reason).to_json()
+
+    def requests(self, caller: Caller) -> list[Json]:
+        """The caller's requests; for an owner, everybody's."""
+        person = None if caller.person.role is Role.OWNER else caller.name
+        return [request.to_json() for request in self._requests.newest(person)]
+
+
+def _asked(account: Account, form: Mapping[str, Any], ask: Callable[[], Answer]) -> Answer:
+    """Asks, and tells of a failure whether it was charged.
+
+    The account's own numbers tell it. Where they changed, another question of the account may have
+    changed them: then nobody can tell, unless the question is of one charge, which is taken or not.
+    """
+
+    def spent() -> tuple[Charge, Charge] | None:
+        try:
+            standing = account.served.standing(account.scope)
+        except SfumatoError:
+            return None
+        return standing.spent, standing.reserved
+
+    before = spent()
+    try:
+        return ask()
+    except EngineFailed as error:
+        raise Ended(error, charged=True) from None
+    except Cancelled as error:
+        raise Ended(error, charged=error.paid) from None
+    except Failed as error:
+        raise Ended(error, charged=None) from None
+    except BudgetExceeded:
+        charged = _charged(account, form, is_unchanged=before is not None and before == spent())
+        raise Ended(_too_dear(account), charged=charged) from None
+    except SfumatoError as error:
+        charged = _charged(account, form, is_unchanged=before is not None and before == spent())
+        raise Ended(error, charged=charged) from None
+    except Exception as error:  # noqa: BLE001 - its text could quote private data
+        _LOG.error("an internal failure (%s)", type(error).__name__)
+        raise Ended(Failed("An internal failure."), charged=None) from None
+
+
+def _charged(account: Account, form: Mapping[str, Any], *, is_unchanged: bool) -> bool | None:
+    """Whether a refused question was charged: a sub-query or a learnt limit may have been."""
+    if is_unchanged or not _has_parts(account, form):
+        return False
+    return None
+
+
+def _has_parts(account: Account, form: Mapping[str, Any]) -> bool:
+    """Whether a question may be several charges: it has a sub-query, or limits are learnt."""
+    if str(form.get("sql")).lower().count("select") > 1:
+        return True
+    for table in account.session.dataset.tables.values():
+        if table.unit is not None and any(
+            getattr(table.unit, limit) is AUTO
+            for limit in ("max_rows", "max_groups", "max_rows_total")
+        ):
+            return True
+        if any(getattr(column, "clip", None) is AUTO for column in table.columns.values()):
+            return True
+    return False
+
+
+def _too_dear(account: Account) -> BudgetExceeded:
+    """The refusal in the words of the caller's own account: those above it are not theirs to see."""
+    left = left_amounts(account.served.standing(account.scope).left)
+    return BudgetExceeded(
+        f"The account cannot pay: it has epsilon={left['epsilon']} or rho={left['rho']} left, "
+        f"and delta={left['delta']}.",
+        remedy="POST /v1/datasets/{dataset}/requests asks the owner for another limit.",
+    )
+
+
+def _purposes(served: Served, caller: Caller) -> list[Json]:
+    return [standing.scope.purpose for standing in served.accounts_of(caller.name)]
+
+
+def _scope(dataset: str, purpose: object, analyst: str) -> Scope | None:
+    """The path of an account; None if no account can have such a name."""
+    if not isinstance(purpose, str) or not purpose:
+        return None
+    try:
+        return Scope(dataset, purpose, analyst)
+    except WrongUse:
+        return None
+
+
+def budget_of(form: Mapping[str, Any]) -> Budget:
+    """The limit that a body states: ``epsilon``, and ``delta`` if there is one.
+
+    Raises:
+        SfumatoError: one of them is no number, or out of range.
+    """
+    if form.get("epsilon") is None:
+        raise WrongUse("A limit without epsilon.", allowed='"epsilon": "0.5"')
+    epsilon = require_number("epsilon", form["epsilon"])
+    delta = form.get("delta")
+    return Budget(epsilon, 0 if delta is None else require_number("delta", delta))
+
+
+def require_text(name: str, value: object, *, optional: bool = False) -> str:
+    """A printable text of at most 1,000 bytes, as a reason in the journal; "" if it is optional.
+
+    Raises:
+        WrongUse: it is none.
+    """
+    if value is None and optional:
+        return ""
+    if not isinstance(value, str) or not value or not value.isprintable():
+        raise WrongUse(f"{name}={shown(value)}.", allowed="a text of printable characters")
+    if len(value.encode()) > 800:
+        raise WrongUse(f"A {name} of {len(value.encode())} bytes.", allowed="at most 800")
+    return value
+
+
+def _times(cost: Charge, standing: Standing) -> int | None:
+    """How often an account could pay a cost, by the larger of its two gates; None if it is free."""
+    if cost == NOTHING:
+        return None
+    left = standing.left
+    by_gate = [int(left.rho * INCREMENTS // cost.rho)] if cost.rho else []
+    if cost.epsilon:
+        by_gate.append(int(left.epsilon * INCREMENTS // cost.epsilon))
+    times = max(by_gate, default=0)
+    return min(times, left.delta // cost.delta) if cost.delta else times

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions under way: each runs in a thread of its own, whoever still waits for it.
+
+What others see of a job changes at multiples of the quantum after its admission only, whether it
+succeeded or failed.
+"""
+
+import logging
+import math
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
+from enum import Enum
+from typing import Generic, TypeVar
+
+import sfumato as sf
+from sfumato.errors import Cancelled
+from sfumato.service.credentials import new_id
+from sfumato.service.ended import Ended
+from sfumato.service.refusals import NotVisible, Stopping, TooMany
+
+T = TypeVar("T")
+# More than the questions of a few people: stored answers wait for no slow question.
+_THREADS = 64
+# Finished jobs that are remembered of one person; their answers are in the ledger.
+_REMEMBERED = 100
+_LOG = logging.getLogger("sfumato.service")
+
+
+class JobState(Enum):
+    """All that is told of a job: no share of the work, and no sizes."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+class Job(Generic[T]):
+    """One question under way, of one person."""
+
+    def __init__(self, person: str, quantum: float, clock: Callable[[], float]) -> None:
+        self.id = new_id()
+        self.person = person
+        self.stop = sf.Stop()
+        self.ended: Future[T] = Future()
+        self._quantum = quantum
+        self._clock = clock
+        self._admitted = clock()
+        self._started = math.inf
+        self._finished = math.inf
+
+    def run(self, work: Callable[[sf.Stop], T]) -> None:
+        """Runs the work and keeps its result or its error."""
+        self._started = self._clock()
+        try:
+            result = work(self.stop)
+        except BaseException as error:  # noqa: BLE001 - whatever it is goes to who waits
+            self._finished = self._clock()
+            # its frames would keep what they hold for as long as the job is remembered
+            error.__context__ = None
+            self.ended.set_exception(error.with_traceback(None))
+        else:
+            self._finished = self._clock()
+            self.ended.set_result(result)
+
+    def leaves(self, moment: float) -> float:
+        """The first multiple of the quantum after the admission that is not before a moment."""
+        if not self._quantum:
+            return moment
+        return self._admitted + self._quantum * math.ceil((moment - self._admitted) / self._quantum)
+
+    @property
+    def visible_at(self) -> float:
+        """From when on the end of the job may be seen; infinite while it runs."""
+        return math.inf if math.isinf(self._finished) else self.leaves(self._finished)
+
+    @property
+    def state(self) -> JobState:
+        """What may be seen of it now."""
+        now = self._clock()
+        if now < self.visible_at:
+            is_started = not math.isinf(self._started) and now >= self.leaves(self._started)
+            return JobState.RUNNING if is_started else JobState.WAITING
+        error = self.ended.exception()
+        if error is None:
+            return JobState.DONE
+        is_stopped = isinstance(error, Ended) and isinstance(error.error, Cancelled)
+        return JobState.STOPPED if is_stopped else JobState.FAILED
+
+
+class Jobs:
+    """All jobs of the service, in memory: after a restart the same question finds its answer.
+
+    Guarantees:
+        a person has a bounded number of questions under way
+        an end is seen at a multiple of the quantum only
+    """
+
+    def __init__(
+        self, *, waiting: int, quantum: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._waiting = waiting
+        self._quantum = quantum
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._threads = ThreadPoolExecutor(_THREADS, "question")
+        self._under_way: dict[str, set[Job[object]]] = {}
+        self._shown: dict[str, OrderedDict[str, Job[object]]] = {}
+        self._closed = False
+
+    def admit(self, person: str, work: Callable[[sf.Stop], T]) -> Job[T]:
+        """Begins a question of a person.
+
+        Raises:
+            Stopping: the service is stopping.
+            TooMany: the person has as many under way as one may.
+        """
+        job: Job[T] = Job(person, self._quantum, self._clock)
+        with self._lock:
+            if self._closed:
+                raise Stopping
+            own = self._under_way.setdefault(person, set())
+            if len(own) >= self._waiting:
+                raise TooMany(f"You have {self._waiting} questions under way.")
+            own.add(job)  # type: ignore[arg-type]
+        self._threads.submit(self._run, job, work)
+        return job
+
+    def _run(self, job: Job[T], work: Callable[[sf.Stop], T]) -> None:
+        job.run(work)
+        with self._lock:
+            own = self._under_way[job.person]
+            own.discard(job)
+            if not own:
+                del self._under_way[job.person]
+
+    def show(self, job: Job[T]) -> None:
+        """From now on its person finds the job by its id; the oldest of many is forgotten."""
+        with self._lock:
+            own = self._shown.setdefault(job.person, OrderedDict())
+            own[job.id] = job  # type: ignore[assignment]
+            while len(own) > _REMEMBERED:
+                own.popitem(last=False)
+
+    def find(self, person: str, job_id: str) -> Job[object]:
+        """A job of a person.
+
+        Raises:
+            NotVisible: this person has no such job, whoever else has.
+        """
+        with self._lock:
+            job = self._shown.get(person, OrderedDict()).get(job_id)
+        if job is None:
+            raise NotVisible
+        return job
+
+    def close(self) -> None:
+        """From now on nothing new begins."""
+        with self._lock:
+            self._closed = True
+
+    def drain(self, seconds: float) -> None:
+        """Waits for the questions under way, then stops the rest and waits for them.
+
+        A stopped question that had begun to read stays paid.
+        """
+        self.close()
+        for patience, stops in ((seconds, False), (10.0, True)):
+            with self._lock:
+                left = [job for own in self._under_way.values() for job in own]
+            if stops and left:
+                _LOG.info("stopping %d questions", len(left))
+                for job in left:
+                    job.stop.stop()
+            wait_for([job.ended for job in left], timeout=patience)
+        self._threads.shutdown(wait=False, cancel_futures=True)

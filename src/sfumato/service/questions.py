@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a body states, as the arguments of ``Session.query`` and ``Session.preview``."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+import sfumato as sf
+from sfumato.errors import WrongUse, shown
+
+# The fields of a question, named as in Python.
+PRICED = ("sql", "parameters", "epsilon", "rho", "delta", "error", "max_epsilon", "interval", "values")  # fmt: skip
+_NUMBERS = ("epsilon", "rho", "delta", "max_epsilon")
+_PLAIN = (str, int, bool, Decimal)
+
+
+def arguments_of(form: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a question.
+
+    Numbers are texts or Decimals, so they count by their digits.
+
+    Raises:
+        WrongUse: a field has another type.
+
+    >>> arguments_of({"sql": "SELECT 1", "epsilon": Decimal("0.10")})
+    {'sql': 'SELECT 1', 'epsilon': Decimal('0.10')}
+    """
+    stated: dict[str, Any] = {}
+    for name in PRICED:
+        if form.get(name) is not None:
+            stated[name] = form[name]
+    if not isinstance(stated.get("sql"), str):
+        raise WrongUse("A question without a statement.", allowed='"sql": "SELECT ..."')
+    for name in _NUMBERS:
+        if name in stated:
+            require_number(name, stated[name])
+    if "error" in stated:
+        stated["error"] = _error(stated["error"])
+    if "interval" in stated and not isinstance(stated["interval"], bool):
+        raise WrongUse("interval that is no true or false.")
+    if "values" in stated:
+        if stated["values"] not in ("table", "clipped"):
+            raise WrongUse(f"values={shown(stated['values'])}.", allowed='"table" or "clipped"')
+        if stated.pop("values") == "clipped":
+            stated["values"] = sf.Clipped
+    if "parameters" in stated:
+        _require_parameters(stated["parameters"])
+    return stated
+
+
+def require_number(name: str, value: object) -> Any:
+    """Refuses a value that is neither a text nor a number of JSON; returns it."""
+    if isinstance(value, bool) or not isinstance(value, str | int | Decimal):
+        raise WrongUse(f"{name} that is no number.", allowed=f'"{name}": "0.1"')
+    return value
+
+
+def _error(value: Any) -> Any:
+    """A wanted error: a number, a percentage, or {"on_average": number}."""
+    if isinstance(value, Mapping) and list(value) == ["on_average"]:
+        return sf.OnAverage(require_number("error", value["on_average"]))
+    return require_number("error", value)
+
+
+def _require_parameters(value: Any) -> None:
+    values: Any = None
+    if isinstance(value, Mapping):
+        values = value.values()
+    elif isinstance(value, list):
+        values = value
+    if values is None or not all(isinstance(each, _PLAIN) for each in values):
+        raise WrongUse(
+            "parameters of another form.", allowed="a list or an object of texts and numbers"
+        )
+
+
+def time_limit_of(form: Mapping[str, Any]) -> float | None:
+    """The stated time limit in seconds; None without one.
+
+    Raises:
+        WrongUse: it is no number.
+    """
+    value = form.get("time_limit")
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        raise WrongUse("time_limit that is no number.", allowed="seconds, more than 0")
+    return float(value)

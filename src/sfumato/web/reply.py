@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a route replies, and answers in the forms of files."""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow.parquet
+
+from sfumato.query.answer import Answer
+
+JSON = "application/json"
+# what a spreadsheet takes for the beginning of a formula
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A status, a body and headers."""
+
+    body: bytes
+    status: int = 200
+    type: str = JSON
+    headers: Sequence[tuple[str, str]] = ()
+
+
+def as_json(value: Any, status: int = 200) -> Reply:
+    """A reply of a JSON value."""
+    return Reply(json.dumps(value, ensure_ascii=False).encode(), status)
+
+
+def stored(answer: Answer) -> Reply:
+    """The stored bytes of an answer; the same question always returns the same."""
+    recalled = "true" if answer.recalled else "false"
+    return Reply(
+        answer.bytes,
+        headers=(("Sfumato-Charge", answer.charge_id), ("Sfumato-Recalled", recalled)),
+    )
+
+
+def as_csv(answer: Answer) -> Reply:
+    """An answer as CSV; a text that a spreadsheet would take for a formula has a quote before it."""
+    names = {str(column["name"]) for column in answer.columns if column["type"] == "text"}
+    header, *rows = csv.reader(io.StringIO(answer.to_csv()))
+    texts = [name in names or name == "marks" for name in header]
+    sheet = io.StringIO()
+    writer = csv.writer(sheet, lineterminator="\n")
+    writer.writerow([no_formula(name) for name in header])
+    for row in rows:
+        cells = zip(row, texts, strict=True)
+        writer.writerow([no_formula(cell) if is_text else cell for cell, is_text in cells])
+    return Reply(sheet.getvalue().encode(), type="text/csv; charset=utf-8")
+
+
+def no_formula(text: str) -> str:
+    """A text that no spreadsheet takes for a formula.
+
+    >>> no_formula("=1+1"), no_formula("clerk")
+    ("'=1+1", 'clerk')
+    """
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def as_arrow(answer: Answer) -> Reply:
+    """An answer as an Arrow IPC stream."""
+    return Reply(answer.to_arrow_bytes(), type="application/vnd.apache.arrow.stream")
+
+
+def as_parquet(answer: Answer) -> Reply:
+    """An answer as Parquet, with its intervals."""
+    file = io.BytesIO()
+    pyarrow.parquet.write_table(answer.to_arrow(intervals=True), file)
+    return Reply(file.getvalue(), type="application/vnd.apache.parquet")
+
+
+# by the ending of the address
+FORMS = {"csv": as_csv, "arrow": as_arrow, "parquet": as_parquet}

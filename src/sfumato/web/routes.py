@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of routes: what each takes, who may call it, and how it is paced.
+
+``app`` obeys the table, and ``openapi`` describes it, so neither can forget a check.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from sfumato.errors import WrongUse, shown
+from sfumato.query.answer import Answer
+from sfumato.service.opening import Service
+from sfumato.service.people import DAYS, Caller, Role
+from sfumato.service.questions import PRICED
+from sfumato.service.refusals import NotVisible
+from sfumato.web.reply import FORMS, Reply, as_json, stored
+
+_MOST_NUMBER = 2**53
+
+
+class Access(Enum):
+    """Who may call a route: nobody signed in, who is, an owner, an owner or an auditor."""
+
+    OPEN = None
+    SIGNED_IN = frozenset(Role)
+    OWNER = frozenset({Role.OWNER})
+    READER = frozenset({Role.OWNER, Role.AUDITOR})
+
+
+class Pace(Enum):
+    """How a route runs: at once, one a person, a few at once, or as a job that may be charged."""
+
+    LIGHT = "light"
+    PREVIEW = "preview"
+    HEAVY = "heavy"
+    JOB = "job"
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One request that passed the table: who, the names of its path, its options and its body."""
+
+    service: Service
+    caller: Caller | None
+    names: Mapping[str, str]
+    options: Mapping[str, str]
+    form: Mapping[str, Any]
+    address: str = ""
+
+    @property
+    def who(self) -> Caller:
+        """The caller of a route that needs one."""
+        assert self.caller is not None, "the table lets nobody else in"
+        return self.caller
+
+    def number(self, name: str, default: int = 0) -> int:
+        """A whole number among the options."""
+        text = self.options.get(name, str(default))
+        if not text.isascii() or not text.isdigit() or int(text[:20]) > _MOST_NUMBER:
+            raise WrongUse(f"{name}={shown(text)}.", allowed="a whole number")
+        return int(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One line of the table. ``call`` is None for what ``app`` does itself."""
+
+    method: str
+    path: str
+    does: str
+    access: Access
+    call: Callable[[Visit], Reply] | None = None
+    fields: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    pace: Pace = Pace.LIGHT
+    # whether a token that only reads may call it
+    reads: bool = False
+    segments: tuple[str, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "segments", tuple(self.path.strip("/").split("/")))
+
+    def match(self, segments: tuple[str, ...]) -> dict[str, str] | None:
+        """The names in a path that this route has; None if it has another form."""
+        if len(segments) != len(self.segments):
+            return None
+        names = {}
+        for own, segment in zip(self.segments, segments, strict=True):
+            if own.startswith("{"):
+                if not segment:
+                    return None
+                names[own.strip("{}")] = segment
+            elif own != segment:
+                return None
+        return names
+
+
+def _accept(visit: Visit) -> Reply:
+    people, form = visit.service.people, visit.form
+    person = people.accept(visit.names["invitation"], form.get("password"), form.get("name"))
+    return as_json({"name": person.name, "role": person.role.value}, 201)
+
+
+def _invitation(visit: Visit) -> Reply:
+    return as_json({"POST": {"password": "at least 10 characters", "name": "of a first owner"}})
+
+
+def _sign_in(visit: Visit) -> Reply:
+    form = visit.form
+    name, password = form.get("name"), form.get("password")
+    if not isinstance(name, str) or not isinstance(password, str):
+        raise WrongUse("A sign-in without a name and a password.")
+    read_only = form.get("read_only", False)
+    if not isinstance(read_only, bool):
+        raise WrongUse("read_only that is no true or false.")
+    people = visit.service.people
+    person = people.sign_in(name, password, visit.address)
+    days = form.get("days", DAYS)
+    token = people.make_token(person.name, days=days, read_only=read_only, by=person.name)
+    return as_json(token.to_json(), 201)
+
+
+def _end_token(visit: Visit) -> Reply:
+    visit.service.people.end_token(visit.who, visit.names["token"])
+    return Reply(b"", 204)
+
+
+def _me(visit: Visit) -> Reply:
+    return as_json(visit.service.desk.me(visit.who))
+
+
+def _datasets(visit: Visit) -> Reply:
+    return as_json(visit.service.desk.list_datasets(visit.who))
+
+
+def _dataset(visit: Visit) -> Reply:
+    return as_json(visit.service.desk.dataset(visit.who, visit.names["dataset"]))
+
+
+def _budget(visit: Visit) -> Reply:
+    desk, purpose = visit.service.desk, visit.options.get("purpose")
+    return as_json(desk.budget(visit.who, visit.names["dataset"], purpose))
+
+
+def _preview(visit: Visit) -> Reply:
+    return as_json(visit.service.desk.preview(visit.who, visit.names["dataset"], visit.form))
+
+
+def _answers(visit: Visit) -> Reply:
+    answers = visit.service.desk.answers(
+        visit.who,
+        visit.names["dataset"],
+        visit.options.get("purpose"),
+        before=visit.number("before"),
+        limit=visit.number("limit", 50),
+    )
+    return as_json(answers)
+
+
+def _answer(visit: Visit) -> Reply:
+    charge, dot, ending = visit.names["charge"].partition(".")
+    if dot and ending not in FORMS:
+        raise NotVisible
+    body = visit.service.desk.answer(visit.who, visit.names["dataset"], charge)
+    answer = Answer(body, recalled=True)
+    return FORMS[ending](answer) if dot else stored(answer)
+
+
+def _request(visit: Visit) -> Reply:
+    desk = visit.service.desk
+    return as_json(desk.request(visit.who, visit.names["dataset"], visit.form), 201)
+
+
+def _requests(visit: Visit) -> Reply:
+    return as_json(visit.service.desk.requests(visit.who))
+
+
+def _grant(visit: Visit) -> Reply:
+    names = visit.names
+    path = (names["dataset"], names["purpose"], names.get("analyst", ""))
+    return as_json(visit.service.office.grant(visit.who, path, visit.form))
+
+
+def _accounts(visit: Visit) -> Reply:
+    return as_json(visit.service.office.accounts(visit.who, visit.names["dataset"]))
+
+
+def _freeze(visit: Visit) -> Reply:
+    return as_json(visit.service.office.freeze(visit.who, visit.names["dataset"], visit.form))
+
+
+def _thaw(visit: Visit) -> Reply:
+    return as_json(visit.service.office.thaw(visit.who, visit.names["dataset"], visit.form))
+
+
+def _approve(visit: Visit) -> Reply:
+    return as_json(visit.service.office.approve(visit.who, visit.names["request"], visit.form))
+
+
+def _decline(visit: Visit) -> Reply:
+    return as_json(visit.service.office.decline(visit.who, visit.names["request"], visit.form))
+
+
+def _people(visit: Visit) -> Reply:
+    return as_json(visit.service.office.people())
+
+
+def _add_person(visit: Visit) -> Reply:
+    return as_json(visit.service.office.add_person(visit.who, visit.form), 201)
+
+
+def _disable(visit: Visit) -> Reply:
+    return as_json(visit.service.office.disable(visit.who, visit.names["name"]))
+
+
+def _reset(visit: Visit) -> Reply:
+    return as_json(visit.service.office.reset(visit.who, visit.names["name"]))
+
+
+def _log(visit: Visit) -> Reply:
+    entries = visit.service.office.log(
+        visit.who,
+        visit.names["dataset"],
+        after=visit.number("after"),
+        limit=visit.number("limit", 100),
+    )
+    return as_json(entries)
+
+
+def _head(visit: Visit) -> Reply:
+    text = visit.service.office.head(visit.who, visit.names["dataset"])
+    return Reply(text.encode(), type="text/plain; charset=utf-8")
+
+
+def _report(visit: Visit) -> Reply:
+    language = visit.options.get("language", "en")
+    page = visit.service.office.report(visit.who, visit.names["dataset"], language)
+    return Reply(page.encode(), type="text/html; charset=utf-8")
+
+
+def _verify(visit: Visit) -> Reply:
+    return as_json(visit.service.office.verify(visit.who, visit.names["dataset"], visit.form))
+
+
+def _trail(visit: Visit) -> Reply:
+    limit = visit.number("limit", 100)
+    return as_json(visit.service.office.trail(after=visit.number("after"), limit=limit))
+
+
+def _metrics(visit: Visit) -> Reply:
+    return Reply(visit.service.office.metrics().encode(), type="text/plain; charset=utf-8")
+
+
+_D = "/v1/datasets/{dataset}"
+_ACCOUNT = f"{_D}/accounts/{{purpose}}"
+_LIMIT = ("epsilon", "delta", "reason")
+_NAMED = ("purpose", "analyst", "reason")
+_ANYBODY, _OWNER, _READER = Access.SIGNED_IN, Access.OWNER, Access.READER
+
+ROUTES = (
+    Route("GET", "/v1/openapi.json", "This description.", Access.OPEN),
+    Route("GET", "/setup/{invitation}", "What an invitation takes.", Access.OPEN, _invitation),
+    Route("POST", "/setup/{invitation}", "Set a password, once.", Access.OPEN, _accept,
+          ("password", "name"), pace=Pace.HEAVY),
+    Route("POST", "/v1/tokens", "Sign in: a token for a name and a password.", Access.OPEN,
+          _sign_in, ("name", "password", "days", "read_only"), pace=Pace.HEAVY),
+    Route("DELETE", "/v1/tokens/{token}", "End a token of one's own.", _ANYBODY, _end_token),
+    Route("GET", "/v1/me", "Who one is.", _ANYBODY, _me),
+    Route("GET", "/v1/datasets", "Where one has an account or a role.", _ANYBODY, _datasets),
+    Route("GET", _D, "The declarations, without sources.", _ANYBODY, _dataset),
+    Route("GET", f"{_D}/budget", "What one's account spent, and has left.", _ANYBODY, _budget,
+          options=("purpose",)),
+    Route("POST", f"{_D}/preview", "Cost and error of a question; free.", _ANYBODY, _preview,
+          ("purpose", *PRICED), pace=Pace.PREVIEW, reads=True),
+    Route("POST", f"{_D}/query", "Ask a question; it is charged once.", _ANYBODY, None,
+          ("purpose", *PRICED, "time_limit"), ("wait",), pace=Pace.JOB),
+    Route("GET", f"{_D}/answers", "One's answers, newest first.", _ANYBODY, _answers,
+          options=("purpose", "before", "limit")),
+    Route("GET", f"{_D}/answers/{{charge}}", "A stored answer; also .csv .arrow .parquet.",
+          _ANYBODY, _answer),
+    Route("POST", f"{_D}/requests", "Ask for another limit.", _ANYBODY, _request,
+          ("purpose", *_LIMIT)),
+    Route("GET", "/v1/requests", "One's requests; an owner's: all.", _ANYBODY, _requests),
+    Route("GET", "/v1/jobs/{job}", "The state of one's question.", _ANYBODY, None,
+          options=("wait",)),
+    Route("DELETE", "/v1/jobs/{job}", "Stop one's question.", _ANYBODY, None),
+    Route("GET", f"{_D}/accounts", "Every account.", _READER, _accounts),
+    Route("PUT", _ACCOUNT, "Set the limit of a purpose.", _OWNER, _grant, _LIMIT),
+    Route("PUT", f"{_ACCOUNT}/{{analyst}}", "Set the limit of an analyst.", _OWNER, _grant, _LIMIT),
+    Route("POST", f"{_D}/freeze", "Refuse every new charge.", _OWNER, _freeze, _NAMED),
+    Route("POST", f"{_D}/thaw", "Accept charges again.", _OWNER, _thaw, _NAMED),
+    Route("POST", "/v1/requests/{request}/approve", "Give the wanted limit.", _OWNER, _approve,
+          ("reason",)),
+    Route("POST", "/v1/requests/{request}/decline", "Leave the limit.", _OWNER, _decline,
+          ("reason",)),
+    Route("GET", "/v1/people", "Everybody.", _OWNER, _people),
+    Route("POST", "/v1/people", "Add a person.", _OWNER, _add_person, ("name", "role")),
+    Route("POST", "/v1/people/{name}/disable", "Close the service to a person.", _OWNER, _disable),
+    Route("POST", "/v1/people/{name}/reset", "A new invitation; tokens end.", _OWNER, _reset),
+    Route("GET", f"{_D}/log", "The journal.", _READER, _log, options=("after", "limit")),
+    Route("GET", f"{_D}/head", "A signed head, to be kept elsewhere.", _READER, _head),
+    Route("GET", f"{_D}/report", "The report page.", _READER, _report, options=("language",),
+          pace=Pace.HEAVY),
+    Route("POST", f"{_D}/verify", "Replay the journal; compare heads.", _READER, _verify,
+          ("heads",), pace=Pace.HEAVY, reads=True),
+    Route("GET", "/v1/trail", "Sign-ins, people, tokens, refusals.", _READER, _trail,
+          options=("after", "limit")),
+    Route("GET", "/v1/metrics", "For Prometheus.", _READER, _metrics),
+)  # fmt: skip

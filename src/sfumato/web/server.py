@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Serves an open service with uvicorn until a signal; then ends in order."""
+
+import asyncio
+import signal
+import socket
+from asyncio import sslproto
+from collections.abc import Callable
+from contextlib import nullcontext
+from importlib import import_module
+from typing import Any
+
+from sfumato.errors import WrongUse
+from sfumato.service.opening import Service
+from sfumato.service.settings import Settings
+from sfumato.web.app import App
+
+_MOST_CONNECTIONS = 1000
+# asyncio keeps a buffer of this size for each connection; its own default is 256 KiB
+_TLS_BUFFER = 16 * 1024
+_LARGEST_HEAD = 16 * 1024
+
+
+def serve(service: Service, ready: Callable[[], None] = lambda: None) -> None:
+    """Serves until SIGTERM or Ctrl-C; ``ready`` is called when it listens.
+
+    Then nothing new begins, questions have ``drain`` seconds to end, and the rest are stopped.
+
+    Raises:
+        WrongUse: uvicorn, an extra, is not installed; or the address cannot be listened on.
+    """
+    try:
+        uvicorn = import_module("uvicorn")
+    except ImportError:
+        raise WrongUse(
+            "uvicorn is not installed.", remedy="pip install 'sfumato[server]'"
+        ) from None
+    app = App(service)
+    server = uvicorn.Server(uvicorn.Config(app, **_options(service.settings)))
+    # uvicorn raises the signal again at its end; ours ends with 0
+    server.capture_signals = nullcontext
+    try:
+        with _listening(service.settings) as listener:
+            asyncio.run(_run(server, listener, service, ready))
+    finally:
+        app.close()
+
+
+def _listening(settings: Settings) -> socket.socket:
+    """The socket that listens; uvicorn by itself would exit the process if the address is taken."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        return socket.create_server((settings.host, settings.port), family=family, backlog=1024)
+    except OSError as error:
+        raise WrongUse(
+            f"{settings.address} cannot be listened on ({error.strerror}).",
+            remedy="Name another address.",
+        ) from None
+
+
+def _options(settings: Settings) -> dict[str, Any]:
+    options: dict[str, Any] = {
+        "access_log": False,
+        "log_level": "critical",
+        "server_header": False,
+        "lifespan": "off",
+        "proxy_headers": bool(settings.behind_proxy),
+        "forwarded_allow_ips": list(settings.behind_proxy),
+        "limit_concurrency": _MOST_CONNECTIONS,
+        "timeout_keep_alive": 30,
+        "timeout_graceful_shutdown": 5,
+        "http": "h11",
+        "h11_max_incomplete_event_size": _LARGEST_HEAD,
+        "ws": "none",
+    }
+    if settings.tls:
+        certificate, key = settings.tls
+        options |= {"ssl_certfile": str(certificate), "ssl_keyfile": str(key)}
+        sslproto.SSLProtocol.max_size = _TLS_BUFFER
+    return options
+
+
+async def _run(
+    server: Any, listener: socket.socket, service: Service, ready: Callable[[], None]
+) -> None:
+    loop = asyncio.get_running_loop()
+    ending = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ending.set)
+    serving = asyncio.ensure_future(server.serve(sockets=[listener]))
+    while not server.started and not serving.done():
+        await asyncio.sleep(0.01)
+    if server.started:
+        ready()
+        stop = asyncio.ensure_future(ending.wait())
+        await asyncio.wait([serving, stop], return_when=asyncio.FIRST_COMPLETED)
+        stop.cancel()
+        # who waits for an answer still gets it
+        await loop.run_in_executor(None, service.jobs.drain, service.settings.drain)
+        server.should_exit = True
+    await serving

@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attacks on the service: races, lost replies, kills, foreign ids, forged headers; with mutants."""
+
+import json
+import logging
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sfumato as sf
+from sfumato.errors import EngineFailed, KeyUsed, SfumatoError
+from sfumato.ledger import Ledger, verify
+from sfumato.ledger.spend import Ledger as RealLedger
+from sfumato.service import desk as desk_module
+from sfumato.service.ended import Ended
+from sfumato.service.people import Role
+from sfumato.service.refusals import NotVisible
+from sfumato.web import app as app_module
+from sfumato.web import problems, routes
+from sfumato.web.reply import Reply
+from tests.contracts.clinic import COUNT, QUERY, Clinic, granted
+from tests.contracts.service_process import ServiceProcess
+
+PRICE = 3 * 10**11
+
+
+@pytest.fixture
+def clinic(tmp_path: Path) -> Any:
+    with Clinic(tmp_path) as opened:
+        yield opened
+
+
+def statement(number: int) -> str:
+    return f"SELECT COUNT(*) AS n FROM people WHERE age > {number}"
+
+
+def raced(clinic: Clinic) -> Counter[int]:
+    """Eight different questions of one account at once, of which it can pay one."""
+    clinic.grant("ann", "0.3")
+    replies = [
+        clinic.begin(
+            "ann", "POST", QUERY, {"purpose": "study", "sql": statement(n), "epsilon": "0.3"}
+        )
+        for n in range(8)
+    ]
+    return Counter(reply.result(60).status for reply in replies)
+
+
+def test_eight_race_for_the_last_budget_and_one_wins(clinic: Clinic) -> None:
+    assert raced(clinic) == {200: 1, 402: 7}
+    assert clinic.spent("ann") == PRICE
+    assert not verify(clinic.ledger).problems
+
+
+def test_a_check_outside_the_ledger_loses_the_race(
+    clinic: Clinic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # the mutant: the desk looks whether the account can pay, and the ledger does not
+    real = desk_module.Desk.query
+
+    def checked(self: Any, account: Any, form: Any, **more: Any) -> Any:
+        if account.served.standing(account.scope).left.epsilon < sf.Budget("0.3").epsilon:
+            raise Ended(SfumatoError("no"), charged=False)
+        time.sleep(0.1)
+        return real(self, account, form, **more)
+
+    monkeypatch.setattr(desk_module.Desk, "query", checked)
+    monkeypatch.setattr(
+        "sfumato.ledger.account_transaction.LockedAccounts.require", lambda *_: None
+    )
+    raced(clinic)
+    assert clinic.spent("ann") > PRICE
+
+
+def broken(*_: object) -> bytes:
+    raise MemoryError
+
+
+def like_curl(clinic: Clinic, tries: int = 3) -> int:
+    """Asks as `curl --retry` does: again after what it takes for a passing failure."""
+    status = 0
+    for _ in range(tries):
+        status = clinic.ask("ann", epsilon="0.1").status
+        if status not in (408, 429, 500, 502, 503, 504):
+            break
+    return status
+
+
+def test_a_failing_engine_is_paid_once_by_a_client_that_repeats(
+    clinic: Clinic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sfumato.query.release.SqlTask.run", broken)
+    assert like_curl(clinic) == 409
+    assert clinic.spent("ann") == 10**11
+
+
+def test_a_500_for_a_failing_engine_is_paid_three_times(
+    clinic: Clinic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # the mutant: a failure of the engine is a server error
+    monkeypatch.setattr("sfumato.query.release.SqlTask.run", broken)
+    real = problems.problem
+
+    def mutant(error: Exception) -> Reply:
+        return Reply(b"{}", 500) if isinstance(error, Ended) else real(error)
+
+    monkeypatch.setattr(app_module, "problem", mutant)
+    assert like_curl(clinic) == 500
+    assert clinic.spent("ann") == 3 * 10**11
+
+
+def test_a_key_of_a_failed_question_pays_nothing_again(
+    clinic: Clinic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr("sfumato.query.release.SqlTask.run", broken)
+        first = clinic.ask("ann", epsilon="0.1", key="k")
+    assert (first.status, first.json["charged"]) == (409, True)
+    again = clinic.ask("ann", epsilon="0.1", key="k")
+    assert (again.status, again.json["type"]) == (409, "urn:sfumato:KeyUsed")
+    other = clinic.ask("ann", statement(3), epsilon="0.1", key="k")
+    assert other.status == 409 and other.json["charged"] is False
+    assert clinic.spent("ann") == 10**11
+
+
+def foreign(clinic: Clinic) -> list[tuple[str, str, str]]:
+    """For each kind of thing of ann: how bob calls it, and what is not there."""
+    charge = clinic.ask("ann", epsilon="0.1").headers["sfumato-charge"]
+    wish = {"purpose": "study", "epsilon": "2", "reason": "x"}
+    clinic.call("ann", "POST", "/v1/datasets/clinic/requests", wish)
+    job = clinic.service.jobs.admit("ann", lambda _: None)
+    clinic.service.jobs.show(job)
+    token = clinic.service.people.tokens("ann")[0]["id"]
+    answers = "/v1/datasets/clinic/answers/"
+    return [
+        ("GET", f"{answers}{charge}", f"{answers}nothing"),
+        ("GET", f"{answers}{charge}.csv", f"{answers}nothing.csv"),
+        ("GET", f"/v1/jobs/{job.id}", "/v1/jobs/nothing"),
+        ("DELETE", f"/v1/jobs/{job.id}", "/v1/jobs/nothing"),
+        ("DELETE", f"/v1/tokens/{token}", "/v1/tokens/nothing"),
+        ("GET", "/v1/datasets/clinic", "/v1/datasets/nothing"),
+        ("GET", "/v1/datasets/clinic/budget", "/v1/datasets/nothing/budget"),
+        ("POST", "/v1/datasets/clinic/query", "/v1/datasets/nothing/query"),
+        ("POST", "/v1/datasets/clinic/preview", "/v1/datasets/nothing/preview"),
+        ("POST", "/v1/datasets/clinic/requests", "/v1/datasets/nothing/requests"),
+        ("GET", "/v1/datasets/clinic/answers", "/v1/datasets/nothing/answers"),
+    ]
+
+
+def told_apart(clinic: Clinic) -> list[str]:
+    """The addresses at which a stranger can tell what is there from what is not."""
+    clinic.service.people.add("eve", Role.ANALYST, by="test")
+    clinic.tokens["eve"] = clinic.service.people.make_token("eve", by="test").secret
+    apart = []
+    for method, there, nowhere in foreign(clinic):
+        one, other = (clinic.call("eve", method, path, {}) for path in (there, nowhere))
+        looks_like_nothing = (one.body, one.headers) == (other.body, other.headers)
+        if not looks_like_nothing or one.status != 404:
+            apart.append(there)
+    return apart
+
+
+def test_what_is_another_persons_looks_like_nothing(clinic: Clinic) -> None:
+    assert told_apart(clinic) == []
+    assert clinic.call("ann", "GET", "/v1/requests").json != []
+    assert clinic.call("bob", "GET", "/v1/requests").json == []
+
+
+def test_a_403_tells_what_is_another_persons(
+    clinic: Clinic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # the mutant: what one may not see is forbidden, what is not there is not found
+    def visible(self: Any, caller: Any, name: str) -> Any:
+        served = self.datasets.find(name)
+        if served is None:
+            raise NotVisible
+        if caller.person.role is Role.ANALYST and not served.accounts_of(caller.name):
+            raise desk_module.NotAllowed("Not yours.")
+        return served
+
+    monkeypatch.setattr(desk_module.Desk, "visible", visible)
+    assert len(told_apart(clinic)) >= 6
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["X-Remote-User", "X-Forwarded-User", "Remote-User", "X-Forwarded-For", "Cookie", "Host"],
+)
+def test_a_forged_header_signs_nobody_in(clinic: Clinic, header: str) -> None:
+    got = clinic.call(None, "GET", "/v1/people", None, {header: "olga"})
+    assert got.status == 401
+    for basic in ("Basic b2xnYTp4", "Bearer", "Bearer olga", f"bearer  {'x' * 5000}", "sfu_x"):
+        assert clinic.call(None, "GET", "/v1/me", None, {"Authorization": basic}).status == 401
+    assert clinic.call("ann", "GET", "/v1/me", None, {header: "olga"}).json["name"] == "ann"
+
+
+def test_a_name_that_is_given_again_would_open_its_answers(
+    clinic: Clinic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    charge = clinic.ask("bob", epsilon="0.1").headers["sfumato-charge"]
+    assert clinic.call("olga", "POST", "/v1/people/bob/disable", {}).status == 200
+    for name in ("bob", "Bob"):
+        assert clinic.call("olga", "POST", "/v1/people", {"name": name}).status == 400
+    assert clinic.call("bob", "GET", "/v1/me").status == 401
+    # the mutant: a disabled name is free again
+    clinic.service.people._state.rows("DELETE FROM people WHERE name = 'bob'")
+    clinic.call("olga", "POST", "/v1/people", {"name": "bob"})
+    clinic.tokens["bob"] = clinic.service.people.make_token("bob", by="test").secret
+    assert clinic.call("bob", "GET", f"/v1/datasets/clinic/answers/{charge}").status == 200
+
+
+def test_no_route_reaches_exact_counts(clinic: Clinic) -> None:
+    for served in clinic.service.datasets:
+        with pytest.raises(SfumatoError):
+            served.session.check_data()
+    source = Path(routes.__file__).read_text() + Path(desk_module.__file__).read_text()
+    assert "check_data" not in source
+
+
+def test_canaries_reach_neither_logs_nor_trail(
+    clinic: Clinic, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    canary = "CANARY7"
+    with caplog.at_level(logging.DEBUG):
+        for sql in (f"SELECT COUNT(*) AS n FROM people WHERE sex = '{canary}'",
+                    f"SELECT {canary} FROM people", f"{canary}", statement(1)):  # fmt: skip
+            clinic.ask("ann", sql, epsilon="0.1", key=canary)
+        monkeypatch.setattr(desk_module, "arguments_of", lambda _: 1 / len(""))
+        clinic.ask("ann", canary, epsilon="0.1")
+        form = {"name": canary, "password": canary * 3}
+        clinic.call(None, "POST", "/v1/tokens", form)
+        clinic.call(canary, "GET", "/v1/me")
+    told = caplog.text + json.dumps(clinic.call("ian", "GET", "/v1/trail").json)
+    assert canary not in told
+    assert not any(token in told for token in clinic.tokens.values())
+
+
+def test_the_ledger_moves_only_where_the_reply_says_so(clinic: Clinic) -> None:
+    forms: list[Any] = [
+        {}, {"sql": COUNT}, {"sql": COUNT, "epsilon": 0}, {"sql": COUNT, "epsilon": -1},
+        {"sql": COUNT, "epsilon": "0.01"}, {"sql": COUNT, "epsilon": "0.01", "rho": 1},
+        {"sql": COUNT, "rho": "0.001"}, {"sql": COUNT, "error": 1, "max_epsilon": "0.01"},
+        {"sql": "SELECT age FROM people", "epsilon": "0.01"}, {"sql": statement(5), "epsilon": "0.02"},
+        {"sql": f"{COUNT}; DROP TABLE people", "epsilon": "0.01"},
+        {"sql": statement(5), "epsilon": "0.02", "parameters": [1]},
+        {"sql": "SELECT COUNT(*) AS n FROM people WHERE age > (SELECT AVG(age) FROM people)", "epsilon": "0.02"},
+    ]  # fmt: skip
+    for form in forms:
+        before = clinic.spent("ann")
+        got = clinic.call("ann", "POST", QUERY, {"purpose": "study", **form})
+        moved = clinic.spent("ann") != before
+        if got.status == 200:
+            assert moved == (got.headers["sfumato-recalled"] == "false"), form
+        else:
+            assert got.status < 429 and got.json["charged"] is moved is False, form
+    for path in ("preview", "budget", "answers"):
+        before = clinic.spent("ann")
+        form = {"purpose": "study", "sql": statement(7), "epsilon": "0.1"}
+        clinic.call("ann", "POST" if path == "preview" else "GET", f"/v1/datasets/clinic/{path}",
+                    form if path == "preview" else None)  # fmt: skip
+        assert clinic.spent("ann") == before
+
+
+def killed(folder: Path, ask: Callable[[Any], Any], moment: float) -> bytes:
+    """Asks under one key, kills the service in between, starts it again and asks again."""
+    with ServiceProcess(folder) as process:
+        token = process.person("ann")
+        ann = sf.remote(process.address, dataset="clinic", purpose="study", token=token)
+        child = subprocess.Popen(
+            ["curl", "-sS", "-m", "20", "-H", f"Authorization: Bearer {token}", "-H",
+             "Idempotency-Key: k", "-d",
+             json.dumps({"purpose": "study", "sql": COUNT, "epsilon": "0.1"}),
+             f"{process.address}{QUERY}"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        time.sleep(moment)
+        process.kill()
+        body, _ = child.communicate(timeout=30)
+    with ServiceProcess(folder), suppress(KeyUsed):
+        again: bytes = ask(ann).bytes
+        assert not body or body == again
+        return again
+    return body
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("moment", [0.0, 0.01, 0.02, 0.03, 0.05, 0.2])
+def test_a_kill_and_a_lost_reply_are_paid_at_most_once(tmp_path: Path, moment: float) -> None:
+    granted(tmp_path)
+    killed(tmp_path, lambda ann: ann.query(COUNT, epsilon="0.1", key="k"), moment)
+    ledger = Ledger.open(tmp_path / "ledger.db")
+    assert ledger.standing("clinic", "study", "ann").spent.epsilon == 10**11
+    assert not verify(ledger).problems
+    ledger.close()
+
+
+@pytest.mark.parametrize("step", ["reserve", "execute", "commit"])
+def test_a_reply_that_is_lost_at_each_step_is_paid_once(
+    clinic: Clinic, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """The ledger fails at one step; the same key is asked again after it works."""
+    real = getattr(RealLedger, step if step != "reserve" else "_reserve")
+    name = real.__name__
+
+    def failing(*given: Any, **named: Any) -> Any:
+        real(*given, **named)
+        raise EngineFailed if step == "execute" else OSError("disk")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RealLedger, name, failing)
+        got = clinic.ask("ann", epsilon="0.1", key="k")
+    assert got.status == 409 and got.json["charged"] is not False
+    again = clinic.ask("ann", epsilon="0.1", key="k")
+    if again.status == 200:
+        assert clinic.ask("ann", epsilon="0.1", key="k").body == again.body
+    assert clinic.spent("ann") <= 10**11

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``sfumato demo federation``: the tables are split, and five processes tell one story."""
+
+import pyarrow.parquet as parquet
+import pytest
+
+from sfumato.config.load import load
+from sfumato.examples import demo_federation as demo
+from sfumato.federated import read_study
+from sfumato.federated.declaration import differences, read_site
+from sfumato.federated.question import Question, compiled
+from tests.contracts.shell import Shell
+
+
+def test_the_hospitals_have_all_rows_between_them(tmp_path):
+    study = read_study(demo.write_study(tmp_path))
+    for table in ("patients", "visits", "prescriptions"):
+        whole = parquet.read_table(tmp_path / f"{table}.parquet").num_rows
+        parts = [parquet.read_table(tmp_path / f"{each}.{table}.parquet") for each in study.sites]
+        assert sum(part.num_rows for part in parts) == whole
+        assert all(part.num_rows for part in parts)
+    for name in study.sites:
+        site = read_site(tmp_path / f"{name}.site.toml")
+        with load(site.data) as session:
+            assert differences(study.dataset, session.dataset) == ()
+    made = compiled(Question.of(demo.QUESTION, "0.02"), study)
+    assert made.cost.rho.startswith("0.0199")
+
+
+@pytest.mark.long
+def test_five_processes_tell_one_story(shell: Shell) -> None:
+    ran = shell.run("demo", "federation")
+    assert (ran.code, ran.err) == (0, "")
+    for words in ("The same of the pooled tables", "broke off", "goes on, free", "no problem"):
+        assert words in ran.out
+    page = (shell.folder / "demo-federation.html").read_text("utf-8")
+    assert "<svg" in page and "Three ledgers" in page

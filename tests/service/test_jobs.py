@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs: bounded for a person, seen at multiples of the quantum, stopped at the end."""
+
+import threading
+
+import pytest
+
+import sfumato as sf
+from sfumato.errors import Cancelled, EngineFailed
+from sfumato.service.ended import Ended
+from sfumato.service.jobs import Jobs, JobState
+from sfumato.service.refusals import NotVisible, Stopping, TooMany
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def fail(_: sf.Stop) -> int:
+    raise Ended(EngineFailed(), charged=True)
+
+
+@pytest.mark.parametrize(("work", "end"), [(lambda _: 7, JobState.DONE), (fail, JobState.FAILED)])
+def test_an_end_is_seen_at_a_multiple_of_the_quantum_only(work: object, end: JobState) -> None:
+    clock, go = Clock(), threading.Event()
+    jobs = Jobs(waiting=2, quantum=0.5, clock=clock)
+
+    def run(stop: sf.Stop) -> int:
+        assert go.wait(10)
+        return work(stop)  # type: ignore[operator,no-any-return]
+
+    job = jobs.admit("ann", run)
+    clock.now = 100.6
+    assert job.state in (JobState.WAITING, JobState.RUNNING)
+    go.set()
+    job.ended.exception(10)
+    # it ended at 100.6: seen from 101 on, success and failure alike
+    assert job.visible_at == 101.0
+    clock.now = 100.99
+    assert job.state is JobState.RUNNING
+    clock.now = 101.0
+    assert job.state is end
+    jobs.drain(1)
+
+
+def test_without_a_quantum_an_end_is_seen_at_once() -> None:
+    jobs = Jobs(waiting=1, quantum=0)
+    job = jobs.admit("ann", lambda _: 7)
+    assert job.ended.result(10) == 7 and job.state is JobState.DONE
+    jobs.drain(1)
+
+
+def test_a_person_has_a_bounded_number_of_questions_under_way() -> None:
+    go, jobs = threading.Event(), Jobs(waiting=2, quantum=0)
+    running = [jobs.admit("ann", lambda _: go.wait(10)) for _ in range(2)]
+    with pytest.raises(TooMany):
+        jobs.admit("ann", lambda _: True)
+    other = jobs.admit("bob", lambda _: True)
+    assert other.ended.result(10)
+    go.set()
+    assert all(job.ended.result(10) for job in running)
+    jobs.drain(5)
+    assert jobs._under_way == {}
+
+
+def test_a_job_is_found_by_its_person_alone() -> None:
+    jobs = Jobs(waiting=1, quantum=0)
+    job = jobs.admit("ann", lambda _: 1)
+    job.ended.result(10)
+    with pytest.raises(NotVisible):
+        jobs.find("ann", job.id)
+    jobs.show(job)
+    assert jobs.find("ann", job.id) is job
+    for person, name in (("bob", job.id), ("ann", "nothing")):
+        with pytest.raises(NotVisible):
+            jobs.find(person, name)
+    jobs.drain(1)
+
+
+def test_old_jobs_are_forgotten() -> None:
+    jobs = Jobs(waiting=200, quantum=0)
+    made = [jobs.admit("ann", lambda _: 1) for _ in range(150)]
+    for job in made:
+        jobs.show(job)
+    assert jobs.find("ann", made[-1].id) is made[-1]
+    with pytest.raises(NotVisible):
+        jobs.find("ann", made[0].id)
+    jobs.drain(5)
+
+
+def test_the_end_of_the_service_stops_what_does_not_end() -> None:
+    jobs = Jobs(waiting=2, quantum=0)
+
+    def wait(stop: sf.Stop) -> int:
+        assert stop.wait(10)
+        raise Ended(Cancelled(paid=True), charged=True)
+
+    job = jobs.admit("ann", wait)
+    jobs.drain(0.05)
+    assert job.state is JobState.STOPPED
+    with pytest.raises(Stopping):
+        jobs.admit("ann", lambda _: 1)
+
+
+def test_an_error_keeps_no_frames() -> None:
+    jobs = Jobs(waiting=1, quantum=0)
+    error = jobs.admit("ann", fail).ended.exception(10)
+    assert error is not None and error.__traceback__ is None and error.__context__ is None
+    jobs.drain(1)

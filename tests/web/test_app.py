@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One request after the other: sign-in, roles, bodies, paces, jobs."""
+
+import asyncio
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sfumato as sf
+from sfumato.query.session import Session
+from sfumato.service.jobs import Jobs
+from sfumato.service.people import Role
+from sfumato.service.refusals import TooMany
+from sfumato.web import app as module
+from sfumato.web.routes import ROUTES, Access
+from tests.contracts.clinic import COUNT, QUERY, Clinic, Got
+
+PREVIEW = "/v1/datasets/clinic/preview"
+PASSWORD = "correct horse"
+
+
+@pytest.fixture
+def clinic(tmp_path: Path) -> Any:
+    with Clinic(tmp_path) as opened:
+        yield opened
+
+
+def test_a_first_week(clinic: Clinic) -> None:
+    made = clinic.call("olga", "POST", "/v1/people", {"name": "cara"})
+    setup = f"/setup/{made.json['invitation']}"
+    assert clinic.call(None, "GET", setup).status == 200
+    assert clinic.call(None, "POST", setup, {"password": PASSWORD}).status == 201
+    assert clinic.call(None, "POST", setup, {"password": PASSWORD}).status == 404
+    signed = clinic.call(None, "POST", "/v1/tokens", {"name": "cara", "password": PASSWORD})
+    clinic.tokens["cara"] = signed.json["token"]
+    assert clinic.call("cara", "GET", "/v1/datasets").json == []
+    account = "/v1/datasets/clinic/accounts/study/cara"
+    clinic.call("olga", "PUT", account, {"epsilon": 0.3, "reason": "a thesis"})
+    assert clinic.call("cara", "GET", "/v1/datasets").json[0]["purposes"] == ["study"]
+    form = {"purpose": "study", "sql": COUNT, "epsilon": 0.2}
+    assert clinic.call("cara", "POST", PREVIEW, form).json["times"] == 1
+    got = clinic.call("cara", "POST", QUERY, form)
+    assert got.status == 200 and got.headers["sfumato-recalled"] == "false"
+    again = clinic.call("cara", "POST", QUERY, form)
+    assert again.body == got.body and again.headers["sfumato-recalled"] == "true"
+    short = clinic.call("cara", "POST", QUERY, {**form, "sql": "SELECT AVG(age) AS a FROM people"})
+    assert short.status == 402 and short.json["charged"] is False
+    wish = {"purpose": "study", "epsilon": "0.5", "reason": "one more"}
+    asked = clinic.call("cara", "POST", "/v1/datasets/clinic/requests", wish).json
+    assert clinic.call("cara", "POST", f"/v1/requests/{asked['id']}/approve").status == 403
+    assert clinic.call("olga", "POST", f"/v1/requests/{asked['id']}/approve", {}).status == 200
+    assert (
+        clinic.call(
+            "cara", "POST", QUERY, {**form, "sql": "SELECT AVG(age) AS a FROM people"}
+        ).status
+        == 200
+    )
+    charge = got.headers["sfumato-charge"]
+    answer = f"/v1/datasets/clinic/answers/{charge}"
+    assert clinic.call("cara", "GET", answer).body == got.body
+    assert (
+        clinic.call("cara", "GET", f"{answer}.csv").headers["content-type"].startswith("text/csv")
+    )
+    assert len(clinic.call("cara", "GET", "/v1/datasets/clinic/answers?purpose=study").json) == 2
+    assert clinic.call("ian", "POST", "/v1/datasets/clinic/verify", {}).json["sound"]
+    assert b"cara" in clinic.call("ian", "GET", "/v1/datasets/clinic/report").body
+    assert clinic.call("cara", "DELETE", f"/v1/tokens/{signed.json['id']}").status == 204
+    assert clinic.call("cara", "GET", "/v1/me").status == 401
+    kinds = {each["kind"] for each in clinic.call("ian", "GET", "/v1/trail").json}
+    assert {"invited", "sign_in", "refused", "request_made", "request_approved"} <= kinds
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda each: f"{each.method} {each.path}")
+def test_every_route_obeys_the_table(clinic: Clinic, route: Any) -> None:
+    path = route.path.replace("{dataset}", "clinic")
+    for name in route.segments:
+        path = path.replace(name, "x") if name.startswith("{") else path
+    roles = {"olga": Role.OWNER, "ian": Role.AUDITOR, "ann": Role.ANALYST}
+    statuses = {
+        name: clinic.call(name, route.method, path).status for name in (*roles, None, "sfu_x")
+    }
+    if route.access is Access.OPEN:
+        assert 401 not in (statuses[None], statuses["sfu_x"])
+        return
+    assert statuses[None] == statuses["sfu_x"] == 401
+    for name, role in roles.items():
+        if role not in route.access.value:
+            assert statuses[name] == 403
+    assert max(statuses[name] for name in roles) < 500
+
+
+def test_a_read_only_token_charges_and_changes_nothing(clinic: Clinic) -> None:
+    for name in ("ann", "olga"):
+        token = clinic.service.people.make_token(name, read_only=True, by="test").secret
+        clinic.tokens[f"{name} reads"] = token
+    before = clinic.ledger.store.read(lambda rows: rows.last_entry("clinic").seq)
+    for route in ROUTES:
+        if route.access is not Access.OPEN and route.method != "GET" and not route.reads:
+            path = route.path.replace("{dataset}", "clinic")
+            for name in route.segments:
+                path = path.replace(name, "ann") if name.startswith("{") else path
+            who = "ann reads" if Role.ANALYST in route.access.value else "olga reads"
+            form = {"purpose": "study", "sql": COUNT, "epsilon": "0.1", "reason": "x"}
+            body = {key: form[key] for key in route.fields if key in form}
+            assert clinic.call(who, route.method, path, body).status == 403, route
+    assert clinic.ledger.store.read(lambda rows: rows.last_entry("clinic").seq) == before
+    form = {"purpose": "study", "sql": COUNT, "epsilon": "0.1"}
+    assert clinic.call("ann reads", "POST", PREVIEW, form).status == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "headers", "status"),
+    [
+        (QUERY, b"x" * 70_000, {}, 413),
+        (QUERY, b'{"sql": NaN}', {}, 400),
+        (QUERY, b'{"sql": 1, "sql": 2}', {}, 400),
+        (QUERY, b"[" * 60_000, {}, 400),
+        (
+            QUERY,
+            b'{"purpose": "study", "sql": "SELECT COUNT(*) FROM people", "epsilon": 1e999}',
+            {},
+            400,
+        ),
+        (
+            QUERY,
+            b'{"purpose": "study", "sql": "SELECT COUNT(*) FROM people", "epsilon": true}',
+            {},
+            400,
+        ),
+        (QUERY, b'{"purpose": "study", "sql": "SELEC", "epsilon": 1}', {}, 422),
+        (
+            QUERY,
+            b'{"purpose": "study", "sql": "SELECT COUNT(*) FROM nowhere", "epsilon": 1}',
+            {},
+            422,
+        ),
+        (
+            QUERY,
+            b'{"purpose": "none", "sql": "SELECT COUNT(*) FROM people", "epsilon": 1}',
+            {},
+            403,
+        ),
+        (QUERY, b"{}", {"Idempotency-Key": "x" * 300}, 400),
+        (QUERY, b"{}", {"Idempotency-Key": ""}, 400),
+        (QUERY + "?wait=soon", b"{}", {}, 400),
+        (QUERY + "?wiat=1", b"{}", {}, 400),
+        (QUERY + "?wait=1&wait=2", b"{}", {}, 400),
+        ("/v1/datasets/clin%FFic/query", b"{}", {}, 404),
+        ("/v1/datasets//query", b"{}", {}, 404),
+        ("/v1/datasets/a%2Fb/query", b"{}", {}, 404),
+        ("/v1/nothing", b"{}", {}, 404),
+        ("/v1/me", b"{}", {}, 405),
+    ],
+)
+def test_bad_input_has_a_typed_reply_and_charges_nothing(
+    clinic: Clinic, path: str, body: bytes, headers: dict[str, str], status: int
+) -> None:
+    got = clinic.call("ann", "POST", path, body, headers)
+    assert got.status == status and got.json["charged"] is False
+    assert clinic.spent() == 0 and got.headers["cache-control"] == "no-store"
+
+
+def test_a_slow_body_ends(clinic: Clinic, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_SLOWEST_BODY", 0.05)
+
+    async def never() -> Any:
+        return {"type": "http.request", "body": b" ", "more_body": True}
+
+    async def slow(*_: Any) -> bytes:
+        async def receive() -> Any:
+            await asyncio.sleep(0.02)
+            return await never()
+
+        return await module._body(receive)
+
+    with pytest.raises(module.WrongUse, match="more than"):
+        asyncio.run(slow())
+
+
+def slowly(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Questions wait for this event, or until they are stopped."""
+    go, real = threading.Event(), Session.query
+
+    def query(self: Session, *given: Any, stop: sf.Stop, **named: Any) -> Any:
+        while not go.is_set() and not stop.is_stopped:
+            time.sleep(0.005)
+        return real(self, *given, stop=stop, **named)
+
+    monkeypatch.setattr(Session, "query", query)
+    return go
+
+
+def test_a_long_question_goes_on_as_a_job(clinic: Clinic, monkeypatch: pytest.MonkeyPatch) -> None:
+    go = slowly(monkeypatch)
+    form = {"purpose": "study", "sql": COUNT, "epsilon": "0.1"}
+    got = clinic.call("ann", "POST", f"{QUERY}?wait=0", form)
+    assert got.status == 202 and got.json["state"] in ("waiting", "running")
+    job = got.headers["location"]
+    assert clinic.call("ann", "GET", job).json["state"] == "running"
+    waiting = clinic.begin("ann", "GET", f"{job}?wait=30")
+    go.set()
+    done = waiting.result(20).json
+    assert done["state"] == "done" and set(done) == {"job", "state", "charge"}
+    answer = clinic.call("ann", "GET", f"/v1/datasets/clinic/answers/{done['charge']}")
+    assert answer.status == 200 and clinic.spent() == 10**11
+    # after a restart the same question finds its stored answer
+    assert clinic.call("ann", "POST", QUERY, form).body == answer.body
+
+
+def test_a_job_is_stopped(clinic: Clinic, monkeypatch: pytest.MonkeyPatch) -> None:
+    slowly(monkeypatch)
+    form = {"purpose": "study", "sql": COUNT, "epsilon": "0.1"}
+    job = clinic.call("ann", "POST", f"{QUERY}?wait=0", form).headers["location"]
+    assert clinic.call("ann", "DELETE", job).status == 200
+    ended = clinic.call("ann", "GET", f"{job}?wait=30").json
+    assert ended["state"] == "stopped" and '"charged": false' in ended["problem"]
+    assert clinic.spent() == 0
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_a_reply_of_a_question_leaves_at_a_multiple_of_the_quantum(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, works: bool
+) -> None:
+    with Clinic(tmp_path, quantum=0.4) as clinic:
+        if not works:
+            monkeypatch.setattr("sfumato.query.release.SqlTask.run", broken)
+        took = []
+        for epsilon in ("0.1", "9"):
+            begun = time.monotonic()
+            clinic.ask("ann", epsilon=epsilon)
+            took.append((time.monotonic() - begun) % 0.4)
+        assert max(took) < 0.2
+
+
+def broken(*_: object) -> bytes:
+    raise MemoryError
+
+
+def test_previews_are_paced(clinic: Clinic, monkeypatch: pytest.MonkeyPatch) -> None:
+    go, real = threading.Event(), Session.preview
+    monkeypatch.setattr(
+        Session, "preview", lambda self, *a, **n: (go.wait(10), real(self, *a, **n))[1]
+    )
+    form = {"purpose": "study", "sql": COUNT, "epsilon": "0.1"}
+    first = clinic.begin("ann", "POST", PREVIEW, form)
+    while not clinic.app._paces._busy:
+        time.sleep(0.005)
+    second = clinic.call("ann", "POST", PREVIEW, form)
+    assert second.status == 429 and "retry-after" in second.headers
+    of_bob = clinic.begin("bob", "POST", PREVIEW, form)
+    go.set()
+    assert first.result(10).status == of_bob.result(10).status == 200
+    assert clinic.call("ann", "POST", PREVIEW, form).status == 200
+
+
+def test_previews_of_a_minute_are_counted() -> None:
+    now = [0.0]
+
+    async def tries() -> list[bool]:
+        previews = module.Previews(2, lambda: now[0])
+        seen = []
+        for moment in (0, 1, 2, 59, 60.5):
+            now[0] = moment
+            try:
+                async with previews.one("ann"):
+                    seen.append(True)
+            except TooMany:
+                seen.append(False)
+        return seen
+
+    assert asyncio.run(tries()) == [True, True, False, False, True]
+
+
+def test_too_many_questions_of_one_person_are_refused_before_they_begin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Clinic(tmp_path, waiting=2) as clinic:
+        go = slowly(monkeypatch)
+        begun = [
+            clinic.begin("ann", "POST", QUERY, {"purpose": "study", "sql": COUNT, "epsilon": each})
+            for each in ("0.1", "0.2")
+        ]
+        while len(clinic.service.jobs._under_way.get("ann", ())) < 2:
+            time.sleep(0.005)
+        got = clinic.ask("ann", epsilon="0.3")
+        assert got.status == 429 and got.json["charged"] is False
+        go.set()
+        replies: list[Got] = [each.result(20) for each in begun]
+        assert [reply.status for reply in replies] == [200, 200]
+    assert isinstance(clinic.service.jobs, Jobs)
+
+
+def test_a_failure_of_the_state_is_a_typed_reply(clinic: Clinic) -> None:
+    clinic.service.people._state.rows("DROP TABLE tokens")
+    got = clinic.ask("ann", epsilon="0.1")
+    assert got.status == 503 and got.json["charged"] is False and clinic.spent() == 0
+
+
+def test_a_bug_before_a_question_is_a_500_without_its_text(
+    clinic: Clinic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken_me(*_: object) -> None:
+        raise ZeroDivisionError("secret 7")
+
+    monkeypatch.setattr("sfumato.service.desk.Desk.me", broken_me)
+    got = clinic.call("ann", "GET", "/v1/me")
+    assert got.status == 500 and b"secret" not in got.body
+
+
+def test_a_service_that_stops_begins_nothing(clinic: Clinic) -> None:
+    clinic.service.jobs.close()
+    got = clinic.ask("ann", epsilon="0.1")
+    assert got.status == 503 and clinic.spent() == 0
+    assert clinic.call("ann", "GET", "/v1/me").status == 200

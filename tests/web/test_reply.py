@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of answers: their bytes, and no formula in a sheet."""
+
+import io
+from pathlib import Path
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+import sfumato as sf
+from sfumato.query.answer import Answer
+from sfumato.web.reply import as_arrow, as_csv, as_json, as_parquet, no_formula, stored
+
+
+@pytest.fixture
+def answer(tmp_path: Path) -> Answer:
+    frame = pyarrow.table({"job": ["=1+1", "@x", "clerk", "-2"] * 20, "x": [1, 2, 3, 4] * 20})
+    columns = {"job": sf.Category("=1+1", "@x", "clerk", "-2"), "x": sf.Integer(-9, 9)}
+    with sf.connect({"t": sf.Table(frame, columns=columns)}, dataset="d", budget=sf.Budget(10**6),
+                    ledger=tmp_path / "l.db") as session:  # fmt: skip
+        return session.query('SELECT job, SUM(x - 9) AS "=evil" FROM t GROUP BY job', epsilon=10**5)
+
+
+def test_a_sheet_takes_no_text_for_a_formula(answer: Answer) -> None:
+    lines = as_csv(answer).body.decode().splitlines()
+    assert lines[0] == "job,'=evil,=evil_low,=evil_high".replace(",=", ",'=")
+    assert [line.split(",")[0] for line in lines[1:]] == ["'=1+1", "'@x", "clerk", "'-2"]
+    # a number may be negative
+    assert lines[1].split(",")[1] == "-160"
+    assert no_formula("") == ""
+
+
+def test_files_have_the_numbers_of_the_answer(answer: Answer) -> None:
+    arrow = pyarrow.ipc.open_stream(as_arrow(answer).body).read_all()
+    parquet = pyarrow.parquet.read_table(io.BytesIO(as_parquet(answer).body))
+    assert arrow.to_pylist() == answer.to_dicts()
+    assert parquet.column("=evil").to_pylist() == answer["=evil"]
+
+
+def test_a_stored_answer_is_its_bytes(answer: Answer) -> None:
+    reply = stored(answer)
+    assert reply.body is answer.bytes
+    assert dict(reply.headers) == {"Sfumato-Charge": answer.charge_id, "Sfumato-Recalled": "false"}
+    assert as_json({"a": "é"}, 201).body == '{"a": "é"}'.encode()
