@@ -21,7 +21,7 @@ ENGINE_PEERS := opendp-polars smartnoise pipelinedp tumult
 # The tests start hundreds of processes: what those import is compiled once.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: docs torch installed demo demo-census demo-stream demo-synthetic demo-telemetry demo-learning demo-graph demo-hospitals demo-federation demo-service test durations coverage prove chaos lint format proofs corpus clean lock bench bench-noise bench-accounting bench-query bench-engines bench-largest bench-ledger bench-census bench-synopsis bench-synthetic bench-telemetry bench-telemetry-stored bench-learning bench-federated bench-service figures
+.PHONY: docs torch installed demo demo-census demo-stream demo-synthetic demo-telemetry demo-learning demo-graph demo-hospitals demo-federation test durations coverage prove chaos lint format proofs corpus clean lock bench bench-noise bench-accounting bench-query bench-engines bench-largest bench-ledger bench-census bench-graph bench-synopsis bench-synthetic bench-telemetry bench-telemetry-stored bench-learning bench-federated figures demo-mining bench-mining demo-service bench-service
 
 demo: $(VENV)/.run
 	$(BIN)/sfumato demo --report demo-report.html
@@ -45,6 +45,10 @@ demo-telemetry: $(VENV)/.dev
 # What accuracy costs, a training that is killed and resumed, and, after `make torch`, a network.
 demo-learning: $(VENV)/.run
 	$(BIN)/sfumato demo learning
+
+# Made-up notes in two languages, baskets and paths, from one account: demo-mining.html.
+demo-mining: $(VENV)/.run
+	$(BIN)/sfumato demo mining
 
 # Three hospitals as processes, one study, no pooled data; one is killed and comes back: demo-federation.html.
 demo-federation: $(VENV)/.dev
@@ -162,6 +166,10 @@ bench-telemetry-stored: $(VENV)/.run
 bench-federated: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.federated
 
+# Words, pairs and sets of items that are found at epsilon 1, and their CPU seconds; ten minutes.
+bench-mining: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.mining
+
 # Steps of networks beside ordinary ones and those of Opacus, three minutes; then the accuracy of models
 # beside those of diffprivlib, two minutes; then digits of MNIST, ten fits of two minutes, where its file is there.
 bench-learning: $(VENV)/.run $(VENV)/.torch $(LEARNING_PEERS:%=.bench/%/.done)
@@ -198,6 +206,10 @@ bench-service: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.service
 
 # Ranges, tables of many columns, streams; three minutes and two gigabytes.
+# Errors of graphs on two published ones, and a million edges; two minutes.
+bench-graph: $(VENV)/.run
+	$(BIN)/python -m benchmarks.graph
+
 bench-synopsis: $(VENV)/.run $(SYNOPSIS_PEERS:%=.bench/%/.done)
 	$(BIN)/python -m benchmarks.synopsis
 

@@ -26,6 +26,7 @@ COMMANDS = (
     "census",
     "synopsis",
     "graph",
+    "mine",
     "stream",
     "synthesize",
     "fit",

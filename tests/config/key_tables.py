@@ -12,6 +12,7 @@ from sfumato.config.census import CENSUS
 from sfumato.config.collector import DOORS
 from sfumato.config.limits_file import ACCOUNT
 from sfumato.config.load import BUDGET, FILE
+from sfumato.config.mining import MINING
 from sfumato.config.model import MODEL
 from sfumato.config.publication import PUBLICATION, QUESTION
 from sfumato.config.section import REQUIRED, Key
@@ -37,6 +38,7 @@ SECTIONS = {
     "census": CENSUS,
     "synopsis": SYNOPSIS,
     "model": MODEL,
+    "mining": MINING,
     "synthetic": SYNTHETIC,
     "telemetry": TELEMETRY,
     "attribute": ATTRIBUTE,

@@ -47,6 +47,10 @@ _SECTIONS = {
             "sfumato.cli.graph",
             "Edges, degrees and triangles of a table of ties; it is charged.",
         ),
+        "mine": (
+            "sfumato.cli.mine",
+            "Words, sets of items and sequences of many people; charged once.",
+        ),
         "stream": ("sfumato.cli.stream", "Counts that go on, tick by tick, under one charge."),
     },
     "Make rows, train models": {

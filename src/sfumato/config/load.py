@@ -30,6 +30,7 @@ from sfumato.query.session import Session
 # What each section declares that a command reads by itself.
 SECTIONS = {
     "census": "tables of counts down a geography: docs/census.md",
+    "mining": "words, sets of items and sequences: docs/mining.md",
     "models": "models of private rows: docs/learning.md",
     "synopses": "one measurement that answers many questions: docs/synopsis.md",
     "synthetic": "synthetic rows: docs/synthetic.md",

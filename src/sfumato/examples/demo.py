@@ -42,6 +42,10 @@ _DEMOS = {
         f"{_HERE}.demo_graph",
         "A graph under two units; is the hub there? A synthetic one.",
     ),
+    "mining": (
+        f"{_HERE}.demo_mining",
+        "What many people say, buy and do next; one person's secret is sought.",
+    ),
     "hospitals": (
         f"{_HERE}.hospitals",
         "One unit over three tables: a study and a statistics office.",

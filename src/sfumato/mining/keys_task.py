@@ -154,8 +154,11 @@ class KeysTask(MiningTask):
 
     def _notes(self) -> list[str]:
         most = self.reading.plan.most
-        cut = f"A person counts in at most {self.keep} of its keys; of more, a public hash chooses"
-        notes = [f"{cut} which, so counts are low where people have many."]
+        counted = (
+            f"A person counts in at most {self.keep} of its keys; of more, a public hash chooses "
+            "which, so counts are low where people have many."
+        )
+        notes = [counted]
         if self.reading.plan.unit is not None:
             notes.append(f"At most {most:,} rows of a person are read (max_rows_total).")
         if not self.only:
