@@ -5,7 +5,7 @@ May import: ``query`` and every room below it. Begin with ``verify``, which prov
 claim by exact output distributions. ``attack`` only runs a mechanism, so it accepts any.
 ``catalogue`` lists every mechanism of sfumato for both; ``sfumato audit`` checks them. ``one_run``
 scores any attack by its right guesses; ``residuals`` tests the noise itself; ``published`` finds
-what exact tables of counts give away.
+what exact tables of counts give away; ``system`` tries an owner's declarations on this engine.
 """
 
 from sfumato.audit.attack import Audit, Trial, audit
@@ -15,6 +15,7 @@ from sfumato.audit.one_run import OneRun, guesses, one_run
 from sfumato.audit.outcome import Raised
 from sfumato.audit.published import Cell, Published, published
 from sfumato.audit.residuals import Residuals, residuals
+from sfumato.audit.system import Result, System, system
 from sfumato.audit.verdict import Verdict
 from sfumato.audit.verify import Finding, Measure, Verification, verify
 
@@ -30,6 +31,8 @@ __all__ = [
     "Published",
     "Raised",
     "Residuals",
+    "Result",
+    "System",
     "Trial",
     "Verdict",
     "Verification",
@@ -39,6 +42,7 @@ __all__ = [
     "one_run",
     "published",
     "residuals",
+    "system",
     "verify",
     "worst_neighbours",
 ]

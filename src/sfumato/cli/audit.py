@@ -47,6 +47,7 @@ _PROMISE = {Verdict.HOLDS: "holds", Verdict.VIOLATED: "BROKEN", Verdict.UNDECIDE
 
 _SECTIONS = {
     "Attack other things": {
+        "system": ("sfumato.cli.audit_system", "Your declarations on this installation; free."),
         "release": ("sfumato.cli.audit_release", "What exact tables of counts give away."),
     },
 }

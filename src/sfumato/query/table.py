@@ -33,6 +33,7 @@ from sfumato.plan.scalar import (
     Or,
     Scalar,
     Value,
+    leaves,
 )
 from sfumato.plan.show import canonical
 from sfumato.plan.stored import restore_output
@@ -288,10 +289,15 @@ def _errors(
     rows: Sequence[int],
     miss: Fraction,
 ) -> list[Json]:
-    """The interval of each cell of a column as JSON; null for a key column."""
+    """The interval of each cell of a column as JSON; null for a key column.
+
+    There is no half-width if the expression reads keys, as ``CASE WHEN age > 1 THEN COUNT(*) END``.
+    """
     if not is_released(expression):
         return [None] * len(rows)
     is_date = _is_date(expression, parts)
+    # a stored answer has no keys, so the estimate of such a cell cannot be computed again
+    reads_keys = any(isinstance(leaf, Key | Grouping) for leaf in leaves(expression))
     errors: list[Json] = []
     cells = ranges_of(expression, parts, rows, miss)
     for row, cell in zip(rows, cells, strict=True):
@@ -301,7 +307,10 @@ def _errors(
             low, high = end_forms(*cell.interval, is_date=True)
             error = {"low": low, "high": high, "half_width": None}
         else:
-            error = interval_form(*cell.interval, value_of(expression, parts, row, []))
+            point = None if reads_keys else value_of(expression, parts, row, [])
+            error = interval_form(*cell.interval, point)
+            if reads_keys:
+                error["half_width"] = None
         error |= _rank_error(expression, parts, row, miss)
         if cell.untold:
             error["untold"] = True

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``sfumato audit system``: the installed engine with the owner's declarations and statements."""
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import Progress
+
+from sfumato.audit.system import System, system
+from sfumato.audit.verdict import Verdict, table
+from sfumato.cli.language import say
+from sfumato.cli.options import as_json, config, table_or_json
+from sfumato.config.load import read_declarations
+from sfumato.errors import Failed, WrongUse
+from sfumato.privacy.event import Json
+
+
+@click.command("system")
+@config
+@click.option(
+    "--statements",
+    "place",
+    type=click.Path(dir_okay=False),
+    help="A file of SQL statements, each ended by a semicolon [default: some for each column].",
+)
+@click.option(
+    "--rounds",
+    type=click.IntRange(1, 10_000),
+    default=20,
+    show_default=True,
+    help="Pairs of neighbours.",
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Reproduces a finding.")
+@table_or_json
+def command(*, config: str, place: str | None, rounds: int, seed: int, form: str) -> None:
+    """Try to break the guarantee of this installation on your declarations, with made-up rows.
+
+    No declared source is opened, and nothing is charged. The exit code is 3 if it is broken.
+    """
+    declared = read_declarations(config)
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("audit", total=None)
+        result = system(
+            declared.dataset,
+            _statements(place),
+            rounds=rounds,
+            seed=seed,
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
+        )
+    if form == "json":
+        click.echo(as_json(_json(result)))
+    else:
+        _show(result)
+    if result.verdict is Verdict.VIOLATED:
+        raise Failed(
+            f"{len(result.findings)} findings.",
+            remedy="Answer nothing from this installation, and report it: it is a fault of sfumato.",
+        )
+
+
+def _statements(place: str | None) -> list[str]:
+    """Reads the statements of a file."""
+    if place is None:
+        return []
+    try:
+        text = Path(place).read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise WrongUse(f"{place} cannot be read.", allowed="a file of SQL in UTF-8") from None
+    statements = [part.strip() for part in text.split(";") if part.strip()]
+    if not statements:
+        raise WrongUse(f"{place} has no statement.", allowed="statements ended by semicolons")
+    return statements
+
+
+def _show(result: System) -> None:
+    """Prints the forms, what was refused, the findings and the result."""
+    click.echo(table([("form", "result"), *((each.name, each.result) for each in result.forms)]))
+    click.echo()
+    for text in result.refused:
+        say(f"not tried, it does not compile: {text}")
+    for finding in result.findings:
+        click.echo(finding)
+    say(f"{len(result.statements)} statements, {result.steps} steps compared.")
+    say(result.sentence)
+
+
+def _json(result: System) -> Json:
+    """Returns the result as JSON."""
+    forms: list[Json] = [{"name": each.name, "result": each.result} for each in result.forms]
+    return {
+        "verdict": result.verdict.value,
+        "seed": result.seed,
+        "statements": list[Json](result.statements),
+        "refused": list[Json](result.refused),
+        "steps": result.steps,
+        "pairs": result.pairs,
+        "forms": forms,
+        "findings": list[Json](result.findings),
+    }

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every physical form of a table gives the integers of the reference engine, or is refused."""
+
+import pytest
+
+import sfumato as sf
+from sfumato.audit.forms import FORMS, Form
+from sfumato.audit.made_up import World
+from sfumato.errors import InvalidDeclaration, InvalidSource
+from sfumato.metadata.dataset import Dataset
+from sfumato.query.price import price
+from sfumato.query.witness import MadeUp, questions_of, reference_integers, sql_task
+
+COLUMNS = {
+    "w": sf.Category("a", "A", "b", "B", "\u00e9", "E\u0301"),
+    "n": sf.Integer(0, 10),
+    "x": sf.Real(0, 1, step="0.25"),
+    "d": sf.Date("2000-01-01", "2000-12-31"),
+    "f": sf.Boolean(),
+    "t": sf.Timestamp("2020-01-01", "2020-12-31"),
+    "z": sf.Text(),
+}
+STATEMENTS = (
+    "SELECT COUNT(*) AS n FROM people",
+    "SELECT w, COUNT(*) AS n, SUM(n) AS s FROM people GROUP BY w",
+    "SELECT COUNT(w) AS n, COUNT(DISTINCT who) AS u, AVG(x) AS m FROM people",
+    "SELECT COUNT(*) AS n FROM people WHERE w = 'a' OR w LIKE 'B%' OR z = 'x'",
+    "SELECT MONTH(d) AS m, COUNT(*) AS n FROM people WHERE HOUR(t) < 12 GROUP BY MONTH(d)",
+    "SELECT f, MEDIAN(n) AS m FROM people GROUP BY f",
+)
+UNIT = sf.Unit("who", max_rows=2, max_groups=2)
+DATASET = Dataset("made-up", {"people": sf.Table("none.csv", columns=COLUMNS, unit=UNIT)})
+# Refused when they are opened; all others give the integers.
+REFUSED = {
+    "parquet, times in s",
+    "parquet, times in ms",
+    "folder with a symbolic link",
+    "duckdb, NOCASE unit",
+    "duckdb, NOACCENT unit",
+    "duckdb, NFC unit",
+    "duckdb view",
+}
+
+
+@pytest.fixture(scope="module")
+def made():
+    """Rows, the plans of the statements, and their integers by the reference engine."""
+    frame = World(DATASET, 1).rows(24)["people"]
+    plans = []
+    for text in STATEMENTS:
+        plans.extend(questions_of(sql_task(text, DATASET, price(epsilon=1)), DATASET))
+    return frame, plans, reference_integers(plans, {"people": frame.to_pylist()})
+
+
+def integers(form, made, folder):
+    frame, plans, _ = made
+    table = form.declare(frame, DATASET.tables["people"], folder)
+    with MadeUp([{"people": table}]) as worlds:
+        return worlds.integers(plans)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
+def test_a_form_gives_the_integers_of_the_reference_or_is_refused(form, made, tmp_path):
+    if form.name in REFUSED:
+        with pytest.raises((InvalidDeclaration, InvalidSource)):
+            integers(form, made, tmp_path)
+    else:
+        assert integers(form, made, tmp_path) == made[2]
+
+
+def test_forms_have_different_names():
+    names = [form.name for form in FORMS]
+    assert len(set(names)) == len(names) >= 30 and set(names) > REFUSED
+
+
+def lowered(frame, table, folder):
+    """What a source would give that compares texts by a collation."""
+    texts = [None if text is None else text.lower() for text in frame["w"].to_pylist()]
+    return frame.set_column(frame.column_names.index("w"), "w", [texts]), {}
+
+
+def without_last(frame, table, folder):
+    """What a folder would give whose linked part is left out."""
+    return frame.slice(0, len(frame) - 1), {}
+
+
+@pytest.mark.parametrize("write", [lowered, without_last])
+def test_mutants_of_a_source(write, made, tmp_path):
+    assert integers(Form("mutant", write), made, tmp_path) != made[2]
