@@ -24,8 +24,8 @@ Fit = Callable[[NDArray[np.bool_]], object]
 
 _FEWEST_ROWS = 10
 _FEWEST_SHADOWS = 8
-# Keeps a spread that is estimated from few shadows away from 0.
-_LEAST_SPREAD = 1e-6
+# The least spread, as a share of the larger one of a row, and what keeps it away from 0.
+_LEAST_SPREAD, _TINY = 0.01, 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,20 +121,30 @@ def _scores(given: object, rows: int) -> NDArray[np.float64]:
 def _ratios(
     shadows: NDArray[np.float64], coins: NDArray[np.bool_], attacked: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """ln of the likelihood ratio of each attacked score: a normal law with the row, and without.
-
-    Both laws have one spread, which is steadier with few shadows.
-    """
+    """ln of the likelihood ratio of each attacked score: a normal law with the row, and without."""
     totals = coins.sum(axis=0)
     # a row that is in all shadows, or in none, tells nothing
     known = (totals > 0) & (totals < len(coins))
     inside = _means(shadows, coins)
     outside = _means(shadows, ~coins)
-    expected = np.where(coins, inside, outside)
-    spread = np.maximum(np.sqrt(((shadows - expected) ** 2).mean(axis=0)), _LEAST_SPREAD)
-    ratios = ((attacked - outside) ** 2 - (attacked - inside) ** 2) / (2 * spread**2)
+    spread_inside = _spreads(shadows - inside, coins)
+    spread_outside = _spreads(shadows - outside, ~coins)
+    # a training that fits its rows exactly gives them all the same score
+    least = _LEAST_SPREAD * np.maximum(spread_inside, spread_outside) + _TINY
+    spread_inside = np.maximum(spread_inside, least)
+    spread_outside = np.maximum(spread_outside, least)
+    ratios = (
+        ((attacked - outside) / spread_outside) ** 2 / 2
+        - ((attacked - inside) / spread_inside) ** 2 / 2
+        + np.log(spread_outside / spread_inside)
+    )
     result: NDArray[np.float64] = np.where(known, ratios, 0.0)
     return result
+
+
+def _spreads(errors: NDArray[np.float64], chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
+    spreads: NDArray[np.float64] = np.sqrt(_means(errors**2, chosen))
+    return spreads
 
 
 def _means(scores: NDArray[np.float64], chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
