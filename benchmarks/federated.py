@@ -41,7 +41,8 @@ RESULTS = Path(__file__).parent / "results" / "federated.json"
 SITE_ROWS, SEEDS = 5_000, 10
 # By rho (epsilon 0.1, 0.3, 1, 3 at delta 1e-5): how far below a curator a study may be, in points.
 BARS = {"0.00043": 0.6, "0.0033": 0.3, "0.031": 0.3, "0.22": 0.3}
-ALONE_WITHOUT_PRIVACY = 85.5
+# A cost whose noise is far below one person.
+NO_PRIVACY = "1000"
 STATEMENT = f"SELECT {FEATURES} FROM people"
 
 
@@ -97,7 +98,7 @@ def session(folder: str, name: str, rows: pa.Table) -> sf.Session:
     return sf.connect(
         {"people": sf.Table(rows, columns=COLUMNS)},
         dataset=name,
-        budget=sf.Budget(20, "1e-6"),
+        budget=sf.Budget(10**5, "1e-6"),
         ledger=f"{folder}/{name}.db",
     )
 
@@ -131,8 +132,11 @@ def joint_model(folder: str, parts: list[pa.Table], rho: str) -> Any:
         return first
 
 
-def accuracies() -> dict[str, dict[str, float]]:
-    """Mean accuracies in percent by rho, of a study, of a curator, and of one hospital alone."""
+def accuracies() -> tuple[dict[str, dict[str, float]], float]:
+    """Mean accuracies in percent by rho, of a study, of a curator, and of one hospital alone; and
+    that of one hospital alone without privacy.
+    """
+    open_alone: list[float] = []
     train, test = adult("train"), adult("test")
     found: dict[str, dict[str, list[float]]] = {
         rho: {"study": [], "curator": [], "alone": []} for rho in BARS
@@ -141,6 +145,12 @@ def accuracies() -> dict[str, dict[str, float]]:
         order = np.random.default_rng(seed).permutation(train.num_rows)[: 3 * SITE_ROWS]
         rows = train.take(order).sort_by("age")
         parts = [rows.slice(SITE_ROWS * place, SITE_ROWS) for place in range(3)]
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            session(folder, "alone", parts[seed % 3]) as alone,
+        ):
+            model = ln.fit(alone, ln.Additive(), STATEMENT, rho=NO_PRIVACY, label="income")
+            open_alone.append(right(model, test))
         for rho, kinds in found.items():
             with tempfile.TemporaryDirectory() as folder, ExitStack() as left:
                 kinds["study"].append(right(joint_model(folder, parts, rho), test))
@@ -153,10 +163,11 @@ def accuracies() -> dict[str, dict[str, float]]:
                     right(ln.fit(alone, ln.Additive(), STATEMENT, rho=rho, label="income"), test)
                 )
         print(f"seed {seed + 1} of {SEEDS}", file=sys.stderr)
-    return {
+    means = {
         rho: {kind: round(mean(values), 2) for kind, values in kinds.items()}
         for rho, kinds in found.items()
     }
+    return means, mean(open_alone)
 
 
 def runs() -> Iterator[tuple[str, float]]:
@@ -206,7 +217,7 @@ def main() -> None:
         "at most 10",
         holds=timed["model"] <= 10,
     )
-    found = accuracies()
+    found, open_alone = accuracies()
     for rho, most in BARS.items():
         below = found[rho]["curator"] - found[rho]["study"]
         told(f"rho {rho}: points below a curator", below, f"at most {most}", holds=below <= most)
@@ -217,13 +228,9 @@ def main() -> None:
         "at most 0.8",
         holds=below <= 0.8,
     )
-    at = found["0.031"]["study"]
-    told(
-        "rho 0.031: accuracy",
-        at,
-        f"above {ALONE_WITHOUT_PRIVACY}",
-        holds=at > ALONE_WITHOUT_PRIVACY,
-    )
+    above = found["0.031"]["study"] - open_alone
+    what = "rho 0.031: points above a hospital alone without privacy"
+    told(what, above, "above 0", holds=above > 0)
     form = {"machine": platform.machine(), "rows": rows, "accuracy": found}
     RESULTS.write_text(json.dumps(form, indent=1) + "\n", "utf-8")
 

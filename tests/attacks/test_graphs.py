@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato import graph, learning, synopsis, synthetic
+from sfumato import graph, learning, mining, synopsis, synthetic
 from sfumato.engines.duckdb import DuckDB
 from sfumato.errors import SfumatoError, UnsupportedSql
 from sfumato.graph.edge_count import EdgeCount
@@ -65,6 +65,7 @@ DOORS = {
     "learning": lambda s: learning.fit(
         s, learning.DecisionTree(depth=1), "SELECT kind FROM ties", label="kind", epsilon=1
     ),
+    "mining": lambda s: mining.mine(s, mining.Itemsets(), "SELECT kind FROM ties", epsilon=1),
     "rows": lambda s: rows_of(s.dataset),
     "owner": lambda s: owner_of(s.dataset, "ties"),
 }

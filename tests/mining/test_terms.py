@@ -80,3 +80,11 @@ def test_terms_without_groups_are_not_compared(session: sf.Session) -> None:
     found = mn.mine(session, mn.Terms("note"), "SELECT note FROM notes", **COST)
     with pytest.raises(WrongUse, match="by="):
         found.compare("eye", "ear")  # type: ignore[attr-defined]
+
+
+def test_a_group_column_with_the_name_of_another_column_is_told_apart(session: sf.Session) -> None:
+    statement = "SELECT note, ward AS term FROM notes"
+    found = mn.mine(session, mn.Terms("note", by="term"), statement, **COST)
+    assert found.columns[:3] == ("term_", "term", "n")
+    assert {row["term_"] for row in found.to_dicts()} == {"eye", "ear"}
+    assert "red" in found.terms and "<svg" in found.plot().svg

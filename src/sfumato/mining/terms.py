@@ -120,7 +120,11 @@ class FoundTerms(Found):
         by = facts["by"]
         columns = ["term", "n", "low", "high"]
         if by is not None:
-            columns = [str(by), *columns, "share", "share_low", "share_high", "lift"]
+            columns += ["share", "share_low", "share_high", "lift"]
+            group = str(by)
+            while group in columns:
+                group += "_"
+            columns = [group, *columns]
         rows = self._rows(grouped=by is not None)
         super().__init__(facts, columns, rows, recalled=recalled)
 

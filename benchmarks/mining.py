@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Words, pairs of words and sets of items that are found, and what they take: ``make bench-mining``.
+
+Made-up texts and baskets of a million people, and the 14 columns of Adult, each at epsilon 1, beside
+what exact counts would give. CPU seconds are those of the whole call, on all threads.
+"""
+
+import json
+import platform
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import sfumato as sf
+from sfumato import mining as mn
+
+ROOT = Path(__file__).parent
+RESULTS = ROOT / "results" / "mining.json"
+PEOPLE, SEEDS = 10**6, 5
+WORDS, LENGTH = 10**5, 20
+ITEMS, PLANTED = 1000, 20
+# The least that counts as good, by name; of seconds and gigabytes the most.
+LEAST = {
+    "words of the top 100": 98,
+    "words shown": 7500,
+    "pairs of 2,000 people, %": 100,
+    "pairs of 500 people, %": 95,
+    "baskets: precision of the top 50": 0.95,
+    "baskets: precision of sets of 2 and more": 0.95,
+    "baskets: planted sets found": PLANTED,
+    "Adult: precision of the top 50": 0.94,
+    "split, choose and count, MB a CPU second": 5,
+}
+
+
+def asked(table: sf.Table, recipe: mn.Recipe, statement: str, delta: str) -> tuple[Any, float]:
+    """The result of a recipe at epsilon 1, and its CPU seconds."""
+    budget = sf.Budget(10, "1e-4")
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = f"{folder}/ledger.db"
+        with sf.connect({"t": table}, dataset="bench", budget=budget, ledger=ledger) as session:
+            begun = time.process_time()
+            found = mn.mine(session, recipe, statement, epsilon=1, delta=delta)
+            return found, time.process_time() - begun
+
+
+def texts(seed: int, folder: Path) -> tuple[np.ndarray, sf.Table]:
+    """The words of each person by their ranks, 20 of a Zipf distribution, and a table of them."""
+    chances = np.arange(1, WORDS + 1) ** -1.1
+    words = np.random.default_rng(seed).choice(WORDS, (PEOPLE, LENGTH), p=chances / chances.sum())
+    names = np.array([f"w{rank}" for rank in range(WORDS)])
+    path = folder / f"texts{seed}.parquet"
+    with pq.ParquetWriter(path, pa.schema([("note", pa.string())])) as writer:
+        for first in range(0, PEOPLE, 10**5):
+            part = names[words[first : first + 10**5]].tolist()
+            writer.write_table(pa.table({"note": [" ".join(row) for row in part]}))
+    return words, sf.Table(path, columns={"note": sf.Text(tokens=sf.Tokens())})
+
+
+def people_of(keys: np.ndarray, size: int) -> np.ndarray:
+    """The number of people with each key; a row of keys for each of them."""
+    ordered = np.sort(keys, axis=1)
+    is_new = np.ones(ordered.shape, bool)
+    is_new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    return np.bincount(ordered[is_new], minlength=size)
+
+
+def words_found(seed: int, folder: Path) -> dict[str, float]:
+    """How many of the most frequent words are shown, how many in all, and the speed."""
+    words, table = texts(seed, folder)
+    found, seconds = asked(table, mn.Terms("note"), "SELECT note FROM t", "1e-7")
+    top = {f"w{rank}" for rank in np.argsort(-people_of(words, WORDS))[:100]}
+    size = sum(len(f"w{rank}") + 1 for rank in words[:1000].ravel()) * PEOPLE / 1000 / 1e6
+    numbers = {
+        "words of the top 100": len(top & set(found.terms[:100])),
+        "words shown": len(found),
+        "split, choose and count, MB a CPU second": size / seconds,
+        "words: CPU seconds": seconds,
+    }
+    if seed == 0:
+        numbers |= pairs_found(words, table)
+    return numbers
+
+
+def pairs_found(words: np.ndarray, table: sf.Table) -> dict[str, float]:
+    """Which pairs of neighbours that many people have are shown."""
+    found, _ = asked(table, mn.Terms("note", grams=2), "SELECT note FROM t", "1e-7")
+    shown = {tuple(key) for key in found.facts["levels"][1]["keys"]}
+    pairs = words[:, :-1].astype(np.int64) * WORDS + words[:, 1:]
+    ordered = np.sort(pairs, axis=1)
+    is_new = np.ones(ordered.shape, bool)
+    is_new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    ids, people = np.unique(ordered[is_new], return_counts=True)
+    shares = {}
+    for least in (2000, 500):
+        known = [(f"w{each // WORDS}", f"w{each % WORDS}") for each in ids[people >= least]]
+        shares[f"pairs of {least:,} people, %"] = 100 * mean(pair in shown for pair in known)
+    return shares
+
+
+def frequent(has: np.ndarray, least: int, largest: int) -> dict[tuple[int, ...], int]:
+    """All sets of items that at least so many people have, exactly; ``has`` is items by people."""
+    bits = np.packbits(has, axis=1)
+    counted = {(item,): int(n) for item, n in enumerate(has.sum(axis=1)) if n >= least}
+    level = sorted(counted)
+    for _ in range(largest - 1):
+        following = []
+        for one, other in combinations(level, 2):
+            if one[:-1] == other[:-1]:
+                joined = (*one, other[-1])
+                n = int(np.bitwise_count(np.bitwise_and.reduce(bits[list(joined)])).sum())
+                if n >= least:
+                    counted[joined] = n
+                    following.append(joined)
+        level = following
+    return counted
+
+
+def precision(found: list[str], true: dict[str, int], smallest: int) -> float:
+    """The share of the first 50 sets that are shown and are among the 50 most frequent."""
+
+    def size(items: str) -> int:
+        return items.count(", ") + 1
+
+    best = [
+        items for items in sorted(true, key=lambda each: -true[each]) if size(items) >= smallest
+    ]
+    shown = [items for items in found if size(items) >= smallest]
+    return len(set(best[:50]) & set(shown[:50])) / 50
+
+
+def named(counted: dict[tuple[int, ...], int], names: list[str]) -> dict[str, int]:
+    """Exact counts by the names of sets, as results have them."""
+    return {", ".join(sorted(names[item] for item in each)): n for each, n in counted.items()}
+
+
+def baskets_found(seed: int, folder: Path) -> dict[str, float]:
+    """Baskets of about 11 of 1,000 items, with 20 planted sets of three that 2.6% have."""
+    rng = np.random.default_rng(seed)
+    chances = 1 / np.arange(1, ITEMS + 1)
+    has = np.zeros((ITEMS, PEOPLE), bool)
+    for item, chance in enumerate(np.minimum(9.4 * chances / chances.sum(), 0.6)):
+        has[item] = rng.random(PEOPLE) < chance
+    sets = rng.permutation(np.arange(200, ITEMS))[: 3 * PLANTED].reshape(PLANTED, 3)
+    for planted in sets:
+        has[planted] |= rng.random(PEOPLE) < 0.026
+    names = [f"i{item}" for item in range(ITEMS)]
+    path = folder / f"baskets{seed}.parquet"
+    with pq.ParquetWriter(path, pa.schema([("items", pa.string())])) as writer:
+        for first in range(0, PEOPLE, 10**5):
+            people, items = np.nonzero(has[:, first : first + 10**5].T)
+            parts = np.split(items, np.searchsorted(people, np.arange(1, 10**5)))
+            listed = [" ".join(names[item] for item in part) for part in parts]
+            writer.write_table(pa.table({"items": listed}))
+    table = sf.Table(path, columns={"items": sf.Text(tokens=sf.Tokens())})
+    found, seconds = asked(table, mn.Itemsets(), "SELECT items FROM t", "1e-7")
+    true = named(frequent(has, int(0.02 * PEOPLE), 4), names)
+    shown = [row["items"] for row in found.to_dicts()]
+    wanted = {", ".join(sorted(names[item] for item in planted)) for planted in sets}
+    return {
+        "baskets: precision of the top 50": precision(shown, true, 1),
+        "baskets: precision of sets of 2 and more": precision(shown, true, 2),
+        "baskets: planted sets found": len(wanted & set(shown)),
+        "baskets: CPU seconds": seconds,
+    }
+
+
+def adult_found(seed: int, folder: Path) -> dict[str, float]:
+    """The 14 columns of Adult without weights, at delta 1e-5; the data is the same in each seed."""
+    rows = pq.read_table(ROOT / "data" / "adult.parquet").drop_columns(["fnlwgt", "split"])
+    sizes = json.loads(rows.schema.metadata[b"sizes"])
+    columns: dict[str, Any] = {
+        name: sf.Integer(0, sizes[name] - 1) for name in rows.schema.names if name in sizes
+    }
+    listed = ", ".join(f'"{name}"' for name in columns)
+    table = sf.Table(rows, columns=columns)
+    recipe = mn.Itemsets(support="0.3")
+    found, seconds = asked(table, recipe, f"SELECT {listed} FROM t", "1e-5")
+    has, names = [], []
+    for name in columns:
+        values = np.array(rows[name])
+        for code in range(sizes[name]):
+            has.append(values == code)
+            names.append(f"{name}={code}")
+    true = named(frequent(np.array(has), int(0.3 * rows.num_rows), 4), names)
+    shown = [row["items"] for row in found.to_dicts()]
+    return {
+        "Adult: precision of the top 50": precision(shown, true, 1),
+        "Adult: CPU seconds": seconds,
+    }
+
+
+def main() -> None:
+    """Measures everything, writes the results, and says which bars hold."""
+    numbers: dict[str, list[float]] = {}
+    parts: tuple[Callable[[int, Path], dict[str, float]], ...]
+    parts = (words_found, baskets_found, adult_found)
+    seeds = int(sys.argv[1]) if len(sys.argv) > 1 else SEEDS
+    for part in parts:
+        for seed in range(seeds):
+            with tempfile.TemporaryDirectory() as folder:
+                for name, number in part(seed, Path(folder)).items():
+                    numbers.setdefault(name, []).append(round(float(number), 4))
+            print(part.__name__, seed, {name: values[-1] for name, values in numbers.items()})
+    means = {name: round(mean(values), 4) for name, values in numbers.items()}
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    machine = {"machine": platform.machine(), "python": platform.python_version()}
+    body = {"means": means, "seeds": seeds, "each": numbers, "gigabytes": memory, **machine}
+    RESULTS.write_text(json.dumps(body, indent=1) + "\n", "utf-8")
+    for name, least in LEAST.items():
+        print(
+            f"{name}: {means[name]:g}, at least {least:g}: {'holds' if means[name] >= least else 'MISSED'}"
+        )
+
+
+if __name__ == "__main__":
+    main()
