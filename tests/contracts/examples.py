@@ -35,10 +35,22 @@ from sfumato.plan.scalar import (
     Scalar,
 )
 from sfumato.plan.stages import Bounded
+from sfumato.plan.units_where import CountUnitsWhere
 from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Norm
 from sfumato.sql import understand
-from tests.contracts.world import DATASET, FINE, Rows, Scan, by, content, plan, read, scan
+from tests.contracts.world import (
+    DATASET,
+    FINE,
+    UNLIMITED,
+    Rows,
+    Scan,
+    by,
+    content,
+    plan,
+    read,
+    scan,
+)
 
 MEDIAN = (Fraction(1, 2),)
 
@@ -201,10 +213,10 @@ MEANT = {
 }
 
 
-def _asked(text: str) -> Bounded:
+def _asked(text: str, limits: tuple[int | None, int | None, int | None] = UNLIMITED) -> Bounded:
     """The plan of a statement over the small world."""
     raw = understand(text, DATASET).raw
-    return plan(raw.relation, *raw.aggregates, keys=raw.keys)
+    return plan(raw.relation, *raw.aggregates, keys=raw.keys, limits=limits)
 
 
 _ONE_EACH = "(SELECT who, MAX(n) AS m FROM people GROUP BY who) AS p"
@@ -215,6 +227,30 @@ EXAMPLES: dict[str, tuple[Bounded, dict[str, Rows]]] = {
             "ON s.who = p.who AND s.n < p.m GROUP BY m"
         ),
         LINKED,
+    ),
+    "units that pass a condition": (
+        _asked(
+            "SELECT c, COUNT(DISTINCT who), COUNT(DISTINCT who) FILTER (WHERE n > 1), COUNT(*) "
+            "FROM people GROUP BY c",
+            limits=(2, 2, None),
+        ),
+        FIVE,
+    ),
+    "units that pass a condition, alone": (
+        _asked(
+            "SELECT t, COUNT(DISTINCT who), COUNT(DISTINCT CASE WHEN t <> 'x' THEN who END) "
+            "FROM people GROUP BY t",
+            limits=(None, 2, None),
+        ),
+        WORDS,
+    ),
+    "rows of one unit each that pass a condition": (
+        plan(
+            scan("rows"),
+            CountUnitsWhere(read(scan("rows"), "n")),
+            CountUnits(),
+        ),
+        content(rows=[{"n": "1"}, {"n": None}, {"n": "N"}, {"n": "2"}]),
     ),
     "units without a pair of rows": (
         _asked(

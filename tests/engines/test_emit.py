@@ -100,6 +100,7 @@ MUTANTS = {
         "clipped",
         lambda aggregate, names, limit, narrow: _clipped(aggregate, names, None),
     ),
+    "a condition of units that is forgotten": ("CountUnitsWhere", CountDistinct),
     "a row limit of one more": (
         "clipped",
         lambda aggregate, names, limit, narrow: _clipped(

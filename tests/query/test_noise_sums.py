@@ -70,7 +70,9 @@ def test_other_sums_have_the_bound_of_all():
     laplace = DiscreteLaplace(10)
     unequal = (Fraction(1), Fraction(3))
     assert sum_reach(laplace, MISS, unequal, 2) == reach(laplace, MISS, unequal, 2)
-    assert sum_reach(laplace, MISS, ONE, 65) == reach(laplace, MISS, ONE, 65)
+    assert sum_reach(laplace, MISS, ONE, 66) == reach(laplace, MISS, ONE, 66)
+    # a count in between has the bound of the next one
+    assert sum_reach(laplace, MISS, ONE, 65) == reach(laplace, MISS, ONE, 66)
     assert sum_reach(laplace, MISS, ONE, 1) == reach(laplace, MISS, ONE, 1)
     rare = Fraction(1, 10**9)
     assert sum_reach(laplace, rare, ONE, 2) == reach(laplace, rare, ONE, 2)

@@ -4,6 +4,7 @@
 import statistics
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
@@ -345,3 +346,12 @@ def test_what_only_the_whole_can_say_is_said_by_the_whole(session):
     ):
         with pytest.raises(UnsupportedSql, match=words):
             session.query(text, epsilon=1)
+
+
+def test_a_running_sum_of_many_cells_ends(session):
+    """Each count of cells has a bound of its own; those of many are rounded up together."""
+    text = f"SELECT day, SUM(n) OVER (ORDER BY day) AS s FROM ({DAYS})"
+    errors = session.query(text, epsilon=1).error()
+    widths = [row["s"]["half_width"] for row in errors]
+    assert len(widths) == 366 and all(width > 0 for width in widths)
+    assert all(one <= other * 1.0001 for one, other in pairwise(widths))

@@ -12,6 +12,7 @@ from sfumato.metadata.column import Boolean, Category, Column, Date, Integer, Re
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.relation import UNLIMITED, Computed, Filter, PerUnit, Summary
 from sfumato.plan.scalar import Case, Constant, Field, Lookup
+from sfumato.plan.units_where import CountUnitsWhere
 from sfumato.plan.value import Value
 from sfumato.sql import per_unit, understand
 from tests.sql.conftest import EVENTS
@@ -266,7 +267,10 @@ def test_group_by_all_of_a_sub_query_is_its_columns_without_aggregates(ask):
     assert asked.raw == written.raw
 
 
-def test_distinct_persons_with_a_test_are_counted_as_the_refusal_advises(ask):
-    with pytest.raises(Refused, match=r"COUNT\(DISTINCT user_id\), with the test in WHERE"):
-        ask("SELECT COUNT(DISTINCT CASE WHEN age > 30 THEN user_id END) FROM events")
-    assert ask("SELECT COUNT(DISTINCT user_id) FROM events WHERE age > 30").raw
+def test_distinct_persons_with_a_test_are_counted(ask):
+    for text in ("CASE WHEN age > 13 THEN user_id END", "IF(age > 13, user_id, NULL)"):
+        (counted,) = ask(f"SELECT COUNT(DISTINCT {text}) FROM events").raw.aggregates
+        (by_filter,) = ask(
+            "SELECT COUNT(DISTINCT user_id) FILTER (WHERE age > 13) FROM events"
+        ).raw.aggregates
+        assert isinstance(counted, CountUnitsWhere) and counted == by_filter

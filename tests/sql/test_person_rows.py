@@ -4,17 +4,24 @@
 test_statements compares these forms with DuckDB.
 """
 
+from fractions import Fraction
 from itertools import product
 
 import pytest
 
 import sfumato as sf
+from sfumato.engines import reference
 from sfumato.engines.reference import Reference
-from sfumato.errors import UnsupportedSql
+from sfumato.errors import InvalidDeclaration, UnsupportedSql
 from sfumato.metadata.dataset import Dataset
+from sfumato.plan.aggregate import CountUnits, CountValues
 from sfumato.plan.relation import Filter, Ranked, Semi, Union, UnitJoin, is_single
+from sfumato.plan.units_where import CountUnitsWhere
 from sfumato.privacy.distance import Norm
+from sfumato.query.cells import Units
+from sfumato.query.choose import plan_for_price
 from sfumato.query.pipeline import compile_plan
+from sfumato.query.price import Price
 from sfumato.sql import person_rows, understand
 from tests.contracts.leaves import dense
 
@@ -23,6 +30,8 @@ STATEMENTS = (
     f"SELECT a, COUNT(*), COUNT(v.x), SUM(v.x) {FROM} GROUP BY a",
     f"SELECT COUNT(*), COUNT(v.who) {FROM} AND v.x > p.a GROUP BY v.x",
     f"SELECT COUNT(*), AVG(a) {FROM} AND v.x > 0 WHERE v.who IS NULL",
+    f"SELECT COUNT(DISTINCT v.who), COUNT(DISTINCT p.who) FILTER (WHERE v.x > 0) {FROM}",
+    "SELECT x, COUNT(DISTINCT CASE WHEN y > 0 THEN who END), COUNT(DISTINCT who), SUM(y) FROM visits GROUP BY x",
     "SELECT SUM(x) FROM visits v WHERE NOT EXISTS (SELECT 1 FROM people p WHERE p.who = v.who AND p.a < v.x)",
     "SELECT COUNT(*) FROM people p WHERE EXISTS (SELECT 1 FROM visits v WHERE p.who = v.who AND p.a < v.x)",
     "SELECT x, COUNT(*) FROM visits WHERE (who, x) IN (SELECT who, MIN(x) FROM visits GROUP BY who) GROUP BY x",
@@ -104,6 +113,45 @@ def test_neighbours_keep_to_the_distance(text):
     assert not list(violations(text))
 
 
+def test_rows_that_pass_a_condition_in_place_of_units_are_noticed(monkeypatch):
+    text = "SELECT COUNT(DISTINCT who) FILTER (WHERE x > 0) FROM visits"
+    integers = reference._Unit.integers
+
+    def rows_that_pass(unit, aggregate, group):
+        if isinstance(aggregate, CountUnitsWhere):
+            return integers(unit, CountValues(aggregate.value), group)
+        return integers(unit, aggregate, group)
+
+    assert not list(violations(text))
+    monkeypatch.setattr(reference._Unit, "integers", rows_that_pass)
+    assert list(violations(text))
+
+
+def test_groups_of_unknown_keys_are_shown_by_all_their_units():
+    kinds = {"x": sf.Text(), "y": sf.Integer(0, 2)}
+    unit = sf.Unit("who", max_rows=2, max_groups=2)
+    data = Dataset("open", {"visits": sf.Table("v.csv", unit=unit, columns=kinds)})
+    text = "SELECT x, COUNT(DISTINCT who) FILTER (WHERE y > 0) AS n FROM visits GROUP BY x"
+    price = Price(epsilon=Fraction(1), delta=Fraction(1, 10**6))
+    planned = plan_for_price(understand(text, data), data, price, {})
+    parts = [part.aggregate for part in planned.bounded.parts]
+    assert parts[1:] == [CountUnits()] and isinstance(parts[0], CountUnitsWhere)
+    assert len(set(map(type, planned.mechanisms))) == 2
+    with pytest.raises(InvalidDeclaration, match="counts no units"):
+        Units(planned.bounded, 0)
+
+
+def test_a_layout_is_not_read_for_a_condition_of_units():
+    data = dataset()
+    counted = "SELECT COUNT(DISTINCT who) {} FROM visits"
+    price = Price(epsilon=Fraction(1))
+    for test, kept in (("", 1), ("FILTER (WHERE x > 0)", None)):
+        question = understand(counted.format(test), data)
+        planned = plan_for_price(question, data, price, {"visits": 4})
+        assert (planned.bounded.tracked.kept is None) is (kept is None)
+    assert "pass a condition" in " ".join(planned.notes)
+
+
 def test_a_unit_that_counts_in_both_arms_is_seen_in_the_answer(monkeypatch):
     monkeypatch.setattr(person_rows, "Semi", lambda source, units, negated: source)
     held = tables(("p", ((1,), ((2, 0),))))
@@ -153,7 +201,6 @@ def test_tests_above_a_join_make_a_side_single():
     ("text", "says"),
     [
         ("SELECT COUNT(*) FROM visits w LEFT JOIN visits v ON v.who = w.who", "rows multiply"),
-        (f"SELECT COUNT(DISTINCT v.who) {FROM}", "NULL where the outer join finds no row"),
         (f"SELECT COUNT(*) {FROM} WHERE v.who = 'p'", "names single persons|is compared"),
         ("SELECT COUNT(*) FROM people v LEFT JOIN visits v USING (who)", "under the name"),
         ("SELECT COUNT(*) FROM people p LEFT JOIN visits v ON v.x = p.a", "not on the unit"),

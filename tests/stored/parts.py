@@ -54,6 +54,7 @@ from sfumato.plan.rows import BoundedRows, RowList
 from sfumato.plan.scalar import Arithmetic, Compare, Comparison, Constant, DatePart, Operation, Part
 from sfumato.plan.show import form
 from sfumato.plan.statistic import Statistic
+from sfumato.plan.units_where import CountUnitsWhere
 from sfumato.plan.value import Value
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import Event, event_from_json, event_to_json
@@ -126,6 +127,7 @@ NODES: Mapping[str, Any] = {
     "statistics": list(Statistic),
     "summaries": list(Summary),
     "timestamp": Column("at", Timestamp("2024-01-01", "2024-12-31", format="%d/%m/%Y %H:%M")),
+    "units of a condition": CountUnitsWhere(Value.of(Column("age", Integer(0, 9)))),
     "terms": _mined(Terms("note", by="day", grams=2), _DELTA),
     "declared terms": _mined(Terms("note", only=["eye"]), {"epsilon": 1}),
     "paths": _mined(Paths("note", order="day"), _DELTA),

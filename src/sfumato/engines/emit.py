@@ -42,6 +42,7 @@ from sfumato.plan.aggregate import (
 )
 from sfumato.plan.scalar import Scalar
 from sfumato.plan.stages import Bounded
+from sfumato.plan.units_where import CountUnitsWhere
 from sfumato.plan.value import Value
 from sfumato.privacy.distance import Norm
 
@@ -172,7 +173,7 @@ def _linear(
     released: list[sql.Expression] = []
     for aggregate in aggregates:
         if isinstance(aggregate, CountUnits):
-            released.append(_counted_units(plan))
+            released.append(_counted_units(plan, aggregate, names))
         else:
             for term in clipped(aggregate, names, limit, narrow=fit):
                 released.append(_sum_over_units(plan, term, is_weighed=is_weighed, narrow=fit))
@@ -234,11 +235,19 @@ def _sum_over_units(
     return or_zero(sql.aggregate("sum", value * unit_limits.WEIGHT))
 
 
-def _counted_units(plan: Bounded) -> sql.Expression:
-    """Returns the number of units in a group: those for which it is one of the first groups."""
-    where = None
+def _counted_units(
+    plan: Bounded, aggregate: CountUnits, names: Mapping[Scalar, str]
+) -> sql.Expression:
+    """Returns the number of units in a group: those for which it is one of the first groups.
+
+    Of a condition those with a row that passes it.
+    """
+    tests: list[sql.Expression] = []
     if unit_limits.is_placed(plan, counted=True):
-        where = unit_limits.at_most(sql.Column("place"), unit_limits.kept(plan))
+        tests.append(unit_limits.at_most(sql.Column("place"), unit_limits.kept(plan)))
+    if isinstance(aggregate, CountUnitsWhere):
+        tests.append(sql.Column(f"m_{names[aggregate.value.expression]}") > 0)
+    where = sql.conjunction(tests)
     return unit_limits.refined(plan, sql.Aggregate("count", (sql.Star(),), where))
 
 
@@ -254,6 +263,8 @@ def _is_of_first(plan: Bounded, places: Sequence[int]) -> bool:
         or not unit_limits.is_placed(plan, counted=True)
         or (unit_limits.kept(plan) or 0) > _FEW
     ):
+        return False
+    if any(isinstance(aggregate, CountUnitsWhere) for aggregate in aggregates):
         return False
     if all(isinstance(aggregate, CountUnits) for aggregate in aggregates):
         return True

@@ -21,6 +21,7 @@ from sfumato.plan.aggregate import (
     Variance,
 )
 from sfumato.plan.scalar import Scalar
+from sfumato.plan.units_where import CountUnitsWhere
 from sfumato.plan.value import Value
 
 Names = Mapping[Scalar, str]
@@ -54,10 +55,10 @@ def sums(
 ) -> dict[str, sql.Expression]:
     """Returns the per-group sums that an aggregate needs, as SQL expressions by column name."""
     match aggregate:
+        case CountValues(read) | CountUnitsWhere(read):
+            return _count(names[read.expression])
         case CountRows() | CountUnits():
             return {}
-        case CountValues(read):
-            return _count(names[read.expression])
         case Sum(read):
             return _sum(names[read.expression], narrow=narrow)
         case Mean(read):
@@ -122,10 +123,10 @@ def integers(
 ) -> list[sql.Expression]:
     """Returns the integers of an aggregate as SQL expressions over its ``sums``."""
     match aggregate:
+        case CountValues(read) | CountUnitsWhere(read):
+            return [sql.Column(f"m_{names[read.expression]}")]
         case CountRows() | CountUnits():
             return [sql.Column("n")]
-        case CountValues(read):
-            return [sql.Column(f"m_{names[read.expression]}")]
         case Sum(read):
             return [sql.Column(f"s_{names[read.expression]}")]
         case Mean(read):

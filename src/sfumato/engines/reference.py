@@ -36,6 +36,7 @@ from sfumato.plan.relation import Filter, PublicJoin, Ranked, Relation, Scan, Se
 from sfumato.plan.rows import BoundedRows
 from sfumato.plan.scalar import Field
 from sfumato.plan.stages import Bounded
+from sfumato.plan.units_where import CountUnitsWhere
 from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Norm
 
@@ -263,6 +264,8 @@ def _of_rows(plan: Bounded, relation_rows: list[Row]) -> Exact:
 def _plain(plan: Bounded, aggregate: Aggregate, inside: list[Row]) -> tuple[int, ...]:
     """Returns the integers of a group in which each row counts by itself."""
     match aggregate:
+        case CountUnitsWhere(value):
+            return (sum(code is not None for code in _codes(value, inside)) * plan.refinement,)
         case CountUnits():
             return (len(inside) * plan.refinement,)
         case CountDistinct(value):
@@ -353,6 +356,8 @@ class _Unit:
         limit = self.plan.tracked.limits.rows
         own = self.shown[group]
         match aggregate:
+            case CountUnitsWhere(value) if all(code is None for code in _codes(value, own)):
+                return [0]
             case CountUnits():
                 return [self.plan.refinement if group in self.first else 0]
             case Linear():

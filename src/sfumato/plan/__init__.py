@@ -34,6 +34,7 @@ from sfumato.plan.relation import (
 )
 from sfumato.plan.rows import BoundedRows, RowList
 from sfumato.plan.stages import Bounded, Limits, Part, Raw, Tracked
+from sfumato.plan.units_where import CountUnitsWhere
 from sfumato.plan.value import GroupKey, Value
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "CountDistinct",
     "CountRows",
     "CountUnits",
+    "CountUnitsWhere",
     "CountValues",
     "Cube",
     "Filter",

@@ -176,7 +176,7 @@ class CountUnits(_Count):
     counts: ClassVar[str] = "units"
 
     @property
-    def read(self) -> None:
+    def read(self) -> Value | None:
         return None
 
     @property

@@ -125,7 +125,7 @@ class Units(UnitsByKey):
     place: int
 
     def __post_init__(self) -> None:
-        if not isinstance(self.plan.parts[self.place].aggregate, CountUnits):
+        if self.plan.parts[self.place].aggregate != CountUnits():
             raise InvalidDeclaration(
                 "A threshold on what counts no units.", allowed="COUNT(DISTINCT unit)"
             )

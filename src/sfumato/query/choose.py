@@ -343,7 +343,7 @@ def _mechanism(
         make = grid_quantiles if pure else concentrated_grid_quantiles
         levels = part.aggregate.levels
         return make(part.distance, part.groups, cost, levels, ends=part.aggregate.has_ends)
-    if isinstance(part.aggregate, CountUnits) and bounded.tracked.raw.is_open:
+    if part.aggregate == CountUnits() and bounded.tracked.raw.is_open:
         assert delta is not None, "required before"
         show = threshold_geometric if pure else threshold_gaussian
         return show(part.groups, cost, delta, part.distance.relation)

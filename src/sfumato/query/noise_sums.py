@@ -38,7 +38,7 @@ def sum_reach(
     >>> sum_reach(DiscreteLaplace(10), Fraction(1, 20), (Fraction(1),), 2)
     Fraction(41, 1)
     """
-    known = reach(noise, miss, tuple(coefficients), count)
+    known = reach(noise, miss, tuple(coefficients), _rounded_up(count))
     weights = {abs(coefficient) for coefficient in coefficients if coefficient}
     draws = count * sum(1 for coefficient in coefficients if coefficient)
     if len(weights) != 1 or not 2 <= draws <= _MOST_DRAWS or miss < _SMALLEST_MISS:
@@ -48,6 +48,16 @@ def sum_reach(
     return known if exact is None else min(known, exact * weight)
 
 
+def _rounded_up(count: int) -> int:
+    """A count that is not smaller, by at most 2%: running sums have many, and a bound takes long.
+
+    >>> _rounded_up(64), _rounded_up(1_000), _rounded_up(1_001)
+    (64, 1008, 1008)
+    """
+    step = 1 << max(count.bit_length() - 6, 0) if count > _MOST_DRAWS else 1
+    return -(-count // step) * step
+
+
 @lru_cache(maxsize=256)
 def _exact(noise: Noise, miss: float, draws: int) -> Fraction | None:
     """A bound of the sum of ``draws`` noises; None for laws of which none is known."""
@@ -55,7 +65,8 @@ def _exact(noise: Noise, miss: float, draws: int) -> Fraction | None:
         scale = float(noise.scale)
         # a cell of a hundredth of the scale widens the bound by less than 3%
         cell = max(1, int(scale / 100))
-        far = math.ceil((40 + 6 * math.sqrt(2 * draws)) * scale / cell) + draws + 2
+        ends = math.ceil((40 + 6 * math.sqrt(2 * draws)) * scale / cell) + draws + 2
+        far = _power_of_two(ends)
         edges = np.arange(-far, far + 1, dtype=np.float64) * cell - 1
         return _tail_of_sum(np.diff(_laplace_cdf(edges, scale)), cell, draws, miss)
     if not isinstance(noise, DiscreteGaussian):
@@ -63,10 +74,15 @@ def _exact(noise: Noise, miss: float, draws: int) -> Fraction | None:
     sigma = float(sqrt_up(noise.sigma_squared))
     if sigma > _LARGEST_SIGMA:
         return _continuous(sigma, draws, miss)
-    far = math.ceil((12 + 8 * math.sqrt(draws)) * sigma) + 2
+    far = _power_of_two(math.ceil((12 + 8 * math.sqrt(draws)) * sigma) + 2)
     squares = np.arange(-far, far, dtype=np.float64) ** 2
     mass = np.exp(-squares / (2 * float(noise.sigma_squared)))
     return _tail_of_sum(mass / mass.sum(), 1, draws, miss)
+
+
+def _power_of_two(size: int) -> int:
+    """The least power of two from a size on: transforms of other lengths take long."""
+    return 1 << (size - 1).bit_length()
 
 
 def _tail_of_sum(mass: NDArray[np.float64], cell: int, draws: int, miss: float) -> Fraction:

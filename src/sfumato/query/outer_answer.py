@@ -58,6 +58,10 @@ class Result:
             form = self.known[place].form if self.known is not None else None
             cell = Cell(None)
             if form is not None and row[place] is not None:
+                known = releases.stored_error(form, row.__getitem__)
+                if known is not None and miss == _DEFAULT_MISS:
+                    line.append(known)
+                    continue
                 cell = releases.interval(form, row.__getitem__, miss)
             line.append(_error(cell, kind, row[place]))
         return line

@@ -10,15 +10,17 @@ whatever their joint distribution is. Proof: outer_errors.proof.md.
 import datetime
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from typing import cast
 
 from sfumato.metadata.column import EPOCH
 from sfumato.plan.output import Item
 from sfumato.plan.reading import Kind as Reads
 from sfumato.plan.scalar import Estimate, Operation
 from sfumato.plan.statistic import Statistic
+from sfumato.privacy.event import Json
 from sfumato.query.answer import Answer
 from sfumato.query.estimate import AnyReleased, Range, Released, linear_weights
 from sfumato.query.noise_sums import sum_reach
@@ -49,6 +51,16 @@ class Releases:
         """
         share = miss / max(sum(1 for _ in self._random(form, hidden)), 1)
         return self._range(form, hidden, share)
+
+    def stored_error(self, form: Form, hidden: Callable[[int], object]) -> Json:
+        """The stored error of a cell, at 95%, if a form is one that noise did not choose."""
+        if not isinstance(form, Leaf) or form.kind is not Kind.CELL or form.chosen:
+            return None
+        code = hidden(form.hidden[0])
+        if not isinstance(code, int):
+            return None
+        answer, column, row = cell_of(code)
+        return self._answers[answer].errors[row][column]
 
     def _random(self, form: Form, hidden: Callable[[int], object]) -> Iterator[Form]:
         """The parts of a form that may miss, each with the noise of its own."""
@@ -191,20 +203,37 @@ class _Release:
     told: Sequence[Sequence[object]]
     is_whole: bool
     rows: int
+    errors: Sequence[Sequence[Json]]
+    known_weights: dict[int, tuple[Fraction, ...] | None] = field(default_factory=dict)
+    known_reaches: dict[tuple[int, int, Fraction], Fraction] = field(default_factory=dict)
+    known_largest: dict[int, Fraction] = field(default_factory=dict)
 
     @classmethod
     def of(cls, answer: Answer) -> "_Release":
         """The release of an answer; ``rows`` are all groups that it could have shown."""
         output, parts, order = released_of(answer.form)
         rows = max(parts[0].count if parts else 1, 1)
-        return cls(output.items, parts, order, answer.told, not output.sets, rows)
+        errors = cast(list[list[Json]], answer.form["errors"])
+        return cls(output.items, parts, order, answer.told, not output.sets, rows, errors)
 
     def cell(self, column: int, row: int, miss: Fraction) -> Cell:
         """The interval of a cell."""
+        weights = self.weights(column)
+        if weights is not None:
+            # the same width in every row
+            far = self.reach(column, weights, 1, miss)
+            point = self.point(column, row)
+            return Cell((point - far, point + far))
         (cell,) = ranges_of(self.items[column].expression, self.parts, [self.order[row]], miss)
         return cell
 
     def weights(self, column: int) -> tuple[Fraction, ...] | None:
+        """As ``_weights``, which is computed once a column."""
+        if column not in self.known_weights:
+            self.known_weights[column] = self._weights(column)
+        return self.known_weights[column]
+
+    def _weights(self, column: int) -> tuple[Fraction, ...] | None:
         """The weights of the integers in a count or a sum; None if its cells cannot be added up.
 
         A total of groups is no sum of cells with noises of their own, a mean has no additive noise,
@@ -233,7 +262,10 @@ class _Release:
         assert isinstance(expression, Estimate), "so says weights"
         part = self.parts[expression.index]
         assert isinstance(part, Released) and part.noise is not None, "so says weights"
-        return sum_reach(part.noise, miss, weights, count)
+        name = column, count, miss
+        if name not in self.known_reaches:
+            self.known_reaches[name] = sum_reach(part.noise, miss, weights, count)
+        return self.known_reaches[name]
 
     def point(self, column: int, row: int) -> Fraction:
         """The estimate of a cell, exactly."""
@@ -245,8 +277,10 @@ class _Release:
 
     def largest(self, column: int) -> Fraction:
         """The largest magnitude in a column."""
-        values = [_number(row[column]) for row in self.told]
-        return max((abs(value) for value in values if value is not None), default=Fraction(0))
+        if column not in self.known_largest:
+            values = [abs(_number(row[column]) or Fraction(0)) for row in self.told]
+            self.known_largest[column] = max(values, default=Fraction(0))
+        return self.known_largest[column]
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from sfumato.plan.aggregate import (
 from sfumato.plan.relation import UNLIMITED, PerUnit, Ranked, Relation, Summary, below
 from sfumato.plan.scalar import And, Estimate, Field, Scalar, leaves
 from sfumato.plan.statistic import Statistic
+from sfumato.plan.units_where import CountUnitsWhere
 from sfumato.plan.value import Value
 from sfumato.sql.literal import literal
 from sfumato.sql.names import Scope
@@ -38,6 +39,7 @@ from sfumato.sql.typed import (
     Label,
     Null,
     Number,
+    Person,
     Truth,
     Typed,
     Words,
@@ -146,24 +148,43 @@ class Aggregates:
         """Returns what COUNT(DISTINCT ...) asks for: units, or the values of one expression."""
         if len(nodes) == 1 and isinstance(nodes[0], exp.Tuple):
             nodes = nodes[0].expressions
+        nodes, test = self._with_condition(nodes, test)
         if self._scope.is_unit(nodes) and len(nodes) == self._scope.width:
             if test is not None:
-                raise refuse(
-                    "COUNT(DISTINCT unit) with FILTER",
-                    ("is a question of its own", "Put the condition into WHERE."),
-                )
+                return CountUnitsWhere(value_of(kept(number(1), test), _sql(nodes[0])))
             return CountUnits()
         if len(nodes) != 1:
             raise UnsupportedSql(
                 "COUNT(DISTINCT ...) of several columns.", remedy="Ask one column at a time."
             )
         typed = self._rows.value(nodes[0])
+        if isinstance(typed, Person) and typed.absent:
+            # the unit of the other side of an outer join: the units with such a row
+            present = counted(self._rows.countable(nodes[0]), test)
+            return CountUnitsWhere(value_of(present, _column_name(nodes[0])))
         if isinstance(typed, Words) and test is not None:
             raise refuse(
                 "COUNT(DISTINCT text) with FILTER",
                 ("is not answered", "Put the condition into WHERE."),
             )
         return CountDistinct(value_of(kept(typed, test), _column_name(nodes[0])))
+
+    def _with_condition(
+        self, nodes: Sequence[exp.Expr], test: Scalar | None
+    ) -> tuple[Sequence[exp.Expr], Scalar | None]:
+        """Returns the unit and the test of CASE WHEN test THEN unit END; other nodes as they are."""
+        node = nodes[0].unnest()
+        if len(nodes) != 1 or not isinstance(node, exp.Case | exp.If):
+            return nodes, test
+        branches = node.args["ifs"] if isinstance(node, exp.Case) else [node]
+        others = [node.args.get("default") or node.args.get("false") or exp.null()]
+        if isinstance(node, exp.Case) and node.this is not None:
+            others.append(node.this)
+        chosen = branches[0].args["true"]
+        is_null = all(isinstance(other, exp.Null) for other in others)
+        if not is_null or len(branches) != 1 or not self._scope.is_unit([chosen]):
+            return nodes, test
+        return [chosen], _conjunction(self._rows.test(branches[0].this), test)
 
     def _number(self, node: exp.Expr, test: Scalar | None) -> Value:
         """Returns the operand of an aggregate of numbers."""

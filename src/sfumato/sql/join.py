@@ -11,7 +11,6 @@ from sfumato.errors import UnsupportedSql
 from sfumato.metadata.column import Category, Column, Text
 from sfumato.plan.relation import KeyJoin, PublicJoin, Relation, Scan, Semi, UnitJoin
 from sfumato.plan.scalar import Field, Scalar
-from sfumato.sql.calls import calls
 from sfumato.sql.conditions import conjuncts, passing
 from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.lattice import times
@@ -87,24 +86,7 @@ def joined(
     outer = side in ("LEFT", "RIGHT")
     if left.public or right.public:
         return _with_public(context, left, right, on, outer=outer)
-    if outer and right.single(context) is None:
-        _require_unit(context, left, right, on)
-        paired = [exp.EQ(this=one.copy(), expression=other.copy()) for one, other in on.pairs]
-        read = _names_read(node)
-        merged = left_joined(context, left, right, [*paired, *on.rest], again, read)
-        if merged is None:
-            raise refuse("A join", _fill_reason(_MANY_ROWS, context, left))
-        return merged
     return _with_private(context, left, right, on, again, outer=outer)
-
-
-def _names_read(node: exp.Join) -> set[str] | None:
-    """Returns the names of columns in the SELECT of a join; None if it has * of a table."""
-    select = node.find_ancestor(exp.Select)
-    stars = [item for item in select.expressions if item.find(exp.Star)] if select else []
-    if select is None or any(not calls([item]) for item in stars):
-        return None
-    return {column.name.lower() for column in select.find_all(exp.Column)}
 
 
 def _require_known(node: exp.Join) -> tuple[str, str]:
@@ -152,6 +134,11 @@ def _with_private(
             if other is not None:
                 left, right = many, few
                 break
+    if other is None and outer:
+        paired = [exp.EQ(this=one.copy(), expression=more.copy()) for one, more in on.pairs]
+        merged = left_joined(context, left, right, [*paired, *on.rest], again)
+        if merged is not None:
+            return merged
     if other is None:
         raise refuse("A join", _fill_reason(_MANY_ROWS, context, left))
     if outer:

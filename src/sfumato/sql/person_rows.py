@@ -14,6 +14,7 @@ from sfumato.errors import UnsupportedSql
 from sfumato.metadata.column import Column, Integer
 from sfumato.plan.relation import Filter, Relation, Semi, Union, UnitJoin
 from sfumato.plan.scalar import Coalesce, Constant, Field, Member, Not, Scalar
+from sfumato.sql.calls import calls
 from sfumato.sql.conditions import conjunction, passing
 from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.names import Context, Scope, Source
@@ -26,16 +27,26 @@ from sfumato.sql.typed import Null, Numbers, Person, Truth, Typed, computed, val
 class Again:
     """Callbacks that lower the sides of a join again, under new names of columns.
 
-    A plan reads a table twice as two scans. ``tests`` are those of WHERE.
+    A plan reads a table twice as two scans. ``tests`` are those of WHERE; ``read`` has the names of
+    the columns that the statement reads, None: all of them.
     """
 
     left: Callable[[], From]
     right: Callable[[], From]
     tests: Sequence[exp.Expr] = ()
+    read: set[str] | None = None
 
     def swapped(self) -> "Again":
         """Returns the callbacks of the join with its sides exchanged."""
-        return Again(self.right, self.left, self.tests)
+        return Again(self.right, self.left, self.tests, self.read)
+
+
+def names_read(select: exp.Select) -> set[str] | None:
+    """Returns the names of the columns in a SELECT; None if it has * of a table."""
+    stars = [item for item in select.expressions if item.find(exp.Star)]
+    if any(not calls([item]) for item in stars):
+        return None
+    return {column.name.lower() for column in select.find_all(exp.Column)}
 
 
 def narrowed(
@@ -62,17 +73,16 @@ def left_joined(
     right: From,
     tests: Sequence[exp.Expr],
     again: Again,
-    wanted: set[str] | None,
 ) -> From | None:
     """Returns ``one LEFT JOIN many``; None if the left side may have several rows a unit.
 
     Each row of the left side meets the union of two relations: the rows of the right side that
     pass the tests, with a mark; and NULLs for the units of the left side that have no such row.
-    ``wanted`` are the names of the columns of the right side that are read; None: all of them.
     """
     one = left.single(context)
     if one is None:
         return None
+    wanted = again.read
     sources_of_both(left, right)
     matches = _matching(context, again, tests)
     without = again.left()

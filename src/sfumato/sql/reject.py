@@ -76,7 +76,7 @@ _EXPRESSION = (
     ),
 )
 CORRELATED = (
-    "compares each person with others, or needs pairs of rows",
+    "compares each person with all others",
     (
         "Let it compare the unit alone with the row outside: "
         "(SELECT AVG(i.x) FROM t AS i WHERE i.unit = o.unit AND tests of i); "

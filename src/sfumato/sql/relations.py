@@ -15,7 +15,7 @@ from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.join import joined
 from sfumato.sql.names import Context, Source
 from sfumato.sql.per_unit import items, per_unit
-from sfumato.sql.person_rows import Again
+from sfumato.sql.person_rows import Again, names_read
 from sfumato.sql.ranked import ranked
 from sfumato.sql.reject import refuse, reject, require_only
 from sfumato.sql.row_expressions import Rows
@@ -81,6 +81,7 @@ class Relations:
                 partial(self._joined_tables, select, known, place),
                 partial(self._from_item, join.this, known),
                 tests,
+                names_read(select),
             )
             source = joined(self.context, source, again.right(), join, again)
         return source

@@ -236,3 +236,14 @@ SELECT SUM(c), COUNT(c), COUNT(*) FROM (SELECT patient_id, FIRST(cost ORDER BY d
 
 SELECT COUNT(*), SUM(c) FROM (SELECT patient_id, ARG_MIN(cost, day) FILTER (WHERE urgent) AS c FROM visits
     GROUP BY patient_id) AS t WHERE c > 9
+
+SELECT COUNT(DISTINCT CASE WHEN urgent THEN patient_id END), COUNT(DISTINCT patient_id), COUNT(*) FROM visits
+
+SELECT ward, COUNT(DISTINCT patient_id) FILTER (WHERE cost > 10), COUNT(DISTINCT IF(cost > 10, patient_id,
+    NULL)), SUM(cost) FROM visits WHERE ward IS NOT NULL GROUP BY ward
+
+SELECT COUNT(DISTINCT CASE WHEN cost > 10 THEN patient_id END) FILTER (WHERE ward = 'heart') FROM visits
+
+SELECT sex, COUNT(DISTINCT p.patient_id), COUNT(DISTINCT v.patient_id), COUNT(DISTINCT v.patient_id) FILTER
+    (WHERE v.urgent) FROM patients p LEFT JOIN visits v ON v.patient_id = p.patient_id WHERE sex IS NOT NULL
+    GROUP BY sex

@@ -10,6 +10,7 @@ from sfumato.plan.aggregate import Aggregate, Quantiles
 from sfumato.plan.relation import Relation, Semi, row_by_row, scans
 from sfumato.plan.scope import nodes
 from sfumato.plan.stages import Bounded, Tracked
+from sfumato.plan.units_where import CountUnitsWhere
 from sfumato.privacy.distance import Norm
 from sfumato.query.passes import Context
 from sfumato.query.stability import distance, occupied, refinement
@@ -30,7 +31,7 @@ def layout(plan: Tracked, context: Context) -> Tracked:
     scan = row_by_row(relation)
     if plan.unit is None or scan is None or _unprepared(relation, context.kept):
         return plan
-    if _several(relation, context.dataset):
+    if _several(relation, context.dataset) or _of_conditions(plan):
         return plan
     kept = replace(plan, kept=context.kept[scan.table])
     for aggregate in plan.raw.aggregates:
@@ -48,11 +49,19 @@ def layout_notes(bounded: Bounded, dataset: Dataset, layouts: Mapping[str, int])
     named = f"The prepared layout of {', '.join(tables)}"
     if bounded.tracked.kept is not None:
         return (f"{named} was read: no part needs more noise for it.",)
-    return (f"{named} was not read: {_obstacle(relation, dataset, layouts)}.",)
+    return (f"{named} was not read: {_obstacle(bounded.tracked, dataset, layouts)}.",)
 
 
-def _obstacle(relation: Relation, dataset: Dataset, layouts: Mapping[str, int]) -> str:
+def _of_conditions(plan: Tracked) -> bool:
+    """Whether a part counts the units with a row that passes a condition of its own."""
+    return any(isinstance(part, CountUnitsWhere) for part in plan.raw.aggregates)
+
+
+def _obstacle(plan: Tracked, dataset: Dataset, layouts: Mapping[str, int]) -> str:
     """Why a prepared layout was not read."""
+    relation = plan.raw.relation
+    if _of_conditions(plan):
+        return "units that pass a condition are counted among all rows"
     if row_by_row(relation) is None:
         return "the question combines the rows of a unit before it counts them"
     others = _unprepared(relation, layouts)
