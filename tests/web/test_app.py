@@ -239,6 +239,30 @@ def broken(*_: object) -> bytes:
     raise MemoryError
 
 
+def test_an_answer_of_another_kind_is_its_bytes(clinic: Clinic) -> None:
+    session = clinic.service.datasets.find("clinic").session.asking_as("ann", "study")
+    charge = session.marginals("people", [["sex"]], epsilon="0.1").charge_id
+    path = f"/v1/datasets/clinic/answers/{charge}"
+    got = clinic.call("ann", "GET", path)
+    assert got.status == 200 and got.body == session.stored(charge).body
+    assert clinic.call("ann", "GET", f"{path}.csv").status == 404
+    (line,) = clinic.call("ann", "GET", "/v1/datasets/clinic/answers?purpose=study").json
+    assert (line["charge"], line["kind"]) == (charge, "marginals")
+
+
+def test_readings_keep_nobody_from_signing_in(
+    clinic: Clinic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clinic.service.people.set_password("bob", PASSWORD, by="test")
+    go = threading.Event()
+    monkeypatch.setattr("sfumato.service.office.verify", lambda *_: go.wait(20))
+    readings = [clinic.begin("ian", "POST", "/v1/datasets/clinic/verify", {}) for _ in range(8)]
+    signed = clinic.begin(None, "POST", "/v1/tokens", {"name": "bob", "password": PASSWORD})
+    assert signed.result(10).status == 201
+    go.set()
+    assert all(reading.result(20).status for reading in readings)
+
+
 def test_previews_are_paced(clinic: Clinic, monkeypatch: pytest.MonkeyPatch) -> None:
     go, real = threading.Event(), Session.preview
     monkeypatch.setattr(

@@ -48,6 +48,11 @@ def test_an_address_in_use_is_refused(tmp_path: Path) -> None:
             module.serve(service)
 
 
+def test_a_reply_waits_for_no_acknowledgement(tmp_path: Path) -> None:
+    with module._listening(Settings((), tmp_path, port=0)) as listener:
+        assert listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 def test_options_follow_the_settings(tmp_path: Path) -> None:
     plain: dict[str, Any] = module._options(Settings((), tmp_path))
     assert not plain["proxy_headers"] and not plain["access_log"] and "ssl_keyfile" not in plain

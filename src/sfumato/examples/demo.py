@@ -34,6 +34,10 @@ _DEMOS = {
     ),
     "telemetry": (f"{_HERE}.demo_telemetry", "A million made-up devices that nobody can read."),
     "federation": (f"{_HERE}.demo_federation", "Three hospitals, one study, no pooled data."),
+    "service": (
+        f"{_HERE}.demo_service",
+        "A clinic serves two analysts: a race, a kill, the report.",
+    ),
     "graph": (
         f"{_HERE}.demo_graph",
         "A graph under two units; is the hub there? A synthetic one.",

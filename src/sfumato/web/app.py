@@ -58,7 +58,11 @@ class App:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._light = ThreadPoolExecutor(8, "light")
-        self._heavy = ThreadPoolExecutor(4, "heavy")
+        self._threads = {
+            Pace.LIGHT: self._light,
+            Pace.HEAVY: ThreadPoolExecutor(4, "heavy"),
+            Pace.SIGN_IN: ThreadPoolExecutor(2, "sign-in"),
+        }
         self._paces = Previews(service.settings.previews_per_minute)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -123,8 +127,7 @@ class App:
         if route.pace is Pace.PREVIEW:
             async with self._paces.one(visit.who.name):
                 return await loop.run_in_executor(self._light, route.call, visit)
-        threads = self._heavy if route.pace is Pace.HEAVY else self._light
-        return await loop.run_in_executor(threads, route.call, visit)
+        return await loop.run_in_executor(self._threads[route.pace], route.call, visit)
 
     async def _ask(self, visit: Visit, headers: dict[str, str]) -> Reply:
         """Asks a charged question as a job; replies with the answer, or with 202 and the job."""
@@ -158,8 +161,8 @@ class App:
 
     def close(self) -> None:
         """Ends the threads."""
-        self._light.shutdown(wait=True)
-        self._heavy.shutdown(wait=True)
+        for threads in self._threads.values():
+            threads.shutdown(wait=True)
 
 
 class Previews:

@@ -50,7 +50,10 @@ def _listening(settings: Settings) -> socket.socket:
     """The socket that listens; uvicorn by itself would exit the process if the address is taken."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
-        return socket.create_server((settings.host, settings.port), family=family, backlog=1024)
+        listener = socket.create_server((settings.host, settings.port), family=family, backlog=1024)
+        # a reply's head and body are two packets: the second would wait 40 ms for an acknowledgement
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return listener
     except OSError as error:
         raise WrongUse(
             f"{settings.address} cannot be listened on ({error.strerror}).",
