@@ -6,7 +6,7 @@ text has in it, besides those of forms.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from functools import partial
@@ -19,7 +19,7 @@ from sfumato import errors, synopsis
 from sfumato import learning as ln
 from sfumato.audit.catalogue import catalogue
 from sfumato.engines.prepared import declaration
-from sfumato.errors import Refused, SfumatoError, WrongUse
+from sfumato.errors import Refused, SfumatoError, StudyRefused, WrongUse
 from sfumato.graph.questions import Degrees, Edges, Shape, Triangles
 from sfumato.graph.task import graph_task
 from sfumato.learning.features import Binned, Line, Listed
@@ -165,7 +165,8 @@ def makers() -> Iterator[tuple[str, Maker]]:
     yield "layout", _layout
     yield "pieces", PIECES.to_text
     yield "pin", _pin
-    yield "refusals", _refusals
+    yield "refusals", partial(_refusals, REFUSALS)
+    yield "refusals of studies", partial(_refusals, LATER_REFUSALS)
     yield "recipes", _recipes
     yield "mechanisms", _mechanisms
     yield "rows", _rows
@@ -243,12 +244,12 @@ def _pin() -> str:
         return known.path.read_text(encoding="utf-8")
 
 
-def _refusals() -> str:
+def _refusals(kinds: Iterable[type[SfumatoError]]) -> str:
     """The entry of a journal that counts a refusal of every kind."""
     answers = object.__new__(Answers)
     answers._tally = tally = Tally()
     request: Any = type("Request", (), {"scope": type("Scope", (), {"root": "d", "id": "d"})})
-    for kind in REFUSALS:
+    for kind in kinds:
         try:
             with answers._counted(request):
                 raise kind.__new__(kind)
@@ -294,7 +295,10 @@ def _below(kind: type[SfumatoError]) -> Iterator[type[SfumatoError]]:
             yield from _below(each)
 
 
-REFUSALS = sorted({*_below(Refused), *_below(WrongUse)}, key=lambda kind: kind.__name__)
+LATER_REFUSALS = [StudyRefused]
+REFUSALS = sorted(
+    {*_below(Refused), *_below(WrongUse)} - {*LATER_REFUSALS}, key=lambda kind: kind.__name__
+)
 # By the first word of a text: the classes whose own names are in it, and those whose fields are.
 OWN: Mapping[str, tuple[list[Any], list[Any]]] = {
     "event": ([], [*get_args(Event), *get_args(Design)]),
@@ -306,7 +310,7 @@ OWN: Mapping[str, tuple[list[Any], list[Any]]] = {
     ),
     "pieces": ([], [Pieces]),
     "pin": ([], [Pin]),
-    "refusals": (REFUSALS, []),
+    "refusals": ([*REFUSALS, *LATER_REFUSALS], []),
     "recipes": (RECIPES, RECIPES),
     "mechanisms": ([*{type(each.mechanism) for each in catalogue()}], []),
     "rows": ([], [*ROWS.values()]),
