@@ -41,6 +41,13 @@ def test_an_exact_diagram_gives_the_degrees_back(degrees, columns):
     assert found == {degree: degrees.count(degree) for degree in set(degrees)}
 
 
+def test_a_hub_is_not_lost_in_the_noise_of_columns():
+    """A star: the columns above 1 are noise around one node, and round to none."""
+    noisy = np.array([100_001, -1, -2, -3, 99_996, 4, -5, 1])
+    assert 100_000 not in histogram_of_columns(noisy, 4)
+    assert histogram_of_columns(noisy, 4, sure=40) == {100_000: 1, 1: 100_000}
+
+
 @given(st.lists(st.integers(0, 12), max_size=40))
 def test_exact_cumulative_numbers_give_the_degrees_back(degrees):
     at_most = [float(sum(each <= t for each in degrees)) for t in range(13)]

@@ -34,17 +34,21 @@ def counts_of(values: Sequence[float]) -> list[int]:
     return [max(round(value), 0) for value in isotonic(values)]
 
 
-def histogram_of_columns(noisy: Integers, columns: int) -> dict[int, int]:
+def histogram_of_columns(noisy: Integers, columns: int, sure: int | None = None) -> dict[int, int]:
     """Returns how many nodes have each degree from 1 on, from the noisy numbers of
     ``DegreeCounts``.
 
-    ``noisy`` has the ``columns`` columns, then the rows.
+    ``noisy`` has the ``columns`` columns, then the rows. A row above ``sure`` is one of a node,
+    whatever the columns say: a single hub would be lost in their noise.
 
     >>> histogram_of_columns(np.array([4, 2, 3, 1, 0, 0]), 2)
     {5: 1, 3: 1, 1: 2}
     """
     at_least = counts_of(noisy[:columns][::-1].tolist())[::-1]
-    excess = counts_of(noisy[columns:][::-1].tolist())[::-1][: at_least[-1]]
+    excess = counts_of(noisy[columns:][::-1].tolist())[::-1]
+    certain = 0 if sure is None else sum(more > sure for more in excess)
+    at_least = [max(nodes, certain) for nodes in at_least]
+    excess = excess[: at_least[-1]]
     histogram = {columns: at_least[-1] - len(excess)}
     for more in excess:
         degree = columns + more

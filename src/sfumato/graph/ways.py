@@ -29,6 +29,8 @@ from sfumato.query.statistic import BoundedStatistic
 # The limits of degrees among which one is selected.
 LIMITS: tuple[int, ...] = tuple(2**power for power in range(13))
 CONFIDENCE = Fraction(95, 100)
+# Noise is not wider than this in any row of a graph, nearly always.
+_SURE = 1 - Fraction(1, 10**9)
 # That the selected limit is far from the best has this probability.
 _FAR = Fraction(1, 20)
 # More edges than this are not expected; columns and rows are public numbers of this size's root.
@@ -168,7 +170,7 @@ class DegreesOfEdges:
         (edges,) = curator.measure(EdgeCount(self.plan), count)
         columns, rows = shape_of(edges)
         noisy = curator.measure(DegreeCounts(self.plan, columns, rows), shape)
-        return _listed(histogram_of_columns(noisy, columns))
+        return _listed(histogram_of_columns(noisy, columns, shape.error(_SURE)))
 
 
 def shape_of(edges: int) -> tuple[int, int]:
