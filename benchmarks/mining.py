@@ -111,10 +111,11 @@ def pairs_found(words: np.ndarray, table: sf.Table) -> dict[str, float]:
 def frequent(has: np.ndarray, least: int, largest: int) -> dict[tuple[int, ...], int]:
     """All sets of items that at least so many people have, exactly; ``has`` is items by people."""
     bits = np.packbits(has, axis=1)
+    counted: dict[tuple[int, ...], int]
     counted = {(item,): int(n) for item, n in enumerate(has.sum(axis=1)) if n >= least}
     level = sorted(counted)
     for _ in range(largest - 1):
-        following = []
+        following: list[tuple[int, ...]] = []
         for one, other in combinations(level, 2):
             if one[:-1] == other[:-1]:
                 joined = (*one, other[-1])

@@ -163,3 +163,15 @@ def test_keys_count_with_and_without_their_table():
             f"SELECT {item}, RANK() OVER (ORDER BY COUNT(*)) FROM events AS e GROUP BY {key}"
         )
         assert outer.startswith('SELECT k0 AS "region"')
+
+
+def doubled(levels):
+    """A statement whose WITH repeats a question 2^levels times."""
+    names = "".join(f", a{n + 1} AS (SELECT p.n FROM a{n} AS p, a{n})" for n in range(levels))
+    return f"WITH a0 AS (SELECT COUNT(*) AS n FROM events){names} SELECT * FROM a{levels}"
+
+
+def test_names_that_repeat_a_query_are_split_once_and_bounded():
+    assert parts(doubled(5))[0] == ["SELECT COUNT(*) AS n FROM events"]
+    for levels in (8, 12, 20):
+        assert split(doubled(levels), DATASET, TODAY) is None

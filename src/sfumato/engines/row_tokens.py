@@ -49,7 +49,7 @@ class TokenReader:
             tokens: tuple[str, ...] = ()
             if text is not None:
                 tokens = (text,) if rule is None else rule.split(text)
-            part += [numbers[token] for token in tokens]
+            part += map(numbers.__getitem__, tokens)
             sizes.append(len(tokens))
         self._parts.append(np.array(part, np.int32))
         self._sizes.append(np.array(sizes, np.int64))

@@ -219,15 +219,13 @@ class UnitKeys(UnitsByKey):
     def exact(self, opened: Opened) -> Counts:
         """The number of units of each key that occurs."""
         values = _values(self.reading, opened)
-        merged = [np.zeros((2, 0), np.int64)]
-        size = 0
-        for _, keys in _kept(values, self.keep, self.parts):
-            merged.append(np.stack([keys, np.ones(len(keys), np.int64)]))
-            size += len(keys)
-            if size > _MERGED:
-                merged = [_merged(merged)]
-                size = merged[0].shape[1]
-        keys, counts = _merged(merged)
+        merged = np.zeros((2, 0), np.int64)
+        waiting = [np.zeros(0, np.int64)]
+        for _, some in _kept(values, self.keep, self.parts):
+            waiting.append(some)
+            if sum(map(len, waiting)) > _MERGED:
+                merged, waiting = _merged(merged, waiting), []
+        keys, counts = _merged(merged, waiting)
 
         def keys_at(places: Integers) -> list[Key]:
             return [self._key(values, int(keys[place])) for place in places]
@@ -376,7 +374,7 @@ def _cut(unit: Integers, key: Integers, hashed: Hashes, keep: int) -> tuple[Inte
     """
     if not len(unit):
         return unit, key
-    order = np.lexsort((key, unit))
+    order = np.argsort(unit * (key.max() + 1) + key)
     unit, key, hashed = unit[order], key[order], hashed[order]
     is_new = np.append(True, (unit[1:] != unit[:-1]) | (key[1:] != key[:-1]))
     unit, key, hashed = unit[is_new], key[is_new], hashed[is_new]
@@ -391,13 +389,14 @@ def _cut(unit: Integers, key: Integers, hashed: Hashes, keep: int) -> tuple[Inte
     return unit[stays], key[stays]
 
 
-def _merged(parts: list[Integers]) -> Integers:
-    """Adds up counts by id: two rows, the ids and their counts."""
-    ids, counts = np.concatenate(parts, axis=1)
-    different, index = np.unique(ids, return_inverse=True)
-    sums = np.zeros(len(different), np.int64)
-    np.add.at(sums, index, counts)
-    return np.stack([different, sums])
+def _merged(sums: Integers, ids: list[Integers]) -> Integers:
+    """Adds one for each id to sums by id: two rows, the ids and their counts."""
+    new = np.stack(np.unique(np.concatenate([*ids, sums[0][:0]]), return_counts=True))
+    both, counts = np.concatenate([sums, new], axis=1)
+    different, index = np.unique(both, return_inverse=True)
+    total = np.zeros(len(different), np.int64)
+    np.add.at(total, index, counts)
+    return np.stack([different, total])
 
 
 def _hash(value: object) -> int:

@@ -22,6 +22,8 @@ logging.getLogger("sqlglot").setLevel(logging.ERROR)
 _DIALECT = Dialect.get_or_raise("duckdb")
 # Planning time is proportional to the nodes of a statement; these take about 0.1 s.
 _MAX_LENGTH, _MOST_NODES = 40_000, 3_500
+# A statement over private answers is planned part by part.
+_MOST_OF_PARTS = 1_500
 # A statement of fewer characters cannot have that many nodes, whatever WITH repeats.
 _SHORT = 1_000
 # Details of parser internals in an error message.
@@ -63,15 +65,23 @@ def parse_query(statement: str | exp.Select) -> exp.Query:
     """Returns a new syntax tree of the one SELECT or UNION of a statement.
 
     Raises:
-        As ``parse``; a set operation is not refused.
+        As ``parse``; a set operation is not refused, but a statement of more than 1,500 parts is.
     """
+    query = _query_of(statement)
+    _require_few_nodes(query, _MOST_OF_PARTS)
+    return query
+
+
+def _query_of(statement: str | exp.Select) -> exp.Query:
+    """Returns the tree of ``parse_query``."""
     if isinstance(statement, exp.Expr):
         return built(statement)
     statements = _statements(statement)
     if len(statements) == 1 and isinstance(statements[0], exp.SetOperation):
+        # the names of WITH may repeat their queries many times
+        _require_few_nodes(statements[0], _MOST_OF_PARTS)
         for select in statements[0].find_all(exp.Select):
             _check_statement(select)
-        _require_few_nodes(statements[0])
         return statements[0]
     return parse(statement)
 
@@ -207,12 +217,11 @@ def _depth(statement: exp.Expr, known: Mapping[str, int]) -> int:
     return deepest
 
 
-def _require_few_nodes(statement: exp.Expr) -> None:
+def _require_few_nodes(statement: exp.Expr, most: int = _MOST_NODES) -> None:
     """Refuses a statement with too many nodes: it would take long to plan."""
-    if _size(statement, {}) > _MOST_NODES:
+    if _size(statement, {}) > most:
         raise UnsupportedSql(
-            f"A statement of more than {_MOST_NODES:,} parts, "
-            "those of repeated sub-queries included.",
+            f"A statement of more than {most:,} parts, those of repeated sub-queries included.",
             remedy="Use IN (...) for long lists of values, or ask less at once.",
         )
 

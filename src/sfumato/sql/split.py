@@ -114,8 +114,12 @@ def split(
         UnsupportedSql, UnknownName, MissingDeclaration: a part reads rows of persons and is no
             question; it is the reason of that part.
     """
-    # parameters and dates are found in any query
-    query = cast(exp.Select, parse_query(statement))
+    try:
+        # parameters and dates are found in any query
+        query = cast(exp.Select, parse_query(statement))
+    except UnsupportedSql:
+        # what the whole was refused for says more than that it has too many parts
+        return None
     query, notes = with_today(with_parameters(query, parameters), today)
     for table in query.find_all(exp.Table):
         if _OF_ANSWER.fullmatch(table.name):
@@ -142,6 +146,7 @@ class _Splitter:
     is_whole: bool = False
     is_cut: bool = False
     _depth: int = 0
+    _known: dict[str, exp.Query] = field(default_factory=dict)
 
     def outer(self, query: exp.Expr, known: Mapping[str, exp.Expr]) -> exp.Query:
         """Returns the outer form of a query; ``known`` are the queries that WITH names."""
@@ -154,6 +159,14 @@ class _Splitter:
         full = _inlined(query, known)
         if full.find(exp.Table) is None:
             return full
+        # a name of WITH may stand many times for the same query
+        text = full.sql("duckdb")
+        if text not in self._known:
+            self._known[text] = self._split(full)
+        return self._known[text].copy()
+
+    def _split(self, full: exp.Select | exp.SetOperation) -> exp.Query:
+        """Returns the outer form of a query without WITH."""
         if isinstance(full, exp.SetOperation):
             self._depth += 1
             for side in ("this", "expression"):
