@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """DuckDB reads the edges of a graph as the reference does, whatever the ids are."""
 
+import pickle
 from contextlib import closing
 from dataclasses import replace
 
@@ -11,9 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.engines.base import Graph
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.edges import edge_statements, read_columns
 from sfumato.engines.reference import Reference
+from sfumato.engines.spark import SparkEngine
+from sfumato.errors import WrongUse
 from sfumato.graph.reading import graph_of
 from sfumato.metadata.dataset import Dataset
 from sfumato.privacy.distance import Norm
@@ -159,3 +163,14 @@ def test_an_edge_is_a_unit_of_sql_too():
 
 
 TWO = sf.Unit(["a", "b"], max_rows_total=1)
+
+
+def test_spark_gives_no_edges():
+    plan = graph_of(dataset([], UNITS[0]), "ties", None)
+    with pytest.raises(WrongUse, match="no edges of graphs"):
+        SparkEngine.edges(None, plan, "key")
+
+
+def test_a_graph_is_not_pickled():
+    with pytest.raises(WrongUse, match="not pickled"):
+        pickle.dumps(Graph(np.zeros((0, 2), np.int64), 0))

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import pytest
 
-from sfumato.engines.base import Exact, Marginals
+from sfumato.engines.base import Exact, Graph, Marginals
 from sfumato.engines.reference import Reference
 from sfumato.errors import InvalidDeclaration
 from sfumato.exact.values import copied
@@ -18,6 +18,7 @@ from sfumato.plan.open_cube import OpenCube
 from sfumato.plan.stages import Bounded
 from sfumato.query.cells import Cells
 from sfumato.query.statistic import BoundedStatistic, Opened
+from tests.contracts.graphs import EDGE, NODE, numbered
 from tests.contracts.tasks import cells, plan_of
 from tests.synthetic.tiny import cube
 
@@ -129,3 +130,24 @@ def test_nothing_but_what_an_open_cube_admits_is_read(monkeypatch: pytest.Monkey
     assert read_otherwise(opened, plan) == 0 and noted == []
     monkeypatch.setattr(OpenCube, "admits", lambda _self, _cube: True)
     assert read_otherwise(opened, plan) == 2
+
+
+def test_only_the_graph_that_was_opened_is_read_and_only_once() -> None:
+    reads: list[int] = []
+
+    def read() -> Graph:
+        reads.append(1)
+        return numbered([(0, 1), (1, 2)])
+
+    opened = Opened(EDGE, graph=read)
+    with opened:
+        assert len(opened.edges(EDGE).pairs) == len(opened.edges(EDGE).pairs) == 2
+        assert opened.of_graph(EDGE, "nodes", lambda graph: graph.nodes) == 3
+        assert opened.of_graph(EDGE, "nodes", lambda graph: -1) == 3
+        assert reads == [1]
+        with pytest.raises(InvalidDeclaration, match="another plan"):
+            opened.edges(NODE)
+    with pytest.raises(InvalidDeclaration, match="No graph"):
+        opened.edges(EDGE)
+    with pytest.raises(InvalidDeclaration, match="No graph"):
+        Opened(EDGE).edges(EDGE)

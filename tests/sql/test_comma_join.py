@@ -30,6 +30,7 @@ def written(text):
             "SELECT 1 FROM a LEFT JOIN b ON a.x = b.x, c WHERE a.y = c.y",
             "SELECT 1 FROM a LEFT JOIN b ON a.x = b.x JOIN c ON a.y = c.y",
         ),
+        ("SELECT 1 FROM a WHERE (SELECT 1 FROM b)", "SELECT 1 FROM a WHERE ((SELECT 1 FROM b))"),
         (
             "SELECT 1 FROM (SELECT a.x FROM a, b WHERE a.x = b.x) AS s",
             "SELECT 1 FROM (SELECT a.x FROM a JOIN b ON a.x = b.x) AS s",

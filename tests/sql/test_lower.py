@@ -389,3 +389,32 @@ def test_a_syntax_error_shows_its_line_and_column(ask, text, line, column):
         ask(text)
     assert (refusal.value.line, refusal.value.column) == (line, column)
     assert "SELECT" in refusal.value.remedy
+
+
+def test_a_list_of_texts_is_what_enough_units_have(ask):
+    listed = ask("SELECT DISTINCT product AS p FROM events WHERE age > 12 ORDER BY p LIMIT 3")
+    counted = ask(
+        "SELECT product AS p, COUNT(DISTINCT user_id) AS n FROM events WHERE age > 12 "
+        "GROUP BY product ORDER BY p LIMIT 3"
+    )
+    assert listed.raw == counted.raw and listed.output.limit == 3
+    assert [item.name for item in listed.output.items] == ["p"]
+    assert "their noisy number passes a threshold" in listed.notes[0]
+    both = ask("SELECT DISTINCT product, region FROM events")
+    assert [key.codes is None for key in both.raw.keys] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("SELECT DISTINCT region FROM events", "declared list is free"),
+        ("SELECT DISTINCT user_id FROM events", "GROUP BY the unit makes"),
+        ("SELECT DISTINCT * FROM events", "DISTINCT"),
+        ("SELECT DISTINCT age + 1 FROM events", "DISTINCT"),
+        ("SELECT DISTINCT COUNT(*) FROM events", "DISTINCT"),
+        ("SELECT DISTINCT ON (region) product FROM events", "DISTINCT"),
+    ],
+)
+def test_another_list_is_refused(ask, text, says):
+    with pytest.raises(Refused, match=says):
+        ask(text)

@@ -10,6 +10,7 @@ what exact tables of counts give away; ``system`` tries an owner's declarations 
 
 from sfumato.audit.attack import Audit, Trial, audit
 from sfumato.audit.catalogue import Checked, Promised, catalogue
+from sfumato.audit.membership import Membership, membership
 from sfumato.audit.neighbours import Neighbours, worst_neighbours
 from sfumato.audit.one_run import OneRun, guesses, one_run
 from sfumato.audit.outcome import Raised
@@ -25,6 +26,7 @@ __all__ = [
     "Checked",
     "Finding",
     "Measure",
+    "Membership",
     "Neighbours",
     "OneRun",
     "Promised",
@@ -39,6 +41,7 @@ __all__ = [
     "audit",
     "catalogue",
     "guesses",
+    "membership",
     "one_run",
     "published",
     "residuals",

@@ -27,6 +27,12 @@ def with_conditions(statement: exp.Select) -> exp.Select:
     return statement
 
 
+def all_of(tests: Collection[exp.Expr]) -> exp.Expr:
+    """Returns the conjunction of some tests; a sub-query, which is no condition, in brackets."""
+    conditions = [exp.Paren(this=test) if isinstance(test, exp.Query) else test for test in tests]
+    return exp.and_(*conditions, copy=False)
+
+
 def _move_conditions(
     select: exp.Select,
     first: exp.Expr,
@@ -43,9 +49,9 @@ def _move_conditions(
             if linking:
                 moved = set(map(id, linking))
                 tests = [test for test in tests if id(test) not in moved]
-                join.set("on", exp.and_(*linking, copy=False))
+                join.set("on", all_of(linking))
         before.add(name)
-    select.set("where", exp.Where(this=exp.and_(*tests, copy=False)) if tests else None)
+    select.set("where", exp.Where(this=all_of(tests)) if tests else None)
 
 
 def _links_tables(test: exp.Expr, name: str, before: Collection[str]) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from sqlglot import exp
 
 from sfumato.sql.calls import calls
+from sfumato.sql.comma_join import all_of
 from sfumato.sql.conditions import conjuncts
 
 # What else a SELECT of one number may have.
@@ -60,7 +61,7 @@ def _join_number(node: exp.Subquery, outside: exp.Select, taken: set[str]) -> No
     keys = [key for key, _ in links]
     query = inner.copy()
     query.set("expressions", [*(key.copy() for key in keys), exp.alias_(number.copy(), "value")])
-    query.set("where", exp.Where(this=exp.and_(*rest)) if rest else None)
+    query.set("where", exp.Where(this=all_of([test.copy() for test in rest])) if rest else None)
     query.set("group", exp.Group(expressions=[key.copy() for key in keys]))
     equal = [
         exp.EQ(this=exp.column(key.name, table=name), expression=other.copy())

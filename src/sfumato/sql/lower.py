@@ -14,7 +14,7 @@ from sqlglot import exp
 from sfumato.errors import UnsupportedSql, unknown
 from sfumato.metadata.column import Date
 from sfumato.metadata.dataset import Dataset
-from sfumato.plan.aggregate import Quantiles
+from sfumato.plan.aggregate import Aggregate, CountUnits, Quantiles
 from sfumato.plan.output import Item, Output
 from sfumato.plan.question import Question
 from sfumato.plan.scalar import (
@@ -56,7 +56,7 @@ from sfumato.sql.bind import (
 from sfumato.sql.calls import calls
 from sfumato.sql.clip import NO_TWINS, Clipping, Occasion, Split, paired
 from sfumato.sql.functions import FUNCTIONS
-from sfumato.sql.group import grouped, require_linear
+from sfumato.sql.group import Group, grouped, require_linear
 from sfumato.sql.literal import literal
 from sfumato.sql.names import Context
 from sfumato.sql.output import Outputs
@@ -159,13 +159,28 @@ def _lower_select(
     clipping: Clipping,
 ) -> Question:
     """Returns the question of a statement without parameters and scalar sub-queries."""
+    is_list = _group_distinct(select)
     require_only(select, *_CLAUSES)
     context = Context(dataset, list(notes))
     rows = Relations(context).rows(select, {})
-    if not calls(_aggregate_clauses(select)):
+    if not is_list and not calls(_aggregate_clauses(select)):
         raise _raw_rows(select)
     question = _plan_question(context, require_private(rows), select, clipping)
     return replace(question, notes=tuple(context.notes), bias=tuple(context.bias))
+
+
+def _group_distinct(select: exp.Select) -> bool:
+    """Makes GROUP BY of SELECT DISTINCT, in place; returns whether the SELECT is such a list."""
+    distinct = select.args.get("distinct")
+    is_list = distinct is not None and not any(distinct.args.values())
+    if not is_list or select.args.get("group") or calls(_aggregate_clauses(select)):
+        return False
+    keys = [item.unalias() for item in select.expressions]
+    if not all(isinstance(key, exp.Column) and not key.is_star for key in keys):
+        return False
+    select.set("distinct", None)
+    select.set("group", exp.Group(expressions=[key.copy() for key in keys]))
+    return True
 
 
 def stand_in(question: Question) -> Fraction | datetime.date:
@@ -268,9 +283,31 @@ def _plan_question(
     if split.twins:
         beside = Outputs(scope, rows, group, split.clipped, estimates)
         items = beside.with_clipped(items, select.expressions)
+    if not aggregates:
+        aggregates = _units_of_list(context, group)
     raw = Raw(with_columns(source.relation, context.units_read), group.keys, aggregates)
     output = _output(select, outputs, items, group.sets)
     return Question("", source.table, raw, output, twins=paired(split.twins, estimates))
+
+
+def _units_of_list(context: Context, group: Group) -> tuple[Aggregate, ...]:
+    """Returns what decides about a list of values: how many units have each.
+
+    Raises:
+        UnsupportedSql: the values are declared, so that the list says nothing about the data.
+    """
+    if all(key.codes is not None for key in group.keys):
+        raise refuse(
+            "SELECT DISTINCT of columns with declared values",
+            (
+                "would say which of them occur, which is itself private; the declared list is free",
+                "Read it in the declarations; or GROUP BY the column with COUNT(*).",
+            ),
+        )
+    context.note(
+        "A value is listed if enough units have it: their noisy number passes a threshold."
+    )
+    return (CountUnits(),)
 
 
 def _add_clip_lines(context: Context, split: Split) -> None:

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from sfumato.errors import UnsupportedSql
 from sfumato.plan.relation import Relation, Semi
+from sfumato.sql.comma_join import all_of
 from sfumato.sql.conditions import conjuncts, passing
 from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.names import Context, Scope
@@ -171,7 +172,7 @@ def _rows_of_exists(
     rest = [test for test in rest if theirs.owns(test)]
     if not rest:
         return source, both
-    condition = exp.and_(*rest, copy=False) if len(rest) > 1 else rest[0]
+    condition = all_of(rest)
     return filtered(context, source, condition, inner), both
 
 
