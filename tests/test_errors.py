@@ -20,6 +20,7 @@ from sfumato.errors import (
     Refused,
     SfumatoError,
     SqlSyntaxError,
+    StudyRefused,
     WrongUse,
 )
 
@@ -52,7 +53,7 @@ def test_the_drawn_tree_is_the_tree_of_classes():
 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
 def test_every_error_has_the_exit_code_of_its_branch(kind):
-    codes = {Refused: 1, WrongUse: 2, Failed: 3}
+    codes = {Refused: 1, StudyRefused: 1, WrongUse: 2, Failed: 3}
     expected = [code for branch, code in codes.items() if issubclass(kind, branch)]
     assert [kind.exit_code] == (expected or [3])
 

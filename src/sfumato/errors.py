@@ -14,7 +14,7 @@
     |   +-- TargetUnreachable      the wanted error costs more than max_epsilon
     |   +-- TaskRefused            a device does not answer such a telemetry task
     |   +-- TooFewReports          fewer reports than the smallest batch
-    |   +-- StudyRefused           a site of a study refuses, or is silent; free at every site
+    +-- StudyRefused           exit 1: a site of a study refuses, or is silent; free everywhere
     +-- WrongUse               exit 2: an invalid argument, declaration or file
     |   +-- InvalidNumber
     |   +-- InvalidDeclaration
@@ -212,8 +212,13 @@ class TooFewReports(Refused):
     """Fewer reports than the smallest batch that the telemetry task allows to look at."""
 
 
-class StudyRefused(Refused):
-    """A site of a study refuses a question, or is silent; nothing was charged at any site."""
+class StudyRefused(SfumatoError):
+    """A site of a study refuses a question, or is silent; nothing was charged at any site.
+
+    No ``Refused``: those are counted in a ledger, and an analyst of a study has none.
+    """
+
+    exit_code = 1
 
 
 class WrongUse(SfumatoError):

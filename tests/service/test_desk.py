@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.errors import Cancelled, WrongUse
+from sfumato.errors import Cancelled, OuterFailed, WrongUse
 from sfumato.service.desk import budget_of, require_text
 from sfumato.service.ended import Ended
 from sfumato.service.people import Caller
@@ -135,6 +135,7 @@ def test_a_failure_says_whether_it_was_charged(
 
         assert charged({}, Cancelled(paid=False)) is False
         assert charged({}, Cancelled(paid=True)) is True
+        assert charged({}, OuterFailed("x", ("a",))) is True
         assert charged({}, WrongUse("x")) is False
         # a bug, of which nobody knows what it did
         assert charged({}, ZeroDivisionError("secret 7")) is None

@@ -148,14 +148,12 @@ def _verified(
         sites[name].verify(signature, _signed(run, name, public), ec.ECDSA(SHA256()))
         return ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), public)
     except (KeyError, InvalidSignature, ValueError):
-        raise InvalidDeclaration(
-            f"A key that {name} has not signed for this run.", allowed="the keys of its own sites"
-        ) from None
+        raise InvalidDeclaration(f"A key that {name} has not signed for this run.") from None
 
 
 def _require_different(points: Mapping[str, bytes]) -> None:
     if len(set(points.values())) < len(points):
-        raise InvalidDeclaration("Two sites with the same key.", allowed="a key of each site's own")
+        raise InvalidDeclaration("Two sites with the same key.")
 
 
 def _signed(run: bytes, site: str, public: bytes) -> bytes:

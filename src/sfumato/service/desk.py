@@ -17,6 +17,7 @@ from sfumato.errors import (
     Cancelled,
     EngineFailed,
     Failed,
+    OuterFailed,
     SfumatoError,
     UnknownName,
     WrongUse,
@@ -251,7 +252,7 @@ def _asked(account: Account, form: Mapping[str, Any], ask: Callable[[], Answer])
     before = spent()
     try:
         return ask()
-    except EngineFailed as error:
+    except (EngineFailed, OuterFailed) as error:
         raise Ended(error, charged=True) from None
     except Cancelled as error:
         raise Ended(error, charged=error.paid) from None
