@@ -354,6 +354,7 @@ def session_calls(
         "marginals": (session.marginals, {"table": "t", "cliques": [("age",)], **cost, **ways}),
         "ask": (session.ask, {"task": task, **ways}),
         "price": (session.price, {"task": task}),
+        "hold": (session.hold, {"asked": task, "stop": None, "time_limit": None}),
         "balances": (session.balances, {}),
         "stored": (session.stored, {"charge_id": "0" * 32}),
         "open_series": (

@@ -6,7 +6,7 @@ text has in it, besides those of forms.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from functools import partial
@@ -19,7 +19,7 @@ from sfumato import errors, synopsis
 from sfumato import learning as ln
 from sfumato.audit.catalogue import catalogue
 from sfumato.engines.prepared import declaration
-from sfumato.errors import Refused, SfumatoError, StudyRefused, WrongUse
+from sfumato.errors import Refused, SfumatoError, WrongUse
 from sfumato.graph.questions import Degrees, Edges, Shape, Triangles
 from sfumato.graph.task import graph_task
 from sfumato.learning.features import Binned, Line, Listed
@@ -165,8 +165,7 @@ def makers() -> Iterator[tuple[str, Maker]]:
     yield "layout", _layout
     yield "pieces", PIECES.to_text
     yield "pin", _pin
-    yield "refusals", partial(_refusals, REFUSALS)
-    yield "refusals of studies", partial(_refusals, LATER_REFUSALS)
+    yield "refusals", _refusals
     yield "recipes", _recipes
     yield "mechanisms", _mechanisms
     yield "rows", _rows
@@ -244,12 +243,12 @@ def _pin() -> str:
         return known.path.read_text(encoding="utf-8")
 
 
-def _refusals(kinds: Iterable[type[SfumatoError]]) -> str:
+def _refusals() -> str:
     """The entry of a journal that counts a refusal of every kind."""
     answers = object.__new__(Answers)
     answers._tally = tally = Tally()
     request: Any = type("Request", (), {"scope": type("Scope", (), {"root": "d", "id": "d"})})
-    for kind in kinds:
+    for kind in REFUSALS:
         try:
             with answers._counted(request):
                 raise kind.__new__(kind)
@@ -295,10 +294,7 @@ def _below(kind: type[SfumatoError]) -> Iterator[type[SfumatoError]]:
             yield from _below(each)
 
 
-LATER_REFUSALS = [StudyRefused]
-REFUSALS = sorted(
-    {*_below(Refused), *_below(WrongUse)} - {*LATER_REFUSALS}, key=lambda kind: kind.__name__
-)
+REFUSALS = sorted({*_below(Refused), *_below(WrongUse)}, key=lambda kind: kind.__name__)
 # By the first word of a text: the classes whose own names are in it, and those whose fields are.
 OWN: Mapping[str, tuple[list[Any], list[Any]]] = {
     "event": ([], [*get_args(Event), *get_args(Design)]),
@@ -310,7 +306,7 @@ OWN: Mapping[str, tuple[list[Any], list[Any]]] = {
     ),
     "pieces": ([], [Pieces]),
     "pin": ([], [Pin]),
-    "refusals": ([*REFUSALS, *LATER_REFUSALS], []),
+    "refusals": (REFUSALS, []),
     "recipes": (RECIPES, RECIPES),
     "mechanisms": ([*{type(each.mechanism) for each in catalogue()}], []),
     "rows": ([], [*ROWS.values()]),
