@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 import sfumato as sf
 from sfumato.audit import Verdict, guesses, membership, one_run, published, residuals, system
+from sfumato.metadata.column import ColumnType
 from sfumato.metadata.dataset import Dataset
 from sfumato.privacy import GaussianDP, PureDP
 
@@ -32,7 +33,7 @@ ADULT = ROOT / "benchmarks" / "data" / "adult.parquet"
 CANARIES, RUNS, SOUND = 100_000, 60, 1_000
 # mu of (epsilon, delta = 1e-5), by bisection of the delta of N(0, 1) against N(mu, 1)
 MU = {1: 0.26805, 3: 0.71911}
-COLUMNS = {
+COLUMNS: dict[str, ColumnType] = {
     "w": sf.Category("a", "A", "b", "B", "\u00e9", "E\u0301"),
     "n": sf.Integer(0, 10),
     "x": sf.Real(0, 1, step="0.25"),

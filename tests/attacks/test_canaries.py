@@ -354,6 +354,7 @@ def session_calls(
         "marginals": (session.marginals, {"table": "t", "cliques": [("age",)], **cost, **ways}),
         "ask": (session.ask, {"task": task, **ways}),
         "price": (session.price, {"task": task}),
+        "hold": (session.hold, {"asked": task, "stop": None, "time_limit": None}),
         "balances": (session.balances, {}),
         "stored": (session.stored, {"charge_id": "0" * 32}),
         "open_series": (
@@ -407,7 +408,14 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., object], dict[str, obje
         "Boolean": (sf.Boolean, {"true": "1", "false": "0", "missing": None}),
         "Category": (partial(sf.Category, "a"), {"missing": None}),
         "Category's values": (lambda value: sf.Category(value), {"value": "a"}),
-        "Text": (sf.Text, {"missing": None}),
+        "Text": (sf.Text, {"missing": None, "tokens": None}),
+        "Tokens": (sf.Tokens, {"stop": (), "dictionary": (), "longest": 9, "most": 9}),
+        "Edge": (sf.Edge, {"first": "who", "second": "whom"}),
+        "Node": (sf.Node, {"first": "who", "second": "whom", "of": "people"}),
+        "remote": (
+            sf.remote,
+            {"address": "http://127.0.0.1:9", "dataset": "d", "purpose": "p", "token": "sfu_x"},
+        ),
         "Local": (
             sf.Local,
             {"memory_limit": None, "threads": None, "time_limit": 1, "lanes": 1, "progress": None},

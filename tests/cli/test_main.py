@@ -117,7 +117,9 @@ MADE = {"EngineFailed": EngineFailed, "Cancelled": lambda: Cancelled(paid=True)}
 def test_every_error_has_an_exit_code_of_the_design(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, error: type
 ) -> None:
-    arguments = {"SqlSyntaxError": {"line": 1, "column": 1}}.get(error.__name__, {})
+    arguments = {"SqlSyntaxError": {"line": 1, "column": 1}, "OuterFailed": {"charges": ()}}.get(
+        error.__name__, {}
+    )
     raised = MADE.get(error.__name__, lambda: error("a problem", **arguments))()
     assert isinstance(raised, SfumatoError)
     monkeypatch.setattr("sfumato.cli.asking.load", lambda *_, **__: _raise(raised))

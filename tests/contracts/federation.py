@@ -105,7 +105,14 @@ def coordinating(study: Path) -> Iterator[None]:
     app = federated.Coordinator(declared, study.parent / "rounds")
     port = int(declared.coordinator.rpartition(":")[2])
     server = uvicorn.Server(
-        uvicorn.Config(app, host="127.0.0.1", port=port, log_level="error", lifespan="on")
+        uvicorn.Config(
+            app,
+            host="127.0.0.1",
+            port=port,
+            lifespan="on",
+            # its own would close the handlers of this process
+            log_config=None,
+        )
     )
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

@@ -298,7 +298,7 @@ class Text:
         self, *, missing: str | Sequence[str] | None = None, tokens: Tokens | None = None
     ) -> None:
         if tokens is not None and type(tokens) is not Tokens:
-            raise InvalidDeclaration(f"tokens={shown(tokens)}.", allowed="sf.Tokens(...), or None")
+            raise InvalidDeclaration("tokens= is no sf.Tokens.", allowed="sf.Tokens(...), or None")
         object.__setattr__(self, "missing", markers(missing))
         object.__setattr__(self, "tokens", tokens)
 

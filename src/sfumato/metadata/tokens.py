@@ -13,7 +13,7 @@ from functools import cache
 from itertools import chain
 from typing import NamedTuple
 
-from sfumato.errors import InvalidDeclaration, shown
+from sfumato.errors import InvalidDeclaration
 
 # What a row of a table of texts may hold, at the largest: characters, and tokens.
 _LONGEST = 10**6
@@ -107,7 +107,9 @@ class Tokens:
         object.__setattr__(self, "_widest", widest)
         # a stop word is split by the dictionary, but not by other stop words
         object.__setattr__(self, "_stopped", frozenset())
-        words = dict.fromkeys(map(self._require_token, _strings("stop", stop)))
+        words = dict.fromkeys(_strings("stop", stop))
+        for place, word in enumerate(words, 1):
+            self._require_token(place, word)
         object.__setattr__(self, "stop", tuple(words))
         object.__setattr__(self, "_stopped", frozenset(words))
 
@@ -164,15 +166,13 @@ class Tokens:
             start += width
         return tokens
 
-    def _require_token(self, word: str) -> str:
-        """Returns a word in the form of a token; refuses one that is split into several or none."""
-        token = "".join(self.split(word))
-        if self.split(word) != (token,) or token != word:
+    def _require_token(self, place: int, word: str) -> None:
+        """Refuses a stop word that ``split`` changes, or splits into several tokens or none."""
+        if self.split(word) != (word,):
             raise InvalidDeclaration(
-                f"The word {shown(word)} is not one token.",
+                f"Word {place} of stop= is not one token.",
                 allowed="words as Tokens(...).split returns them",
             )
-        return token
 
 
 def _normalized(text: str) -> str:
@@ -188,7 +188,7 @@ def _strings(name: str, words: Sequence[str]) -> Sequence[str]:
     """Refuses what is no sequence of strings, such as one string."""
     is_list = isinstance(words, Sequence) and not isinstance(words, str)
     if not is_list or not all(isinstance(word, str) for word in words):
-        raise InvalidDeclaration(f"{name}={shown(words)}.", allowed="a list of strings")
+        raise InvalidDeclaration(f"{name}= is no list of strings.", allowed="a list of strings")
     return words
 
 
@@ -196,7 +196,7 @@ def _require_count(name: str, count: int, most: int) -> None:
     """Refuses a number that is not an integer from 1 to ``most``."""
     if type(count) is not int or not 1 <= count <= most:
         raise InvalidDeclaration(
-            f"{name}={shown(count)}.", allowed=f"an integer from 1 to {most:,}"
+            f"{name}= is out of range.", allowed=f"an integer from 1 to {most:,}"
         )
 
 
@@ -206,12 +206,12 @@ def _read_dictionary(dictionary: Sequence[str]) -> dict[str, list[str]]:
         return {}
     entries = {}
     patterns = _patterns(is_wide=True)
-    for word in _strings("dictionary", dictionary):
+    for place, word in enumerate(_strings("dictionary", dictionary), 1):
         entry = _normalized(word)
         match = patterns.run.fullmatch(entry)
         if match is None or patterns.spaceless.match(entry) is None:
             raise InvalidDeclaration(
-                f"The dictionary entry {shown(word)}.",
+                f"Word {place} of dictionary= is not in a script that is written without spaces.",
                 allowed="words of scripts that are written without spaces; others are split at "
                 "what is no letter",
             )

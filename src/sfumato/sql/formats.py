@@ -81,7 +81,7 @@ def as_text(typed: Typed) -> Label:
             return _by_code(expression, lambda code: str(code * step.numerator))
     raise UnsupportedSql(
         "A CAST to VARCHAR of something else than a whole number, a date or a declared text.",
-        remedy="Leave the CAST out, or ROUND the number first.",
+        remedy="Leave the CAST out, ROUND a number first, or take DATE_TRUNC('day', ...) of a moment.",
     )
 
 

@@ -55,6 +55,8 @@ class Remote:
     """One account of a service: ``preview``, ``query``, ``table``, ``budget``, ``answers``."""
 
     def __init__(self, address: str, *, dataset: str, purpose: str, token: str) -> None:
+        if not all(type(word) is str for word in (address, dataset, purpose, token)):
+            raise WrongUse("An address, a dataset, a purpose or a token that is no string.")
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise WrongUse(f"address={shown(address)}.", allowed="http://host:port, or https://")

@@ -64,6 +64,8 @@ def _listening(settings: Settings) -> socket.socket:
 def _options(settings: Settings) -> dict[str, Any]:
     options: dict[str, Any] = {
         "access_log": False,
+        # its own would close the handlers of this process
+        "log_config": None,
         "log_level": "critical",
         "server_header": False,
         "lifespan": "off",
