@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
+from sfumato.cli.language import choose
 from sfumato.cli.options import (
     as_json,
     asked,
@@ -25,6 +26,12 @@ from sfumato.query.answer import Answer
 from sfumato.query.price import OnAverage
 from tests.contracts.people import session
 from tests.contracts.shell import COUNT, Shell
+
+
+@pytest.fixture(autouse=True)
+def english() -> None:
+    """A command that ran before in this process may have left its language."""
+    choose("en")
 
 
 @pytest.fixture(scope="module")

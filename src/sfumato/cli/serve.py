@@ -34,9 +34,10 @@ def command(config: str, *, check: bool) -> None:
     with Service(settings) as service:
 
         def ready() -> None:
+            # before it is said that it serves: whoever waits for that may add people at once
+            secret = "" if service.people.everybody() else service.people.invite_first()
             say(f"serving {names} at {settings.address}")
-            if not service.people.everybody():
-                secret = service.people.invite_first()
+            if secret:
                 say(f"first start: {settings.address}/setup/{secret}   (once, within an hour)")
 
         serve(service, ready)
