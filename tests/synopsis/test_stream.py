@@ -17,9 +17,8 @@ from sfumato.errors import (
     BudgetExceeded,
     EngineFailed,
     InProgress,
-    MissingDeclaration,
+    InvalidDeclaration,
     UnknownName,
-    UnsupportedSql,
     WrongUse,
 )
 from sfumato.mechanisms.encoder import SquareRoot, Tree
@@ -541,7 +540,7 @@ def test_text_columns_are_refused(tmp_path):
         sf.connect(
             {"t": table}, dataset="d", budget=sf.Budget(9), ledger=tmp_path / "l.db"
         ) as here,
-        pytest.raises((MissingDeclaration, UnsupportedSql)),
+        pytest.raises(InvalidDeclaration, match="A text or an array as an axis"),
     ):
         stream(here, "t", time="day", by=["note"], horizon=8, epsilon=1)
 
