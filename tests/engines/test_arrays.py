@@ -170,7 +170,6 @@ QUESTIONS = [
     "SELECT COUNT(*) AS n FROM t WHERE COALESCE(p, 0) > 2",
     "SELECT AVG(CASE WHEN n = 1 THEN p END) AS a FROM t",
     "SELECT COUNT(*) AS n FROM (SELECT p FROM t UNION ALL SELECT p FROM t) AS q",
-    "SELECT COUNT(*) AS n FROM (SELECT who, MAX(p) AS m FROM t GROUP BY who) AS q WHERE m > 1",
 ]
 
 
@@ -181,6 +180,17 @@ def test_sql_refuses_an_array_by_its_name(question, tmp_path):
     with sf.connect(declared, dataset="d", budget=budget, ledger=tmp_path / "l.db") as session:
         with pytest.raises(UnsupportedSql, match=r"p is an sf\.Array"):
             session.query(question, epsilon=1)
+        assert session.budget.left == 1
+
+
+def test_an_array_in_a_sub_query_of_a_person_is_refused(tmp_path):
+    declared, _, _ = tables(pa.array(UGLY, pa.list_(pa.float64())), WHOLE)
+    inner = "SELECT who, MAX(p) AS m FROM t GROUP BY who"
+    with sf.connect(
+        declared, dataset="d", budget=sf.Budget(1), ledger=tmp_path / "l.db"
+    ) as session:
+        with pytest.raises(UnsupportedSql):
+            session.query(f"SELECT COUNT(*) AS n FROM ({inner}) AS q WHERE m > 1", epsilon=1)
         assert session.budget.left == 1
 
 
