@@ -119,6 +119,10 @@ def blanked(answer: Answer, *, open_keys: bool) -> dict[str, Any]:
 
     Of ``open_keys`` the groups are released too.
     """
+    if answer.inner:
+        # the rest is computed from the inner answers, which are all that was read
+        inner = [blanked(each, open_keys=open_keys) for each in answer.inner]
+        return {"inner": inner, "columns": answer.form["columns"]}
     form = dict(answer.form)
     released = dict(form.pop("released"))
     released.pop("order")

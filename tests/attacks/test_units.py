@@ -231,7 +231,7 @@ def test_rows_without_a_unit_are_nobodys(tmp_path, monkeypatch):
     monkeypatch.setattr(
         relation,
         "named",
-        lambda columns, source: sql_tree.call(
+        lambda columns, source, **_: sql_tree.call(
             "coalesce", honest(columns, source), sql_tree.Constant("nobody")
         ),
     )

@@ -173,8 +173,10 @@ class Aggregates:
         self, nodes: Sequence[exp.Expr], test: Scalar | None
     ) -> tuple[Sequence[exp.Expr], Scalar | None]:
         """Returns the unit and the test of CASE WHEN test THEN unit END; other nodes as they are."""
+        if len(nodes) != 1:
+            return nodes, test
         node = nodes[0].unnest()
-        if len(nodes) != 1 or not isinstance(node, exp.Case | exp.If):
+        if not isinstance(node, exp.Case | exp.If):
             return nodes, test
         branches = node.args["ifs"] if isinstance(node, exp.Case) else [node]
         others = [node.args.get("default") or node.args.get("false") or exp.null()]
