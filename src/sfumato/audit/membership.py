@@ -38,9 +38,9 @@ class Membership:
     >>> from sfumato.privacy import PureDP
     >>> noise = np.random.default_rng(1)
     >>> result = membership(
-    ...     lambda included: 3.0 * included + noise.normal(size=500), rows=500, claim=PureDP(1)
+    ...     lambda included: 5.0 * included + noise.normal(size=500), rows=500, claim=PureDP(1)
     ... )
-    >>> result.verdict.value, result.found("0.01") > 0.3
+    >>> result.verdict.value, result.found("0.05") > 0.3
     ('VIOLATED', True)
     """
 

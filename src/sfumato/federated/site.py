@@ -44,7 +44,7 @@ _PAUSE = 1.0
 
 @dataclass(slots=True)
 class _Work:
-    """A run at this site: the question, and what is held for it."""
+    """A run at this site: the question, and the charge that is reserved for it."""
 
     asked: Compiled
     exchange: Exchange
@@ -389,7 +389,7 @@ def approval(file: SiteFile, run: str) -> Path:
 
 
 def _let_go(work: _Work) -> None:
-    """Voids what is held, and suspends what is open."""
+    """Voids the reserved charges, and suspends the open series."""
     with suppress(SfumatoError):
         if work.series is not None:
             work.series.close()

@@ -31,7 +31,7 @@ _LOG = logging.getLogger("sfumato.service")
 
 
 class JobState(Enum):
-    """All that is told of a job: no share of the work, and no sizes."""
+    """The states of a job that its asker sees: no progress, and no sizes."""
 
     WAITING = "waiting"
     RUNNING = "running"

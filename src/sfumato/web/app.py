@@ -250,7 +250,7 @@ async def _is_seen(job: Job[Any], seconds: float) -> bool:
 
 
 def _shown(job: Job[Any], dataset: str | None = None) -> dict[str, Json]:
-    """All that is told of a job: its state, and the charge of its answer or why it has none."""
+    """Returns the state of a job, and the charge of its answer or why it has none."""
     state = job.state
     told: dict[str, Json] = {"job": job.id, "state": state.value}
     if dataset is not None:
