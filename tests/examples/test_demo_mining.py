@@ -25,8 +25,10 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
 
 def test_words_of_both_languages_and_their_wards_are_shown(shown: tuple[str, str]) -> None:
     printed, page = shown
-    for word in ("blurred sight", "眼睛", "eye"):
+    for word in ("眼睛", "eye"):
         assert word in printed and word in page
+    # the noise decides which of these three, as frequent as the others, is among the first rows
+    assert any(pair in printed for pair in ("blurred sight", "dry eye", "red eye"))
     assert "differs" in printed and "<svg" in page
 
 

@@ -42,7 +42,7 @@ class LadderMechanism:
     >>> abs(mechanism.release(1000, 3) - 1000) < 1000
     True
     >>> mechanism.error("0.95", width=3)
-    10
+    16
     """
 
     rate: Fraction

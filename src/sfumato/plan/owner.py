@@ -36,8 +36,8 @@ def owner_of(dataset: Dataset, table: str) -> Owner | None:
     >>> from sfumato.privacy.unit import Unit
     >>> visits = Table("visits.csv", unit=Unit("patient_id", max_rows=9))
     >>> drugs = Table("drugs.csv", unit=Unit("visit_id", via="visits.patient_id"))
-    >>> owner_of(Dataset("d", {"visits": visits, "drugs": drugs}), "drugs").owner
-    Owner(columns=('patient_id',), via=None, keys=(), owner=None)
+    >>> owner_of(Dataset("d", {"visits": visits, "drugs": drugs}), "drugs").owner.columns
+    ('patient_id',)
     """
     unit = dataset.row_unit(table)
     if unit is None:
