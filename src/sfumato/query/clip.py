@@ -15,11 +15,14 @@ def clipped(
     vectors: Integers,
     bound: int,
     norm: Norm,
+    owners: Integers | None = None,
 ) -> Integers:
     """Scales each row of ``vectors`` to a norm of at most ``bound`` (L1 or L2), rounding towards
     zero.
 
-    A row within the bound is unchanged. Rows must be shorter than 2^31, and the bound below 2^31.
+    With ``owners``, rows of one owner (an index from 0) are parts of one vector, which is scaled
+    as a whole. A vector within the bound is unchanged. Vectors must be shorter than 2^31, and the
+    bound below 2^31.
 
     Guarantees:
         a clipped vector is within the bound
@@ -29,9 +32,9 @@ def clipped(
     """
     sizes = np.abs(vectors)
     if norm is Norm.L1:
-        lengths = sizes.sum(axis=1)
+        lengths = _added(sizes.sum(axis=1), owners)
     else:
-        squares = (sizes * sizes).sum(axis=1)
+        squares = _added((sizes * sizes).sum(axis=1), owners)
         # above the root: what rounding takes away is far below 1
         lengths = np.sqrt(squares.astype(np.float64)).astype(np.int64) + 2
         within = squares <= bound * bound
@@ -40,3 +43,12 @@ def clipped(
     shorter = sizes * factors[:, np.newaxis] >> _BITS
     found: Integers = np.where(vectors < 0, -shorter, shorter)
     return found
+
+
+def _added(amounts: Integers, owners: Integers | None) -> Integers:
+    """Returns for each row the sum of the amounts of all rows of its owner."""
+    if owners is None or not len(owners):
+        return amounts
+    sums = np.zeros(owners.max() + 1, np.int64)
+    np.add.at(sums, owners, amounts)
+    return sums[owners]
