@@ -31,24 +31,18 @@ def clipped(
     [[2, -3], [3, 4]]
     """
     sizes = np.abs(vectors)
-    if norm is Norm.L1:
-        lengths = _added(sizes.sum(axis=1), owners)
-    else:
-        squares = _added((sizes * sizes).sum(axis=1), owners)
+    amounts = (sizes if norm is Norm.L1 else sizes * sizes).sum(axis=1)
+    if owners is not None:
+        sums = np.zeros(owners.max(initial=0) + 1, np.int64)
+        np.add.at(sums, owners, amounts)
+        amounts = sums[owners]
+    lengths = amounts
+    if norm is Norm.L2:
         # above the root: what rounding takes away is far below 1
-        lengths = np.sqrt(squares.astype(np.float64)).astype(np.int64) + 2
-        within = squares <= bound * bound
+        lengths = np.sqrt(amounts.astype(np.float64)).astype(np.int64) + 2
+        within = amounts <= bound * bound
         lengths = np.where(within, bound, lengths)
     factors = (bound << _BITS) // np.maximum(lengths, bound)
     shorter = sizes * factors[:, np.newaxis] >> _BITS
     found: Integers = np.where(vectors < 0, -shorter, shorter)
     return found
-
-
-def _added(amounts: Integers, owners: Integers | None) -> Integers:
-    """Returns for each row the sum of the amounts of all rows of its owner."""
-    if owners is None or not len(owners):
-        return amounts
-    sums = np.zeros(owners.max() + 1, np.int64)
-    np.add.at(sums, owners, amounts)
-    return sums[owners]
