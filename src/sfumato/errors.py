@@ -158,9 +158,14 @@ def _rebuilt(kind: type[SfumatoError], state: dict[str, object]) -> SfumatoError
 
 
 class Refused(SfumatoError):
-    """A valid request that is refused, for example because the budget is spent."""
+    """A valid request that is refused, for example because the budget is spent.
+
+    ``instead`` is a whole statement that a session answers at the same price, in place of one that
+    is not part of the language; None if it knows none.
+    """
 
     exit_code = 1
+    instead: str | None = None
 
 
 class BudgetExceeded(Refused):

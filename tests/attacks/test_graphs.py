@@ -196,3 +196,34 @@ def test_relabelled_shuffled_and_reversed_rows_leave_every_law(tmp_path):
         assert np.array_equal(first.pairs, other.pairs) and first.nodes == other.nodes
     relabelled = numbered([(11 - a, 11 - b) for a, b in first.pairs.tolist()], 12)
     assert sorted(keep(relabelled, 2).tolist()) == sorted(keep(first, 2).tolist())
+
+
+def test_relabelled_shuffled_and_reversed_rows_give_the_same_answers(tmp_path):
+    """At an ample cost the noise is below a half, so the released numbers are the exact ones."""
+    dice = random.Random(5)
+    pairs = [pair for pair in itertools.combinations(range(12), 2) if dice.random() < 0.4]
+    names = dice.sample(range(100, 999), 12)
+    stored = {
+        "as they are": pairs,
+        "shuffled": dice.sample(pairs, len(pairs)),
+        "reversed": [pair[::-1] for pair in pairs],
+        "relabelled": [(names[a], names[b]) for a, b in pairs],
+    }
+    answers = []
+    for name, edges in stored.items():
+        rows = pa.table({"a": [f"n{a}" for a, _ in edges], "b": [f"n{b}" for _, b in edges]})
+        tables = {"ties": sf.Table(rows, unit=sf.Edge("a", "b"))}
+        ledger = tmp_path / f"{name}.db"
+        with sf.connect(
+            tables, dataset="d", budget=sf.Budget(epsilon=10_000), ledger=ledger
+        ) as opened_session:
+            released = [
+                graph.ask(opened_session, "ties", question, epsilon=1000)
+                for question in (graph.Edges(), graph.Triangles(), graph.Degrees())
+            ]
+        answers.append((released[0].value, released[1].value, list(released[2].sequence)))
+    degrees = [sum(node in pair for pair in pairs) for node in range(12)]
+    shown = sorted((degree for degree in degrees if degree), reverse=True)
+    for edges, triangles, sequence in answers:
+        assert edges == len(pairs) and triangles == answers[0][1]
+        assert [degree for degree in sequence if degree] == shown

@@ -33,8 +33,11 @@ def test_the_delimiter_is_that_of_the_first_line(tmp_path: Path, delimiter: str)
         ("utf-8", "北京", None),
         ("utf-8-sig", "北京", None),
         ("utf-16", "北京", "utf-16"),
-        ("gbk", "北京", "gbk"),
-        ("latin-1", "Köln", "latin-1"),
+        ("gbk", "北京", "gb18030"),
+        ("latin-1", "Köln", "cp1252"),
+        ("cp1252", "Bob\u2019s \u201cSão Paulo\u201d \u2013 5 €", "cp1252"),
+        ("cp932", "東京都ひらがな", "cp932"),
+        ("cp949", "서울 부산 대구 인천 광주 대전 울산 수원", "cp949"),
     ],
 )
 def test_the_encoding_of_names_is_declared_and_that_of_values_a_guess(

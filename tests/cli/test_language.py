@@ -106,6 +106,13 @@ def test_refusals_are_named_and_translated(shell: Shell) -> None:
     assert any(line.startswith(("允许：", "怎么办：")) for line in lines)
 
 
+def test_the_statement_in_place_of_a_refused_one_is_shown(shell: Shell) -> None:
+    asked = ("query", "SELECT * FROM people", "--epsilon", "1")
+    offer = "SELECT COUNT(*) AS n FROM people"
+    assert shell.run(*asked).err.splitlines()[-1] == f"Instead: {offer}"
+    assert shell.run("--language", "zh", *asked).err.splitlines()[-1] == f"可改为：{offer}"
+
+
 def test_a_sentence_is_replaced_as_a_whole_or_not_at_all() -> None:
     words = Words({"wrote {1}": "已写入 {1}", "note: {1}": "注：{1*}", "all of {1}": "{1} 的全部"})
     assert (

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is declared of the text of a CSV file, or of a sheet, is one of a few values."""
 
+import codecs
 import itertools
+from encodings.aliases import aliases
 
 import pytest
 
@@ -13,6 +15,7 @@ from sfumato.metadata.file_text import (
     PLAIN,
     THOUSANDS,
     Numerals,
+    encoding_named,
     numerals_of,
     require_csv_text,
     require_sheet,
@@ -24,7 +27,22 @@ ALLOWED = {
     "decimal": DECIMALS,
     "thousands": THOUSANDS,
 }
-REFUSED = ["", "x", "utf8", "UTF-8", "cp1252", "gb2312", ";;", 1, b",", [","], True]
+REFUSED = [
+    "",
+    "x",
+    "x\0",
+    "\ud800",
+    "utf-7",
+    "utf-16-le",
+    "hz",
+    "iso2022_jp",
+    "rot13",
+    ";;",
+    1,
+    b",",
+    [","],
+    True,
+]
 
 
 @pytest.mark.parametrize("name", ALLOWED)
@@ -33,6 +51,44 @@ def test_another_value_is_refused_with_those_that_are_allowed(name, value):
     with pytest.raises(InvalidDeclaration, match=f"{name}=") as refused:
         require_csv_text(**{name: value})
     assert refused.value.allowed == ", ".join(map(repr, ALLOWED[name]))
+
+
+def test_every_spelling_of_python_names_the_encoding_that_python_decodes_with():
+    spellings = {*aliases, *aliases.values(), *(alias.replace("_", "-") for alias in aliases)}
+    supported = {codecs.lookup(name).name for name in ENCODINGS} | {"utf-8-sig"}
+    named = {}
+    for spelling in spellings:
+        try:
+            codec = codecs.lookup(spelling.upper()).name
+        except LookupError:  # of another operating system
+            continue
+        named[spelling] = encoding_named(spelling.upper())
+        assert (named[spelling] is not None) == (codec in supported), spelling
+        if named[spelling] is not None:
+            assert codecs.lookup(named[spelling]).name == codec.removesuffix("-sig")
+    assert {named[spelling] for spelling in ("utf8", "u8")} == {"utf-8"}
+    assert encoding_named("utf-8-SIG") == encoding_named("UTF_8_sig") == "utf-8"
+    assert (named["sjis"], named["windows-1252"], named["ms949"]) == (
+        "shift_jis",
+        "cp1252",
+        "cp949",
+    )
+    assert [encoding_named(name) for name in ENCODINGS] == list(ENCODINGS)
+
+
+@pytest.mark.parametrize("spelling", ["", "x\0", "\ud800", "ü", "utf-7", "hz", None, 1, b"gbk"])
+def test_what_is_no_spelling_of_a_supported_encoding_names_none(spelling):
+    assert encoding_named(spelling) is None
+
+
+@pytest.mark.parametrize("encoding", [name for name in ENCODINGS if name != "utf-16"])
+def test_ascii_is_itself_and_no_wide_character_has_a_sign_of_csv(encoding):
+    ascii_bytes = bytes(range(128))
+    assert ascii_bytes.decode(encoding) == ascii_bytes.decode("ascii")
+    signs = set(b',;\t\r\n"')
+    for code in range(0x80, 0x10000):
+        written = chr(code).encode(encoding, errors="ignore")
+        assert not signs & set(written), hex(code)
 
 
 def test_the_two_signs_of_a_number_differ():

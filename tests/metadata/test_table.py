@@ -306,6 +306,15 @@ def test_a_delimiter_is_shown_and_is_no_part_of_what_a_table_means():
     assert pickle.loads(pickle.dumps(table)) == table
 
 
+@pytest.mark.parametrize(
+    ("spelling", "name"),
+    [("UTF8", "utf-8"), ("utf-8-sig", "utf-8"), ("Windows-1252", "cp1252"), ("sjis", "shift_jis")],
+)
+def test_an_encoding_has_one_name_whatever_its_spelling(spelling: str, name: str) -> None:
+    assert Table("a.csv", encoding=spelling) == Table("a.csv", encoding=name)
+    assert Table("a.csv", encoding=spelling).encoding == name
+
+
 READING = {"encoding": "gbk", "decimal": ",", "thousands": "."}
 
 

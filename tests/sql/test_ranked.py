@@ -85,15 +85,27 @@ def test_a_unit_of_two_columns_is_partitioned_by_both(ask):
     "select",
     [
         "ROW_NUMBER() OVER (ORDER BY day)", "ROW_NUMBER() OVER (PARTITION BY region ORDER BY day)",
-        "ROW_NUMBER() OVER (PARTITION BY user_id, region)", "RANK() OVER (PARTITION BY user_id ORDER BY day)",
-        "SUM(amount) OVER (PARTITION BY user_id)", "LAG(amount) OVER (PARTITION BY user_id ORDER BY day)",
-        "FIRST_VALUE(amount) OVER (PARTITION BY user_id ORDER BY day)", "1 + COUNT(*) OVER ()",
+        "LAG(amount) OVER (ORDER BY user_id, day)", "1 + COUNT(*) OVER ()",
     ],
 )  # fmt: skip
-def test_another_window_is_refused_with_the_one_that_is_allowed(ask, select):
+def test_a_window_across_units_is_refused_with_the_one_that_is_allowed(ask, select):
     with pytest.raises(Refused, match="reaches across units") as refusal:
         ask(f"SELECT COUNT(*) FROM (SELECT user_id, {select} AS w FROM events)")
     assert "ROW_NUMBER() OVER (PARTITION BY user_id" in refusal.value.remedy
+
+
+@pytest.mark.parametrize(
+    "select",
+    [
+        "ROW_NUMBER() OVER (PARTITION BY user_id, region)", "RANK() OVER (PARTITION BY user_id ORDER BY day)",
+        "SUM(amount) OVER (PARTITION BY user_id)", "LAG(amount) OVER (PARTITION BY user_id ORDER BY day)",
+        "FIRST_VALUE(amount) OVER (PARTITION BY user_id ORDER BY day)",
+    ],
+)  # fmt: skip
+def test_another_window_within_a_unit_is_not_said_to_reach_across_units(ask, select):
+    with pytest.raises(Refused, match="within one unit is not computed") as refusal:
+        ask(f"SELECT COUNT(*) FROM (SELECT user_id, {select} AS w FROM events)")
+    assert "across" not in str(refusal.value)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from sfumato.errors import (
     LedgerBusy,
     SfumatoError,
     SqlSyntaxError,
+    UnsupportedSql,
     WrongUse,
 )
 from sfumato.service import refusals
@@ -102,3 +103,13 @@ def test_waits_and_sign_ins_have_their_headers() -> None:
     assert ("Retry-After", "7") in problem(TooMany("x", 7)).headers
     assert ("WWW-Authenticate", "Bearer") in problem(SignInFailed()).headers
     assert problem(SqlSyntaxError("x", line=1, column=1)).status == 422
+
+
+def test_the_statement_in_place_of_a_refused_one_is_sent() -> None:
+    error = UnsupportedSql("No.")
+    assert "instead" not in json.loads(problem(error).body)
+    assert isinstance(back := error_of(problem(error).body, 422), UnsupportedSql)
+    assert back.instead is None
+    error.instead = "SELECT COUNT(*) AS n FROM people"
+    again = error_of(problem(error).body, 422)
+    assert isinstance(again, UnsupportedSql) and again.instead == error.instead

@@ -34,6 +34,11 @@ _HEAD_BYTES = 64 * 1024
 _HEAD_LINES = 200
 _SUFFIXES = (".csv", ".parquet", ".xlsx")
 _HAN = re.compile("[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]")
+_HANGUL = re.compile("[\uac00-\ud7a3]")
+# So many different ones are hardly ever Chinese by chance: 40% of its common characters are not.
+_KOREAN_SYLLABLES = 12
+# Two or more kana, or common kanji, in Shift_JIS.
+_KANA_AND_KANJI = re.compile(rb"(?:[\x81-\x97][\x40-\x7e\x80-\xfc]){2,}")
 # The types of DuckDB and the declarations that they are.
 _TYPES = {
     "integer": r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DECIMAL\(\d+,0\)",
@@ -199,9 +204,26 @@ def _encoding(head: bytes) -> str:
         return "utf-8"
     except UnicodeDecodeError:
         pass
-    # of GBK its common characters, whose bytes are both beyond ASCII; those of Latin-1 stand alone
-    common = head.decode("gb2312", errors="replace")
-    return "gbk" if len(_HAN.findall(common)) > 4 * common.count("\ufffd") else "latin-1"
+    # of Chinese its common characters, whose bytes are both beyond ASCII; letters of Western Europe
+    # stand alone
+    chinese = head.decode("gb2312", errors="replace")
+    if len(_HAN.findall(chinese)) > 4 * chinese.count("\ufffd"):
+        return "cp949" if _is_korean(head) else "gb18030"
+    return "cp932" if _is_japanese(head) else "cp1252"
+
+
+def _is_korean(head: bytes) -> bool:
+    """Whether bytes are rather Korean than Chinese, some of whose characters have those bytes."""
+    text = head.decode("cp949", errors="replace")
+    syllables = _HANGUL.findall(text)
+    others = sum(not letter.isascii() for letter in text) - len(syllables)
+    return len(set(syllables)) >= _KOREAN_SYLLABLES and len(syllables) > 4 * others
+
+
+def _is_japanese(head: bytes) -> bool:
+    """Whether bytes are rather Shift_JIS than Western, whose quotes and dashes stand alone."""
+    rest = _KANA_AND_KANJI.sub(b"", head)
+    return len(head) - len(rest) > 8 * sum(byte > 0x7F for byte in rest)
 
 
 def _delimiter(line: str) -> str:

@@ -10,7 +10,7 @@ import click
 from sfumato import __version__
 from sfumato.cli.language import LANGUAGES, choose, say
 from sfumato.cli.lazy_group import LazyGroup
-from sfumato.errors import SfumatoError, without_secrets
+from sfumato.errors import Refused, SfumatoError, without_secrets
 
 # The commands by what a user does.
 _SECTIONS = {
@@ -131,6 +131,8 @@ def run(arguments: list[str]) -> int:
         result = sfumato.main(arguments, prog_name="sfumato", standalone_mode=False)
     except SfumatoError as error:
         say(f"{type(error).__name__}: {error}", err=True)
+        if isinstance(error, Refused) and error.instead is not None:
+            say(f"Instead: {error.instead}", err=True)
         return error.exit_code
     except click.ClickException as error:
         message = io.StringIO()

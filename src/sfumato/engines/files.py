@@ -111,7 +111,7 @@ def from_file(
             allowed=f"UTF-8, fields separated by {form.delimiter!r}, one kind of line end, "
             "as many fields in each line as in the first, RFC 4180 quotes",
             remedy=_other_delimiter(form.header)
-            or "Declare encoding= if it is not UTF-8 (gbk, latin-1). If it is, 'sfumato check' "
+            or "Declare encoding= if it is not UTF-8 (gb18030, cp1252). If it is, 'sfumato check' "
             "and the log 'sfumato.owner' have the line: write the file again, or as Parquet.",
         )
     item = _csv(form)

@@ -1,12 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """Declarations of how the text of a CSV file, or the sheet of an Excel file, is read."""
 
+import codecs
 from dataclasses import dataclass
 
 from sfumato.errors import InvalidDeclaration, shown
 
 DELIMITERS = (",", ";", "|", "\t")
-ENCODINGS = ("utf-8", "utf-16", "gbk", "gb18030", "latin-1")
+# Each reads ASCII as ASCII, and has no comma, quote, line break, semicolon or tab in a wider
+# character, so what does not decode moves no field. UTF-16 has that of its two bytes.
+ENCODINGS = (
+    "utf-8",
+    "utf-16",
+    "gb18030",
+    "gbk",
+    "gb2312",
+    "big5",
+    "cp950",
+    "shift_jis",
+    "cp932",
+    "euc_jp",
+    "cp949",
+    "euc_kr",
+    "latin-1",
+    "cp1250",
+    "cp1251",
+    "cp1252",
+)
+# Where Python's codec has another name. A byte order mark of UTF-8 is read with "utf-8" too.
+_OF_CODEC = {"iso8859-1": "latin-1", "utf-8-sig": "utf-8"}
 DECIMALS = (".", ",")
 THOUSANDS = (".", ",", " ", "'")
 _EXCEL_ROWS = 2**20
@@ -40,6 +62,20 @@ class Numerals:
 
 
 PLAIN = Numerals()
+
+
+def encoding_named(spelling: object) -> str | None:
+    """Returns the supported encoding that Python knows by a spelling; None if there is none.
+
+    >>> encoding_named("Latin1"), encoding_named("UTF8"), encoding_named("utf-7")
+    ('latin-1', 'utf-8', None)
+    """
+    try:
+        codec = codecs.lookup(spelling).name  # type: ignore[arg-type]
+    except (LookupError, TypeError, ValueError):
+        return None
+    name = _OF_CODEC.get(codec, codec)
+    return name if name in ENCODINGS else None
 
 
 def require_csv_text(**declared: str | None) -> None:

@@ -8,7 +8,13 @@ from pathlib import Path
 
 from sfumato.errors import InvalidDeclaration, WrongUse, shown, without_secrets
 from sfumato.metadata.column import Column, ColumnType
-from sfumato.metadata.file_text import Numerals, numerals_of, require_csv_text, require_sheet
+from sfumato.metadata.file_text import (
+    Numerals,
+    encoding_named,
+    numerals_of,
+    require_csv_text,
+    require_sheet,
+)
 from sfumato.metadata.server import (
     POSTGRES,
     SCHEMES,
@@ -68,9 +74,9 @@ class Table:
             protected: answers may show its content.
         table: the name of the table in a DuckDB or SQLite file, or on a server.
         delimiter: what separates the fields of a CSV file: "," (the default), ";", "|" or a tab.
-        encoding: of a CSV file: "utf-8" (the default), "utf-16", "gbk", "gb18030" or "latin-1". If
-            it is declared, a field with a byte that does not decode is missing; if it is not, such
-            a file is refused.
+        encoding: of a CSV file: "utf-8" (the default), "gb18030", "cp1252" and others, in any
+            spelling that Python knows. If it is declared, a field with a byte that does not decode
+            is missing; if it is not, such a file is refused.
         decimal: the sign of the fraction in numbers of a CSV file: "." (the default) or ",".
         thousands: the sign between groups of three digits there: ".", ",", " " or "'".
         sheet: the sheet of an Excel file; its first one if None.
@@ -167,6 +173,9 @@ class Table:
             )
 
     def _require_options(self) -> None:
+        # a spelling that is not supported is refused as it was written
+        encoding = encoding_named(self.encoding) or self.encoding
+        object.__setattr__(self, "encoding", encoding)
         require_csv_text(
             delimiter=self.delimiter,
             encoding=self.encoding,

@@ -45,11 +45,12 @@ from sfumato.query.diagnose import checks
 from sfumato.query.diagnosis import Diagnosis, diagnosis
 from sfumato.query.door import Door
 from sfumato.query.hold import Hold, held
+from sfumato.query.instead import outer_or_refusal
 from sfumato.query.known import Known, name_of
 from sfumato.query.marginal_table import Marginals
 from sfumato.query.marginal_target import least_of_left, tasks_for_error
 from sfumato.query.marginals import MarginalsTask, marginals_task
-from sfumato.query.outer import Outer, planned_outer, require_no_key
+from sfumato.query.outer import Outer, require_no_key
 from sfumato.query.outer_preview import OuterPreview
 from sfumato.query.paid_series import PaidSeries, paid_series, require_paid
 from sfumato.query.pipeline import UNPREPARED, compile_plan
@@ -278,10 +279,7 @@ class Session:
 
     def _outer(self, question: Resolver, policy: Policy, refusal: Refused) -> Outer:
         """Plans SQL over private answers; raises the refusal of the whole if it is none."""
-        outer = planned_outer(question, self._statements, self._scratch, policy)
-        if outer is None:
-            raise refusal
-        return outer
+        return outer_or_refusal(question, self._statements, self._scratch, policy, refusal)
 
     def diagnose(
         self,

@@ -105,9 +105,9 @@ class Resolver:
         """The statement as the asker wrote it, with its parameters and its price."""
         return self._statement
 
-    def part(self, text: str, price: Price) -> "Resolver":
-        """Returns the resolver of a part of the statement (``text``), at another price."""
-        return Resolver(text, None, price, self._dataset, self._values)
+    def part(self, text: str, price: Price, parameters: Parameters | None = None) -> "Resolver":
+        """Returns the resolver of another statement at a price, with the same declarations."""
+        return Resolver(text, parameters, price, self._dataset, self._values)
 
     def resolve(self, answer: Policy, *, nulls: bool = False) -> Step:
         """Returns the question with its sub-queries and ``sf.AUTO`` limits replaced by answers of a

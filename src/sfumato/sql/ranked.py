@@ -8,18 +8,17 @@ from sfumato.metadata.column import Column, Integer
 from sfumato.plan.relation import UNLIMITED, Ranked, Sort
 from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.labels import alphabetical
-from sfumato.sql.names import Context
+from sfumato.sql.names import Context, Scope
 from sfumato.sql.reject import refuse, reject, require_only
 from sfumato.sql.row_expressions import Rows
 from sfumato.sql.tables import From, fields
 from sfumato.sql.typed import Label, Typed, code_of, read
 
-_ACROSS = (
-    "reaches across units, so one person changes the values of others",
-    (
-        "Only ROW_NUMBER() OVER (PARTITION BY {unit} ORDER BY ...) in a sub-query; "
-        "or aggregate with GROUP BY, and rank or accumulate the noisy answer."
-    ),
+_ACROSS = "reaches across units, so one person changes the values of others"
+_OF_ONE = "within one unit is not computed"
+_INSTEAD = (
+    "Only ROW_NUMBER() OVER (PARTITION BY {unit} ORDER BY ...) in a sub-query; "
+    "or aggregate with GROUP BY, and rank or accumulate the noisy answer."
 )
 
 
@@ -37,25 +36,24 @@ def ranked(context: Context, rows: From, select: exp.Select) -> tuple[From, dict
     return rows, done
 
 
-def _across_units(rows: From, context: Context, node: exp.Expr) -> UnsupportedSql:
-    """Returns the refusal of a window that is not within one unit."""
+def _refused(node: exp.Expr, scope: Scope, *, is_within: bool) -> UnsupportedSql:
+    """Returns the refusal of a window that is no row number of the rows of one unit."""
     name = "window"
     if isinstance(node.this, exp.Func):
         name = type(node.this).sql_name()
-    why, instead = _ACROSS
-    return refuse(
-        f"A window function ({name} OVER)",
-        (why, instead.replace("{unit}", rows.scope(context).unit_name())),
-    )
+    reason = _OF_ONE if is_within else _ACROSS
+    instead = _INSTEAD.replace("{unit}", scope.unit_name())
+    return refuse(f"A window function ({name} OVER)", (reason, instead))
 
 
 def _number_rows(context: Context, rows: From, node: exp.Window) -> Ranked:
     """Returns the relation with the row numbers of a window."""
     scope = rows.scope(context)
     partition = node.args.get("partition_by") or []
-    is_by_unit = scope.is_unit(partition) and len(partition) == scope.width
+    is_within = scope.is_unit(partition)
+    is_by_unit = is_within and len(partition) == scope.width
     if not isinstance(node.this, exp.RowNumber) or not is_by_unit:
-        raise _across_units(rows, context, node)
+        raise _refused(node, scope, is_within=is_within)
     require_only(node, "this", "partition_by", "order", "over")
     expressions = Rows(scope, FUNCTIONS)
     order = node.args.get("order")

@@ -23,6 +23,7 @@ from sfumato.sql.key_lists import declared_values, key_lists
 from sfumato.sql.lower import question_of, stand_in, tree
 from sfumato.sql.parse import parse_query
 from sfumato.sql.reject import RAW_ROWS, refuse, require_only
+from sfumato.sql.tables import unit_columns
 
 Q = TypeVar("Q", bound=exp.Query)
 
@@ -219,19 +220,29 @@ class _Splitter:
     def _below(self, select: exp.Select, refusal: SfumatoError) -> exp.Select:
         """A SELECT with the outer form of each sub-query in it.
 
-        Where a sub-query that aggregates nothing is refused, the reason is that of the SELECT.
+        Where a sub-query of one person's rows, or without an aggregate, is refused, the reason is
+        that of the SELECT: it is no question of its own.
         """
         for node in _outermost(select):
             self._depth += 1
             try:
                 node.replace(self.outer(node, {}))
             except SfumatoError:
-                if self.is_part_refused or node.find(exp.AggFunc) is not None:
+                if self.is_part_refused or self._is_meant_as_question(node):
                     self.is_part_refused = True
                     raise
                 raise refusal from None
             self._depth -= 1
         return select
+
+    def _is_meant_as_question(self, query: exp.Expr) -> bool:
+        """Whether a SELECT of a query has aggregates of the rows of many persons."""
+        units = unit_columns(self.dataset)
+        for select in query.find_all(exp.Select):
+            keys = {key.name.lower() for key in _keys(select) or [] if isinstance(key, exp.Column)}
+            if units.isdisjoint(keys) and any(_calls(part) for part in select.expressions):
+                return True
+        return False
 
     def _cut(self, select: exp.Select, refusal: SfumatoError) -> exp.Select | None:
         """A SELECT over rows, cut at its own level; None if its aggregates are no question."""

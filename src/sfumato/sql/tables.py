@@ -281,3 +281,9 @@ def _row_limit(table: Table) -> tuple[int | None, bool]:
     if unit.once:
         return 1, True
     return None, False
+
+
+def unit_columns(dataset: Dataset) -> set[str]:
+    """Returns the names of all columns that identify units, in lower case."""
+    units = [table.unit for table in dataset.tables.values()]
+    return {column.lower() for unit in units if isinstance(unit, Unit) for column in unit.columns}

@@ -20,6 +20,8 @@ from sfumato.synthetic.tree import Clique, JunctionTree
 
 # The most combinations of cells that are numbered one by one.
 _MOST_KEYS = 2**40
+# Random bits by which rows are shuffled within a group; the bits above them are the group's number.
+_RANDOM_BITS = 40
 
 
 class Same:
@@ -69,7 +71,7 @@ class Dice:
         count: int,
     ) -> Integers:
         """Returns a random permutation of ``count`` indices."""
-        return np.argsort(words(count, self.entropy), kind="stable")
+        return np.argsort(words(count, self.entropy))
 
 
 def systematic(
@@ -202,7 +204,10 @@ def conditional(
     dice: Dice,
 ) -> Integers:
     """Draws a cell for each row from a table of weights; ``keys`` names the table's row for each."""
-    unique_keys, owners = np.unique(keys, return_inverse=True)
+    unique_keys = np.flatnonzero(np.bincount(keys, minlength=len(table)))
+    numbers = np.zeros(len(table), np.int64)
+    numbers[unique_keys] = np.arange(len(unique_keys))
+    owners = numbers[keys]
     weights = np.maximum(table[unique_keys], 0.0)
     # a cell of the separator that has rows has a positive sum, except for rounding
     weights[weights.sum(axis=1) <= 0] = 1.0
@@ -226,8 +231,9 @@ def _spread_out(
     """Returns rows sorted by group, in random order within a group, with evenly spread
     positions.
     """
-    order = dice.order(len(owners))
-    order = order[np.argsort(owners[order], kind="stable")]
+    # one sort of both: the group above, random bits below, which the order within a group follows
+    keys = owners.astype(np.uint64) << np.uint64(_RANDOM_BITS)
+    order = np.argsort(keys | words(len(owners), dice.entropy) >> np.uint64(64 - _RANDOM_BITS))
     owner = owners[order]
     sizes = np.bincount(owners, minlength=groups)
     starts = np.cumsum(sizes) - sizes

@@ -14,6 +14,7 @@ _PROBLEM = {
         **{name: {"type": "string"} for name in ("type", "title", "detail", "allowed", "remedy")},
         "status": {"type": "integer"},
         "charged": {"type": ["boolean", "null"]},
+        "instead": {"type": "string"},
     },
 }
 _NUMBER = {"type": ["string", "number"]}

@@ -85,6 +85,8 @@ def problem(error: Exception) -> Reply:
         "remedy": cause.remedy,
         "charged": charged,
     }
+    if isinstance(cause, Refused) and cause.instead is not None:
+        body["instead"] = cause.instead
     headers = []
     if status == 401:
         headers.append(("WWW-Authenticate", "Bearer"))
@@ -113,6 +115,8 @@ def error_of(body: bytes, status: int) -> SfumatoError:
     error.args = (texts["detail"],)
     if isinstance(error, Cancelled):
         error.paid = bool(form.get("charged"))
+    if isinstance(error, Refused) and form.get("instead"):
+        error.instead = str(form["instead"])
     return error
 
 

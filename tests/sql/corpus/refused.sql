@@ -640,7 +640,7 @@ SELECT COUNT(*) FROM (SELECT user_id, ROW_NUMBER() OVER (ORDER BY day) AS r FROM
 -- W03 windows | UnsupportedSql | A window function (ROW_NUMBER OVER) reaches across
 SELECT COUNT(*) FROM (SELECT user_id, ROW_NUMBER() OVER (PARTITION BY region ORDER BY day) AS r FROM events)
 
--- W04 windows | UnsupportedSql | A window function (ROW_NUMBER OVER) reaches across
+-- W04 windows | UnsupportedSql | A window function (ROW_NUMBER OVER) within one unit
 SELECT COUNT(*) FROM (SELECT user_id, ROW_NUMBER() OVER (PARTITION BY user_id, region ORDER BY day) AS r FROM events)
 
 -- W05 windows | UnsupportedSql | NULLS FIRST within a unit
