@@ -8,7 +8,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from sfumato.engines.base import RowTokens
 from sfumato.errors import InvalidDeclaration
 from sfumato.metadata.column import Array, Text
 from sfumato.noise import Integers
@@ -16,7 +15,7 @@ from sfumato.plan.rows import MISSING, BoundedRows
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.unit import Relation
 from sfumato.query.clip import LONGEST, clipped
-from sfumato.query.statistic import BoundedStatistic, Opened, UnitRows
+from sfumato.query.statistic import BoundedStatistic, Opened, RowTokens, UnitRows
 
 # The most numbers that are added up at once.
 _CELLS = 1 << 21
