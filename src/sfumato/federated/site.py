@@ -240,8 +240,9 @@ class Site:
             if not hold.charge and isinstance(joint, JointSeries):
                 work.series = hold.open()
                 stored = work.series.earlier
-                if not work.series.left and stored:
-                    self._answer(run, stored[max(stored)])
+                # where the last piece is lost, all sites agree first on which is the answer
+                if work.series.places in stored:
+                    self._answer(run, stored[work.series.places])
                     return
             elif not hold.charge:
                 self._answer(run, hold.ask().body)
