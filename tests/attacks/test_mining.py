@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks on mining: a secret in a note, one person's basket, one person's path."""
+"""Attacks on mining: a secret in a note, one person's basket, path and face."""
 
 import logging
 import math
@@ -14,14 +14,15 @@ import pytest
 
 import sfumato as sf
 from sfumato import mining as mn
-from sfumato.mechanisms.additive import laplace
+from sfumato.mechanisms.additive import gaussian, laplace
 from sfumato.mechanisms.threshold import threshold_gaussian
-from sfumato.mining import unit_keys
+from sfumato.mining import group_sums, unit_keys
 from sfumato.mining.baskets import BasketCounts
 from sfumato.mining.unit_keys import Reading, UnitKeys
 from sfumato.privacy.distance import Norm
 from sfumato.testing import assert_at_most
 from tests.attacks.canaries import CANARY, sightings
+from tests.mining import scans
 from tests.mining.notes import counted, plan, rows, together, vector
 
 ITEMS = tuple((0, word) for word in "abcde")
@@ -111,3 +112,30 @@ def test_a_lone_path_is_shown_with_less_than_delta() -> None:
     assert mechanism.shown(1).upper <= float(delta)
     shown = sum((0, 1, 0) in mechanism.release(exact) for _ in range(DRAWS))
     assert_at_most(shown, DRAWS, float(delta), notices=0.2)
+
+
+FACE = scans.rows("victim", ([3, -3], "eye", "red"), ([3, -3], "ear", "red"))
+FACES = [*scans.rows("b", ([1, 1], "eye", "red")), *scans.rows("c", ([-3, 2], "ear", "eye"))]
+
+
+def recognised_faces() -> int:
+    """How often the nearer of two sums tells whether a face is in them, of 2 DRAWS tries."""
+    statistic = scans.statistic(scans.WARD)
+    noise = gaussian(statistic.distance(Norm.L2), "0.5").noise
+    worlds = [scans.sums(statistic, table) for table in (FACES, [*FACE, *FACES])]
+    right = 0
+    for there, exact in enumerate(worlds):
+        seen = exact + noise.sample(DRAWS * len(exact)).reshape(DRAWS, -1)
+        away = [((seen - world) ** 2).sum(axis=1) for world in worlds]
+        right += int(((away[0] > away[1]) == bool(there)).sum())
+    return right
+
+
+def test_a_face_in_a_mean_is_recognised_no_more_often_than_rho_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """At rho 1/2 sums differ by a standard deviation: nobody is right more often than Phi(1/2)."""
+    most = (1 + math.erf(0.5 / math.sqrt(2))) / 2
+    assert_at_most(recognised_faces(), 2 * DRAWS, most, notices=0.78)
+    monkeypatch.setattr(group_sums, "clipped", lambda vectors, bound, norm, owners: 9 * vectors)
+    assert recognised_faces() > 0.9 * 2 * DRAWS, "the attack works where nothing is cut"

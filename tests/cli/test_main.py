@@ -43,6 +43,7 @@ COMMANDS = (
     "site",
     "budget",
     "ledger",
+    "report",
     "explain-epsilon",
     "demo",
     "audit",

@@ -31,6 +31,21 @@ def shell(
     return opened
 
 
+def test_means_are_declared_with_their_length(shell: Shell) -> None:
+    means = """
+[mining.scans]
+recipe = "Means"
+data = "SELECT scan, ward FROM people"
+picture = "scan"
+by = "ward"
+length = "2.5"
+rho = 1
+"""
+    shell.configure("[tables.people]", f"{means}\n[tables.people]")
+    found = read_mining("sfumato.toml", "scans")
+    assert found.recipe == mn.Means("scan", by="ward", length="2.5")
+
+
 def test_a_recipe_has_its_settings_and_cost(shell: Shell) -> None:
     found = read_mining("sfumato.toml", None)
     assert found.recipe == mn.Terms("job", keep=5) and found.data == "SELECT job FROM people"

@@ -83,6 +83,7 @@ class Clinic:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
+        self.peer = "127.0.0.1"
         self.tokens: dict[str, str] = {}
         people = self.service.people
         roles = {"olga": Role.OWNER, "ian": Role.AUDITOR, "ann": Role.ANALYST, "bob": Role.ANALYST}
@@ -144,8 +145,9 @@ class Clinic:
         raw, _, query = path.partition("?")
         scope = {
             "type": "http", "method": method, "raw_path": quote(raw, safe="/%:.~").encode(),
-            "query_string": query.encode(), "client": ("127.0.0.1", 1),
-            "headers": [(name.lower().encode(), text.encode()) for name, text in headers.items()],
+            "query_string": query.encode(), "client": (self.peer, 1),
+            # a name may end with a space in ``headers``: so a header can be sent twice
+            "headers": [(name.lower().strip().encode(), text.encode()) for name, text in headers.items()],
         }  # fmt: skip
         sent: list[Any] = []
 

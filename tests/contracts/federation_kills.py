@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One site of a study that is killed (SIGKILL) at some event, and what is left at all sites.
+"""A party of a study that is killed (SIGKILL) at some event, and what is left at all sites.
 
-``python -m tests.contracts.federation_kills SITE.toml EVENT SHARES`` serves a site until its parent
-ends it, or until the event: the entry to or the return from a step of the ledger, a message or an
-exchange. It writes down each share that it sends.
+``python -m tests.contracts.federation_kills PARTY FOLDER EVENT`` serves a site or the coordinator
+until its parent ends it, or until the event: the entry to or the return from a step of the ledger, a
+message, an exchange, or whatever the coordinator stores. Each share that leaves a site is written
+down.
 """
 
 import hashlib
@@ -13,34 +14,52 @@ import subprocess
 import sys
 import threading
 import time
-from collections import defaultdict
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+import pytest
+import uvicorn
 
 from sfumato import federated
 from sfumato import learning as ln
 from sfumato.errors import StudyFailed, StudyRefused
+from sfumato.federated.coordinator import Coordinator
 from sfumato.federated.site import Site
+from sfumato.federated.study import Study
 from sfumato.federated.wire import Wire
 from sfumato.ledger import Ledger
 from tests.contracts.federation import NAMES, coordinating, serving, write_study
 
+COORDINATOR = "coordinator"
 LEDGER_STEPS = ("reserve", "execute", "start", "begin", "append", "commit")
+STORED = ("_take_message", "_note", "_take_share", "_store", "_tell")
 ROWS = "SELECT age, dose, responded FROM patients"
-RHO = "0.02"
-# Two for each step of the ledger, message and exchange of an undisturbed run, and a few beyond.
-EVENTS = 2 * (2 + 2 * 3 + 1 + 3 + 6)
+COUNTS = "SELECT responded, COUNT(*) AS n FROM patients GROUP BY responded"
+RHO, PAID = "0.02", 2 * 10**10
+# A model has a first step, which counts.
+STEPS = 5
+PAID_STEPS = STEPS + 1
+# The events of a party while a question gets two answers and nobody is killed.
+EVENTS = {
+    ("anne", "query"): 18,
+    ("anne", "model"): 40,
+    (COORDINATOR, "query"): 112,
+    (COORDINATOR, "model"): 162,
+}
 
 
 class Watch:
-    """Counts the events of a site, and kills it at one of them."""
+    """Writes down the events of a party, and kills it at one of them."""
 
-    def __init__(self, fatal: int) -> None:
-        self.left = fatal
+    def __init__(self, fatal: int, folder: Path) -> None:
+        self.left, self.events = fatal, folder / "events"
 
-    def event(self) -> None:
+    def event(self, name: str) -> None:
         """One more event."""
+        with self.events.open("a") as file:
+            file.write(name + "\n")
         self.left -= 1
         if self.left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -50,94 +69,178 @@ class Watch:
         honest = getattr(owner, name)
 
         def step(*given: Any, **named: Any) -> Any:
-            self.event()
+            self.event(f"before {name}")
             found = honest(*given, **named)
-            self.event()
+            self.event(f"after {name}")
             return found
 
         setattr(owner, name, step)
 
 
-def written_down(place: Path) -> None:
-    """From now on each share that is sent is written down with its run and step."""
+def write_down_shares(folder: Path) -> pytest.MonkeyPatch:
+    """From now on each share that a site of this process sends is written down: site, run, step."""
     honest = Wire.exchanged
 
     def exchanged(wire: Wire, run: str, step: int, body: bytes, until: float) -> bytes:
-        with place.open("a") as file:
-            file.write(f"{run} {step} {hashlib.sha256(body).hexdigest()}\n")
+        with (folder / "shares").open("a") as file:
+            file.write(f"{wire._name} {run} {step} {hashlib.sha256(body).hexdigest()}\n")
         return honest(wire, run, step, body, until)
 
-    Wire.exchanged = exchanged  # type: ignore[method-assign]
+    patch = pytest.MonkeyPatch()
+    patch.setattr(Wire, "exchanged", exchanged)
+    return patch
 
 
-def killed_round(folder: Path, fatal: int) -> dict[str, Any]:
-    """A fit of three sites, one of which is killed at an event and comes back; what is left."""
+def ask(study: Study, question: str) -> Any:
+    """The answer of a query, or the scores of a model, as lists."""
+    if question == "query":
+        return study.query(COUNTS, rho=RHO, wait_s=10).to_dicts()
+    recipe = ln.Additive(steps=STEPS, checkpoints=3)
+    return study.fit(recipe, ROWS, label="responded", rho=RHO, wait_s=10).scores.tolist()
+
+
+@contextmanager
+def mortal(party: str, folder: Path, fatal: int) -> Iterator[list[int]]:
+    """A party as a process that is killed at an event, and started again whenever it has ended.
+
+    Gives the exit codes of its deaths.
+    """
+    deaths: list[int] = []
+    over = threading.Event()
+
+    def start(at: int) -> subprocess.Popen[bytes]:
+        arguments = (party, str(folder), str(at))
+        return subprocess.Popen(
+            [sys.executable, "-m", "tests.contracts.federation_kills", *arguments]
+        )
+
+    def watch() -> None:
+        process = start(fatal)
+        while not over.wait(0.05):
+            if process.poll() is not None:
+                deaths.append(process.returncode)
+                process = start(0)
+        process.send_signal(signal.SIGINT)
+        process.wait()
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield deaths
+    finally:
+        over.set()
+        thread.join()
+
+
+def killed_round(folder: Path, party: str, question: str, fatal: int) -> dict[str, Any]:
+    """A question to three sites, of which a party is killed at an event and comes back.
+
+    It is asked until it has two answers. ``wrong`` says what is not as it must be at any site.
+    """
     path = write_study(folder)
-    shares = folder / "shares"
     wrong: list[str] = []
-
-    def worker(at: int) -> subprocess.Popen[bytes]:
-        arguments = (str(folder / "anne.toml"), str(at), str(shares))
-        program = [sys.executable, "-m", "tests.contracts.federation_kills", *arguments]
-        return subprocess.Popen(program)
-
+    answers: list[Any] = []
+    tries = 0
     with ExitStack() as left:
-        left.enter_context(coordinating(path))
-        sites = left.enter_context(serving(path, *NAMES[1:]))
+        if party != COORDINATOR:
+            left.enter_context(coordinating(path))
+        deaths = left.enter_context(mortal(party, folder, fatal))
+        left.callback(write_down_shares(folder).undo)
+        left.enter_context(serving(path, *(name for name in NAMES if name != party)))
         study = left.enter_context(federated.open(path, key=folder / "analyst.pem"))
-        process = worker(fatal)
-        models, tries = [], 0
-        try:
-            while len(models) < 2 and tries < 12:
-                tries += 1
-                try:
-                    models.append(
-                        study.fit(
-                            ln.Additive(steps=5, checkpoints=3),
-                            ROWS,
-                            label="responded",
-                            rho=RHO,
-                            wait_s=10,
-                        )
-                    )
-                except (StudyFailed, StudyRefused):
-                    time.sleep(0.5)
-                if process.poll() is not None:
-                    process = worker(0)
-        finally:
-            process.send_signal(signal.SIGINT)
-            process.wait()
-        if len(models) < 2:
-            wrong.append("no answer")
-        elif (models[0].scores != models[1].scores).any():
-            wrong.append("a question answered in two ways")
-        for name, site in sites.items():
-            wrong += [f"{name}: {each}" for each in site.session.verify().problems]
+        await_all(study)
+        while len(answers) < 2 and tries < 12:
+            tries += 1
+            try:
+                answers.append(ask(study, question))
+            except (StudyFailed, StudyRefused):
+                time.sleep(0.2)
+    if len(answers) < 2:
+        wrong.append("no answer")
+    elif answers[0] != answers[1]:
+        wrong.append("a question answered in two ways")
+    if any(code != -signal.SIGKILL for code in deaths):
+        wrong.append(f"deaths of {deaths}")
+    events = (folder / "events").read_text().splitlines()
+    sent = sent_shares(folder)
+    for name in NAMES:
+        with Site(folder / f"{name}.toml") as site:
+            problems = list(site.session.verify().problems)
             spent = site.session._ledger.balance(name).taken.rho
-            if not 0 < spent <= 2 * 10**10:
-                wrong.append(f"{name} spent {spent}")
-    with Site(folder / "anne.toml") as anne:
-        wrong += [f"anne: {each}" for each in anne.session.verify().problems]
-        spent = anne.session._ledger.balance("anne").taken.rho
-        if not 0 < spent <= 2 * 10**10:
-            wrong.append(f"anne spent {spent}")
-    drawn: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for line in shares.read_text().splitlines() if shares.exists() else []:
-        run, step, body = line.split()
-        drawn[run, step].add(body)
-    wrong += [f"step {step} drawn twice" for (_, step), bodies in drawn.items() if len(bodies) > 1]
-    return {"event": fatal, "tries": tries, "wrong": wrong}
+        problems += wrong_shares(question, sent[name], spent)
+        wrong += [f"{name}: {problem}" for problem in problems]
+    return {
+        "party": party,
+        "question": question,
+        "at": events[fatal - 1] if 0 < fatal <= len(events) else f"none of {len(events)}",
+        "tries": tries,
+        "deaths": len(deaths),
+        "wrong": wrong,
+    }
 
 
-def main(path: str, fatal: str, shares: str) -> None:
-    """Serves a site and kills it at an event; 0 kills it never."""
-    watch = Watch(int(fatal))
-    written_down(Path(shares))
+def await_all(study: Study, most: float = 30.0) -> None:
+    """Waits until the coordinator has heard all sites, or for so many seconds."""
+    end = time.monotonic() + most
+    while time.monotonic() < end:
+        with suppress(StudyFailed):
+            if set(NAMES) <= set(study._wire.heard()):
+                return
+        time.sleep(0.05)
+
+
+def sent_shares(folder: Path) -> dict[str, dict[tuple[str, str], set[str]]]:
+    """The hashes of the shares that each site has sent, by run and step."""
+    sent: dict[str, dict[tuple[str, str], set[str]]] = {name: {} for name in NAMES}
+    for line in (folder / "shares").read_text().splitlines():
+        name, run, step, body = line.split()
+        sent[name].setdefault((run, step), set()).add(body)
+    return sent
+
+
+def wrong_shares(
+    question: str,
+    sent: Mapping[tuple[str, str], set[str]],
+    spent: int,
+) -> list[str]:
+    """What is wrong with the shares that a site has sent for its charges.
+
+    A model is paid once: all its runs together send no more steps than one undisturbed run. Each
+    run of a query that has sent a share was paid.
+    """
+    wrong = [f"step {step} drawn twice" for (_, step), bodies in sent.items() if len(bodies) > 1]
+    if question == "model":
+        if len(sent) > PAID_STEPS:
+            wrong.append(f"{len(sent)} steps sent of {PAID_STEPS} that were paid")
+        if not 0 < spent <= PAID:
+            wrong.append(f"a model for {spent}")
+    else:
+        runs = len({run for run, _ in sent})
+        # what is planned is a little below what may be spent
+        if not runs * PAID * 0.999 <= spent:
+            wrong.append(f"{runs} runs for a charge of {spent}")
+    return wrong
+
+
+def main(party: str, folder: str, fatal: str) -> None:
+    """Serves a party and kills it at an event; 0 kills it never."""
+    path = Path(folder)
+    watch = Watch(int(fatal), path)
+    if party == COORDINATOR:
+        study = federated.read_study(path / "study.toml")
+        for name in STORED:
+            watch.around(Coordinator, name)
+        port = int(study.coordinator.rpartition(":")[2])
+        uvicorn.run(
+            Coordinator(study, path / "rounds"), host="127.0.0.1", port=port, log_config=None
+        )
+        return
+    write_down_shares(path)
     for name in LEDGER_STEPS:
         watch.around(Ledger, name)
     watch.around(Wire, "post")
     watch.around(Wire, "exchanged")
-    with Site(path) as site:
+    with suppress(KeyboardInterrupt), Site(path / f"{party}.toml") as site:
         site.serve(threading.Event(), str, 1)
 
 

@@ -3,6 +3,7 @@
 
 import duckdb
 import pandas
+import polars
 import pytest
 
 import sfumato as sf
@@ -34,6 +35,28 @@ def test_a_column_that_arrow_has_no_type_for_is_named_and_no_value_of_it(odd):
     assert CANARY not in str(caught.value) and caught.value.__context__ is None
     frame["b"] = frame["b"].astype(str)
     DuckDB({"t": sf.Table(frame, columns=COLUMNS)}).close()
+
+
+def test_a_wide_integer_of_polars_names_its_column_and_is_read_as_the_remedy_says(asker):
+    frame = polars.DataFrame({"b": ["x", "y"], "a": polars.Series([4, 3], dtype=polars.Int128)})
+    with pytest.raises(
+        InvalidSource, match="Table 't': column 2 of 'DataFrame' has values of several types"
+    ) as caught:
+        DuckDB({"t": sf.Table(frame, columns=COLUMNS)})
+    assert "frame[frame.columns[1]].cast(str) in polars" in caught.value.remedy
+    frame = frame.with_columns(frame[frame.columns[1]].cast(str))
+    ask = asker(frame, COLUMNS)
+    assert ask.duckdb(ask.counts()) == {(): (2, 2, 2, 4 + 3)}
+
+
+def test_a_lazy_frame_is_refused_by_name_and_does_not_run(recwarn):
+    def run(frame):
+        raise AssertionError("the query ran")
+
+    lazy = polars.LazyFrame({"a": [4, 3]}).map_batches(run)
+    with pytest.raises(InvalidSource, match="a LazyFrame is a query that has not run") as caught:
+        DuckDB({"t": sf.Table(lazy, columns={"a": COLUMNS["a"]})})
+    assert "frame.collect()" in caught.value.remedy and not recwarn.list
 
 
 @pytest.mark.parametrize("kind", [object, "string[python]"])

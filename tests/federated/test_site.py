@@ -2,9 +2,11 @@
 """A site believes nothing that it has not compiled, and begins no run twice."""
 
 import time
+from types import SimpleNamespace
 
 import pytest
 
+from sfumato.federated.joint import JointSeries
 from sfumato.federated.messages import ANALYST, Message, run_of
 from sfumato.federated.question import Question, compiled
 from sfumato.federated.round import Phase
@@ -117,18 +119,62 @@ def test_late_and_foreign_proposals_are_not_heard(site):
     assert site.said == [] and site.rounds == {}
 
 
-def test_a_run_is_begun_once_also_after_a_crash(site, tmp_path):
-    message = proposal(site)
-    assert advanced(site, message) == ["approved", "ready"]
-    # the next life of the same site hears all messages again
+def reborn(site):
+    """The next life of a site, which hears all messages again."""
     later = Site.__new__(Site)
     for name, value in vars(site).items():
         setattr(later, name, value)
     later._rounds, later._work, later.said = {}, {}, []
     later._wire.post = lambda message, within=60: later.said.append((message.kind, {}))
+    return later
+
+
+def test_a_run_is_begun_once_also_after_a_crash(site, tmp_path):
+    message = proposal(site)
+    assert advanced(site, message) == ["approved", "ready"]
+    later = reborn(site)
     later._hear(message, str)
     later._advance(message.run, str)
     assert later.said == [("withdrawn", {})]
+    # it has said so: the life after that has nothing to say
+    last = reborn(site)
+    last._hear(message, str)
+    assert last.said == [] and last.rounds[message.run].phase is Phase.ENDED
+
+
+def test_the_others_hear_of_a_crash_also_when_approvals_are_over(site, monkeypatch):
+    message = proposal(site)
+    assert advanced(site, message) == ["approved", "ready"]
+    later = reborn(site)
+    over = time.time() + 10**6
+    monkeypatch.setattr("sfumato.federated.site.time.time", lambda: over)
+    later._hear(message, str)
+    assert later.said == [("withdrawn", {})]
+
+
+@pytest.mark.parametrize(("stored", "said"), [((1, 2), "ready"), ((1, 2, 3), "answered")])
+def test_a_site_answers_alone_only_if_it_has_the_last_piece(site, monkeypatch, stored, said):
+    """Without it, sites that lost different pieces would each answer with another one."""
+    message = proposal(site)
+    site._hear(message, str)
+    work = site._work[message.run]
+    earlier = dict.fromkeys(stored, b"piece")
+    series = SimpleNamespace(places=3, left=0, earlier=earlier, close=lambda: None)
+    hold = SimpleNamespace(charge="", open=lambda: series, close=lambda: None)
+    work.asked = SimpleNamespace(asked=JointSeries.__new__(JointSeries))
+    monkeypatch.setattr(site, "_session", SimpleNamespace(hold=lambda joint: hold))
+    site._hold(message.run, str)
+    assert [kind for kind, _ in site.said] == [said]
+    monkeypatch.undo()
+
+
+def test_a_finished_run_is_not_withdrawn_in_a_later_life(site):
+    message = proposal(site)
+    assert advanced(site, message) == ["approved", "ready"]
+    site._answer(message.run, b"{}")
+    later = reborn(site)
+    later._hear(message, str)
+    assert later.said == []
     assert later.rounds[message.run].phase is Phase.ENDED
 
 

@@ -128,8 +128,11 @@ def test_ugly_texts_and_no_rows_are_read(tmp_path: Path) -> None:
                 (mn.Terms("note", grams=3, by="ward"), "note, ward"),
                 (mn.Paths("plain", order="day"), "plain, day"),
                 (mn.Itemsets(), "plain, ward"),
+                (mn.Means("scan", by="ward"), "scan, ward"),
+                (mn.Means("scan", by="plain", only=["flu"]), "scan, plain"),
             ):
-                found = mn.mine(session, recipe, f"SELECT {columns} FROM notes{where}", **cost)
+                paid = {"rho": "0.1"} if isinstance(recipe, mn.Means) else cost
+                found = mn.mine(session, recipe, f"SELECT {columns} FROM notes{where}", **paid)
                 assert len(found) <= 3 and repr(found) and found.to_arrow().num_rows == len(found)
 
 

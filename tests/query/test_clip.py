@@ -53,3 +53,20 @@ def test_a_vector_does_not_depend_on_the_others() -> None:
     together = clipped(vectors, 1000, Norm.L2)
     apart = np.concatenate([clipped(vectors[k : k + 1], 1000, Norm.L2) for k in range(50)])
     assert (together == apart).all()
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(-(2**29), 2**29)), min_size=1, max_size=6),
+    st.integers(1, 2**30),
+    st.sampled_from([Norm.L1, Norm.L2]),
+)
+def test_parts_of_an_owner_are_clipped_as_one_vector(
+    parts: list[tuple[int, int]], bound: int, norm: Norm
+) -> None:
+    owners = np.array([owner for owner, _ in parts])
+    found = clipped(np.array([[entry] for _, entry in parts]), bound, norm, owners)[:, 0]
+    for owner in range(3):
+        whole = [entry for each, entry in parts if each == owner]
+        if whole and sum(map(abs, whole)) < 2**31:
+            apart = clipped(np.array([whole]), bound, norm)[0]
+            assert found[owners == owner].tolist() == apart.tolist()

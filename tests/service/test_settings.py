@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.errors import InvalidConfig
-from sfumato.service.settings import Settings, read_settings
+from sfumato.service.settings import Settings, SignIn, read_settings
 
 
 def written(folder: Path, text: str) -> Path:
@@ -64,7 +64,13 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         ("limits = {waiting = 0}", "from 1"),
         ("limits = {wating = 1}", "waiting"),
         ('tls = {certificate = "c.pem"}', ""),
-        ("sign_in = {}", "datasets"),
+        ("sign_inn = {}", "datasets"),
+        ("sign_in = {}", "header"),
+        ('sign_in = {header = "Authorization", secret_file = "s"}', "of its own"),
+        ('sign_in = {header = "X_Remote_User", secret_file = "s"}', "of its own"),
+        ('sign_in = {header = "X-Forwarded-For", secret_file = "s"}', "of its own"),
+        ('sign_in = {header = "x-sfumato-secret", secret_file = "s"}', "of its own"),
+        ('sign_in = {header = "X-Remote-User", secret_file = "none"}', "cannot be read"),
     ],
 )
 def test_a_wrong_key_is_named(tmp_path: Path, line: str, allowed: str) -> None:
@@ -72,6 +78,26 @@ def test_a_wrong_key_is_named(tmp_path: Path, line: str, allowed: str) -> None:
     with pytest.raises(InvalidConfig) as refusal:
         read_settings(written(tmp_path, text))
     assert allowed in str(refusal.value)
+
+
+PROXY = (
+    'datasets = ["a.toml"]\nsign_in = {header = "X-Remote-User", secret_file = "proxy.secret"}\n'
+)
+
+
+def test_a_sign_in_needs_a_proxy_and_a_long_secret(tmp_path: Path) -> None:
+    secret = tmp_path / "proxy.secret"
+    secret.write_text("0123456789abcdef" * 2 + "\n", encoding="utf-8")
+    behind = f'{PROXY}behind_proxy = ["10.0.0.5"]'
+    sign_in = read_settings(written(tmp_path, behind)).sign_in
+    assert sign_in == SignIn("X-Remote-User", b"0123456789abcdef" * 2)
+    assert "0123" not in repr(sign_in)
+    with pytest.raises(InvalidConfig, match="without behind_proxy"):
+        read_settings(written(tmp_path, PROXY))
+    for short in ("", "0123456789abcdef" * 2 + " 0", "0123456789abcdef" * 2 + "\n0", "a" * 31):
+        secret.write_text(short, encoding="utf-8")
+        with pytest.raises(InvalidConfig, match="has no secret"):
+            read_settings(written(tmp_path, behind))
 
 
 @pytest.mark.parametrize("listen", ["0.0.0.0:8440", "clinic.example:8440", "[2001:db8::1]:8440"])

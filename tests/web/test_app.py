@@ -73,6 +73,37 @@ def test_a_first_week(clinic: Clinic) -> None:
     assert {"invited", "sign_in", "refused", "request_made", "request_approved"} <= kinds
 
 
+ADVISE = "/v1/datasets/clinic/advise"
+
+
+def test_advice_charges_nothing_and_needs_an_account(clinic: Clinic) -> None:
+    form = {"purpose": "study", "sql": "SELECT AVG(age) AS a FROM people", "epsilon": "0.1"}
+    reading = clinic.service.people.make_token("ann", read_only=True, by="test").secret
+    assert clinic.call(reading, "POST", ADVISE, form).status == 200
+    assert clinic.call("ian", "POST", ADVISE, form).status == 403
+    assert clinic.call("ann", "POST", ADVISE, {**form, "purpose": "other"}).status == 403
+    elsewhere = ADVISE.replace("clinic", "nowhere")
+    assert clinic.call("ann", "POST", elsewhere, form).status == 404
+    # what it would pay for is charged, and so is no advice
+    assert clinic.call("ann", "POST", ADVISE, {**form, "beyond": "0.1"}).status == 400
+    for rows in (0, -1, 1.5, True, "20", [], 10**30):
+        assert clinic.call("ann", "POST", ADVISE, {**form, "rows": rows}).status == 400
+    for wrong in ({"epsilon": None}, {"epsilon": []}, {"sql": 1}, {"parameters": 1}, {"rho": "x"}):
+        assert clinic.call("ann", "POST", ADVISE, {**form, **wrong}).status == 400
+    assert clinic.spent() == 0
+
+
+def test_another_persons_chart_looks_like_none(clinic: Clinic) -> None:
+    charge = clinic.ask("ann", epsilon="0.25").headers["sfumato-charge"]
+    path = f"/v1/datasets/clinic/answers/{charge}.svg"
+    chart = clinic.call("ann", "GET", path)
+    assert chart.status == 200 and chart.headers["content-type"] == "image/svg+xml"
+    assert "default-src 'none'" in chart.headers["content-security-policy"]
+    none = clinic.call("bob", "GET", "/v1/datasets/clinic/answers/none.svg")
+    hidden = clinic.call("bob", "GET", path)
+    assert hidden.status == 404 and hidden.body == none.body
+
+
 @pytest.mark.parametrize("route", ROUTES, ids=lambda each: f"{each.method} {each.path}")
 def test_every_route_obeys_the_table(clinic: Clinic, route: Any) -> None:
     path = route.path.replace("{dataset}", "clinic")

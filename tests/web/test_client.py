@@ -71,6 +71,17 @@ def test_an_answer_is_the_same_as_in_process(clinic: Clinic, wire: Wire) -> None
     assert answer.columns[0]["name"] == "n"
 
 
+def test_advice_is_the_same_as_in_process_and_free(clinic: Clinic, wire: Wire) -> None:
+    session = clinic.service.datasets.find("clinic").session.asking_as("ann", "study")
+    mean = "SELECT AVG(age) AS a FROM people"
+    before = clinic.spent()
+    there = client(clinic).advise(mean, epsilon=Fraction(1, 10), rows=20)
+    assert there == session.advise(mean, epsilon="0.1", rows=20).to_json()
+    assert clinic.spent() == before
+    with pytest.raises(sf.errors.WrongUse):
+        client(clinic).advise(mean, epsilon="0.1", beyond="0.1")
+
+
 def test_questions_without_sql(clinic: Clinic, wire: Wire) -> None:
     people = client(clinic).table("people")
     answer = people.group_by("sex").agg(n=sf.count()).query(epsilon="0.1")

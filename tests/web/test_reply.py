@@ -10,7 +10,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.query.answer import Answer
-from sfumato.web.reply import as_arrow, as_csv, as_json, as_parquet, no_formula, stored
+from sfumato.web.reply import as_arrow, as_csv, as_json, as_parquet, as_svg, no_formula, stored
 
 
 @pytest.fixture
@@ -36,6 +36,12 @@ def test_files_have_the_numbers_of_the_answer(answer: Answer) -> None:
     parquet = pyarrow.parquet.read_table(io.BytesIO(as_parquet(answer).body))
     assert arrow.to_pylist() == answer.to_dicts()
     assert parquet.column("=evil").to_pylist() == answer["=evil"]
+
+
+def test_a_chart_is_that_of_the_answer(answer: Answer) -> None:
+    reply = as_svg(answer)
+    assert (reply.type, reply.body.decode()) == ("image/svg+xml", answer.plot("=evil").svg)
+    assert reply.body.count(b"<svg") == 1 and b"clerk" in reply.body
 
 
 def test_a_stored_answer_is_its_bytes(answer: Answer) -> None:

@@ -86,6 +86,7 @@ _SECTIONS = {
     "Keep the budget": {
         "budget": ("sfumato.cli.budget", "What is spent and what is left."),
         "ledger": ("sfumato.cli.ledger", "Accounts, audit, export and report of the ledger."),
+        "report": ("sfumato.cli.report", "Assessments and public descriptions; free."),
         "explain-epsilon": ("sfumato.cli.explain_epsilon", "What an epsilon means; free."),
     },
     "Try and attack": {

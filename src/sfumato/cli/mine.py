@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato mine``: words, sets of items and sequences that many people have."""
+"""``sfumato mine``: words, sets of items and sequences that many people have, and mean pictures."""
 
 import csv
 import io

@@ -14,7 +14,7 @@ from sfumato.mining.mine import RECIPES
 from sfumato.mining.recipe import Recipe
 
 MINING = (
-    Key("recipe", text, '"Terms"', "Terms, Itemsets or Paths"),
+    Key("recipe", text, '"Terms"', "Terms, Itemsets, Paths or Means"),
     Key("data", text, '"SELECT note, ward FROM notes"', "the SELECT of its rows"),
     *COST,
 )

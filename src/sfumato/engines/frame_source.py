@@ -76,6 +76,11 @@ def _unreadable_frame(
     Nothing of Arrow's own message is in it.
     """
     kind = type(source).__name__
+    if kind == "LazyFrame":
+        return InvalidSource(
+            f"Table {name!r}: a LazyFrame is a query that has not run.",
+            remedy="Hand in its rows: frame.collect().",
+        )
     place = _odd_column(source)
     if place is None:
         return unreadable(name, kind, failed)
@@ -94,13 +99,14 @@ def _unreadable_frame(
         f"Table {name!r}: column {place + 1} of {kind!r} has values of several types, "
         "or of one that Arrow does not know.",
         allowed="one type in each column",
-        remedy=f"Give it one, as frame[frame.columns[{place}]].astype(str) does, "
-        "or leave it out of the frame.",
+        remedy=f"Give it one, as frame[frame.columns[{place}]].astype(str) does in pandas and "
+        f"frame[frame.columns[{place}]].cast(str) in polars, or leave it out of the frame.",
     )
 
 
 def _odd_column(source: Any) -> int | None:
-    """Returns the index of the first column of a pandas frame that Arrow cannot convert."""
+    """Returns the index of the first column of a pandas or polars frame that Arrow cannot
+    convert."""
     import pyarrow  # an Arrow frame needs it, a file does not
 
     place = None
@@ -109,7 +115,7 @@ def _odd_column(source: Any) -> int | None:
             if not isinstance(column, str):
                 return None
             place = 0 if place is None else place + 1
-            pyarrow.array(source[column], from_pandas=True)
+            pyarrow.table(source[[column]])
     except Exception:
         return place
     return None

@@ -40,6 +40,7 @@ from sfumato.telemetry.keys import private_key
 # Seconds that a step waits for the shares of the others.
 STEP = 60.0
 _PAUSE = 1.0
+_FINISHED = "finished"
 
 
 @dataclass(slots=True)
@@ -156,13 +157,16 @@ class Site:
         until, sites = message.body.get("until"), message.body.get("sites")
         if type(until) is not int or not isinstance(sites, list) or self.file.site not in sites:
             return
-        if time.time() >= until:
+        begun_before = self._mark(run).exists()
+        if time.time() >= until and not begun_before:
             return
         named = frozenset(str(name) for name in sites)
         begun = Round(run, self.file.site, named, until)
-        if self._mark(run).exists():
-            # begun in an earlier life, with a key that is gone
-            self._say(run, "withdrawn")
+        if begun_before:
+            # in an earlier life, with a key that is gone: the others may wait for its share
+            if self._mark(run).read_text() != _FINISHED:
+                self._say(run, "withdrawn")
+                self._mark(run).write_text(_FINISHED)
             begun = begun.ended()
         else:
             try:
@@ -224,7 +228,7 @@ class Site:
             if act is Act.WITHDRAW:
                 self._say(run, "withdrawn")
             told(f"{run[:12]}: ended before it was executed; nothing was charged")
-            _let_go(self._work[run])
+            self._end(run)
 
     def _hold(self, run: str, told: Callable[[str], object]) -> None:
         """Reserves the cost, and says so with a fresh key; or sends the answer that is stored."""
@@ -236,8 +240,9 @@ class Site:
             if not hold.charge and isinstance(joint, JointSeries):
                 work.series = hold.open()
                 stored = work.series.earlier
-                if not work.series.left and stored:
-                    self._answer(run, stored[max(stored)])
+                # where the last piece is lost, all sites agree first on which is the answer
+                if work.series.places in stored:
+                    self._answer(run, stored[work.series.places])
                     return
             elif not hold.charge:
                 self._answer(run, hold.ask().body)
@@ -315,6 +320,8 @@ class Site:
         with self._lock:
             self._rounds[run] = self._rounds[run].ended()
         _let_go(self._work[run])
+        if self._mark(run).exists():
+            self._mark(run).write_text(_FINISHED)
 
     def _say(self, run: str, kind: str, body: Body | None = None) -> None:
         """Sends a message; the run ends by its time if the coordinator is away."""
@@ -326,7 +333,7 @@ class Site:
         return not self.file.by_hand or approval(self.file, run).exists()
 
     def _mark(self, run: str) -> Path:
-        """The file that says that a run was begun here."""
+        """The file that says that a run was begun here, and whether it was finished."""
         self.file.folder.mkdir(exist_ok=True)
         return self.file.folder / f"{run}.begun"
 

@@ -58,8 +58,8 @@ def _promise(history: Summary, words: Words) -> str:
     assert root.limit is not None, "a dataset has a limit"
     relation = words[str(history.contract["relation"])]
     lines = [
-        _say(words, "protected", unit=_unit(history, words), relation=relation),
-        _limit_in_words(history.bound, words),
+        _say(words, "protected", unit=unit_names(history, words), relation=relation),
+        limit_in_words(history.bound, words),
         *_amounts(history, words),
     ]
     lines.append(_say(words, "left", left=_left(root) or words["nothing"]))
@@ -76,20 +76,20 @@ def _amounts(history: Summary, words: Words) -> list[str]:
     assert root.limit is not None, "a dataset has a limit"
     if root.earlier:
         periods = str(len(root.earlier) + 1)
-        lines.append(_say(words, "lifetime", periods=periods, limit=_budget(root.limit)))
-        before = _cost(_spent(root), words, _deltas(root, delta))
+        lines.append(_say(words, "lifetime", periods=periods, limit=budget_text(root.limit)))
+        before = cost_text(spent_in_all_periods(root), words, delta_of_all_periods(root, delta))
         lines.append(_say(words, "spent-before", spent=before))
     elif history.bound != root.limit:
-        lines.append(_say(words, "lowered", limit=_budget(root.limit)))
-    lines.append(_say(words, "spent", spent=_cost(root.spent, words, delta)))
-    if _spent(root).epsilon is None:
+        lines.append(_say(words, "lowered", limit=budget_text(root.limit)))
+    lines.append(_say(words, "spent", spent=cost_text(root.spent, words, delta)))
+    if spent_in_all_periods(root).epsilon is None:
         lines.append(words["planned"])
     if root.reserved != NOTHING:
-        lines.append(_say(words, "reserved", reserved=_cost(root.reserved, words, delta)))
+        lines.append(_say(words, "reserved", reserved=cost_text(root.reserved, words, delta)))
     return lines
 
 
-def _unit(history: Summary, words: Words) -> str:
+def unit_names(history: Summary, words: Words) -> str:
     """The privacy units of the tables that are not public."""
     owners = set(history.contract["units"].values()) - {"(public)"}
     names = {"(row)": words["row"]}
@@ -102,7 +102,7 @@ def _paragraphs(lines: Iterable[str]) -> str:
     return "".join(f"<p>{line}</p>" for line in lines)
 
 
-def _limit_in_words(limit: Budget, words: Words) -> str:
+def limit_in_words(limit: Budget, words: Words) -> str:
     factor = f"e^{decimal_text(limit.epsilon)}"
     if limit.epsilon <= _READABLE:
         # rounded up, so that the protection is never overstated
@@ -140,12 +140,12 @@ def _column(unit: str) -> str:
     return ", ".join(map(str, parts))
 
 
-def _spent(standing: Standing) -> Charge:
+def spent_in_all_periods(standing: Standing) -> Charge:
     """Returns the sum of what an account has spent in all its periods."""
     return reduce(add, (period.spent for period in standing.earlier), standing.spent)
 
 
-def _deltas(standing: Standing, delta: Fraction) -> Fraction:
+def delta_of_all_periods(standing: Standing, delta: Fraction) -> Fraction:
     """The sum of the deltas of the limits of all periods; ``delta`` where an account had none."""
     return delta if standing.lifetime is None else standing.lifetime[1]
 
@@ -172,10 +172,12 @@ def _account(standing: Standing, history: Summary, words: Words) -> tuple[str, .
         name = words["unstated"]
     return (
         "\u2003" * depth + name,
-        _budget(standing.limit) if standing.limit else words["bounded"],
-        _cost(standing.spent, words, delta),
-        _cost(_spent(standing), words, _deltas(history.standings[0], delta)),
-        _cost(standing.reserved, words, delta) if standing.reserved != NOTHING else "",
+        budget_text(standing.limit) if standing.limit else words["bounded"],
+        cost_text(standing.spent, words, delta),
+        cost_text(
+            spent_in_all_periods(standing), words, delta_of_all_periods(history.standings[0], delta)
+        ),
+        cost_text(standing.reserved, words, delta) if standing.reserved != NOTHING else "",
         str(history.paid.get(standing.scope.id, 0)),
         words["closed"] if standing.frozen else words["open"],
     )
@@ -195,7 +197,7 @@ def _release(question: Released, words: Words, delta: Fraction) -> tuple[str, ..
         question.scope.analyst,
         words["unstated"] if purpose == UNSTATED else purpose,
         _what(question, words),
-        _cost(question.cost, words, delta),
+        cost_text(question.cost, words, delta),
     )
 
 
@@ -272,7 +274,7 @@ def _act(act: Act, words: Words) -> str:
     limit = words["no-limit"]
     form = act.body.get("limit") or act.body.get("contract")
     if form:
-        limit = _budget(Budget(form["epsilon"], form["delta"]))
+        limit = budget_text(Budget(form["epsilon"], form["delta"]))
     return words[f"act-{kind}"].format(
         limit=limit,
         silence=act.body.get("without_heads", ""),
@@ -328,7 +330,7 @@ def _delta(history: Summary) -> Fraction:
     return Fraction(0) if limit is None else limit.delta
 
 
-def _cost(charge: Charge, words: Words, delta: Fraction) -> str:
+def cost_text(charge: Charge, words: Words, delta: Fraction) -> str:
     """A sum of charges; its epsilon at ``delta`` if only its rho is bounded."""
     amount = f"ρ {increments_text(charge.rho)}"
     if charge.epsilon is not None:
@@ -342,7 +344,7 @@ def _cost(charge: Charge, words: Words, delta: Fraction) -> str:
     return f"{amount} ({words['planned-epsilon'].format(**both)})"
 
 
-def _budget(limit: Budget) -> str:
+def budget_text(limit: Budget) -> str:
     epsilon = f"ε {decimal_text(limit.epsilon)}"
     if not limit.delta:
         return epsilon

@@ -70,11 +70,9 @@ def encoding_named(spelling: object) -> str | None:
     >>> encoding_named("Latin1"), encoding_named("UTF8"), encoding_named("utf-7")
     ('latin-1', 'utf-8', None)
     """
-    if not isinstance(spelling, str):
-        return None
     try:
-        codec = codecs.lookup(spelling).name
-    except (LookupError, ValueError):
+        codec = codecs.lookup(spelling).name  # type: ignore[arg-type]
+    except (LookupError, TypeError, ValueError):
         return None
     name = _OF_CODEC.get(codec, codec)
     return name if name in ENCODINGS else None

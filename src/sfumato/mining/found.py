@@ -85,7 +85,7 @@ class Table:
         return bar_chart(self.title, self._bar, bars)
 
     def _cells(self) -> list[list[str]]:
-        return [[number(value) for value in row] for row in self.rows]
+        return [[_cell(value) for value in row] for row in self.rows]
 
     def __repr__(self) -> str:
         return text_table(self.columns, self._cells(), _PRINTED)
@@ -220,6 +220,10 @@ def ratio(
 @lru_cache(maxsize=256)
 def _half_width(noise: DiscreteGaussian | DiscreteLaplace, missed: Fraction) -> int:
     return noise.half_width(1 - missed)
+
+
+def _cell(value: Any) -> str:
+    return f"{len(value):,} numbers" if isinstance(value, list) else number(value)
 
 
 def _ends(bar: str, names: Sequence[str]) -> tuple[str, str, str]:

@@ -10,6 +10,7 @@ from sfumato.errors import WrongUse, shown
 from sfumato.exact.rational import Number
 from sfumato.mining.found import Found
 from sfumato.mining.itemsets import Itemsets
+from sfumato.mining.means import Means
 from sfumato.mining.paths import Paths
 from sfumato.mining.recipe import FORMAT, KIND, Asked, MiningTask, Recipe
 from sfumato.mining.terms import Terms
@@ -20,7 +21,7 @@ from sfumato.query.session import Session
 from sfumato.show.render import text_table
 from sfumato.sql.row_list import row_list
 
-RECIPES: Mapping[str, type[Recipe]] = {kind.name: kind for kind in (Terms, Itemsets, Paths)}
+RECIPES: Mapping[str, type[Recipe]] = {kind.name: kind for kind in (Terms, Itemsets, Paths, Means)}
 
 
 @dataclass(frozen=True)
@@ -120,10 +121,18 @@ def load(session: Session, charge: str) -> Found:
         UnknownName: this account has no such charge.
         WrongUse: the charge is none of ``mine``.
 
-    >>> load(None, "x")
-    Traceback (most recent call last):
-    ...
-    AttributeError: 'NoneType' object has no attribute 'stored'
+    >>> import sfumato as sf, pyarrow as pa, tempfile
+    >>> rows = pa.table({"who": range(2000), "ward": ["eye", "ear"] * 1000})
+    >>> ward = sf.Category("eye", "ear")
+    >>> stays = sf.Table(rows, unit=sf.Unit("who", max_rows_total=1), columns={"ward": ward})
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with sf.connect({"stays": stays}, dataset="clinic", budget=sf.Budget(10, "1e-6"),
+    ...                 ledger=folder.name + "/l.db") as session:
+    ...     charge = mine(session, Itemsets(), "SELECT ward FROM stays", rho="0.5").charge
+    ...     found = load(session, charge)
+    >>> found.recalled, [row["items"] for row in found.to_dicts()][:1] in (["ear"], ["eye"])
+    (True, True)
+    >>> folder.cleanup()
     """
     stored = session.stored(charge)
     try:

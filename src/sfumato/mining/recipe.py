@@ -28,6 +28,8 @@ KIND = "mining"
 FORMAT = 1
 # Of the cost, so much counts the people of each group, or all people.
 TOTALS = 20
+# The most declared terms.
+_ONLY = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +170,25 @@ def require_count(name: str, count: object, most: int) -> None:
     """Raises WrongUse unless a setting is an integer from 1 to ``most``."""
     if type(count) is not int or not 1 <= count <= most:
         raise WrongUse(f"{name}={shown(count)}.", allowed=f"a whole number from 1 to {most:,}")
+
+
+def declared_terms(only: Sequence[str]) -> tuple[str, ...]:
+    """Returns declared terms; raises WrongUse unless they are strings, each once."""
+    if isinstance(only, str) or not all(isinstance(term, str) for term in only):
+        raise WrongUse(f"only={shown(only)}.", allowed='a list of terms: ["eye", "ear"]')
+    if not 1 <= len(only) <= _ONLY or len(set(only)) < len(only):
+        raise WrongUse("only= without terms, or with a term twice.", allowed="each term once")
+    return tuple(only)
+
+
+def require_tokens(kind: Text, only: Sequence[str]) -> None:
+    """Raises WrongUse if a declared term is not one token of a text."""
+    for term in only:
+        if kind.tokens is not None and kind.tokens.split(term) != (term,):
+            raise WrongUse(
+                f"only={shown(term)} is not one token.",
+                allowed="terms as tokens.split returns them",
+            )
 
 
 def _named(kind: ColumnType) -> str:

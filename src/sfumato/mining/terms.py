@@ -14,9 +14,11 @@ from sfumato.mining.keys_task import KeysTask
 from sfumato.mining.recipe import (
     Asked,
     Recipe,
+    declared_terms,
     find_column,
     most_values,
     require_count,
+    require_tokens,
     require_values,
 )
 from sfumato.mining.unit_keys import Keys, Reading
@@ -24,8 +26,6 @@ from sfumato.plan.rows import BoundedRows
 
 # The most terms in a row, and terms of a person that count.
 _GRAMS, _KEEP = 4, 10_000
-# The most declared terms.
-_ONLY = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +56,10 @@ class Terms(Recipe):
         require_count("grams", self.grams, _GRAMS)
         if self.only is None:
             return
-        listed = self.only
-        if isinstance(listed, str) or not all(isinstance(term, str) for term in listed):
-            raise WrongUse(f"only={shown(listed)}.", allowed='a list of terms: ["eye", "ear"]')
-        if not 1 <= len(listed) <= _ONLY or len(set(listed)) < len(listed):
-            raise WrongUse("only= without terms, or with a term twice.", allowed="each term once")
         if self.grams > 1:
             raise WrongUse("only= beside grams=.", allowed="single terms")
         # a list could change after it was checked
-        object.__setattr__(self, "only", tuple(listed))
+        object.__setattr__(self, "only", declared_terms(self.only))
 
     def planned(self, plan: BoundedRows, asked: Asked) -> KeysTask:
         """Returns the task for some rows.
@@ -91,12 +86,7 @@ class Terms(Recipe):
 
     def _keys(self, kind: Text, reading: Reading) -> Keys:
         """Returns the declared terms in each group, checked as tokens."""
-        for term in self.only or ():
-            if kind.tokens is not None and kind.tokens.split(term) != (term,):
-                raise WrongUse(
-                    f"only={shown(term)} is not one token.",
-                    allowed="terms as tokens.split returns them",
-                )
+        require_tokens(kind, self.only or ())
         heads: Sequence[int | None] = (0,)
         if reading.by is not None:
             heads = (*reading.codes(reading.by), None)

@@ -15,11 +15,14 @@ def clipped(
     vectors: Integers,
     bound: int,
     norm: Norm,
+    owners: Integers | None = None,
 ) -> Integers:
     """Scales each row of ``vectors`` to a norm of at most ``bound`` (L1 or L2), rounding towards
     zero.
 
-    A row within the bound is unchanged. Rows must be shorter than 2^31, and the bound below 2^31.
+    With ``owners``, rows of one owner (an index from 0) are parts of one vector, which is scaled
+    as a whole. A vector within the bound is unchanged. Vectors must be shorter than 2^31, and the
+    bound below 2^31.
 
     Guarantees:
         a clipped vector is within the bound
@@ -28,13 +31,16 @@ def clipped(
     [[2, -3], [3, 4]]
     """
     sizes = np.abs(vectors)
-    if norm is Norm.L1:
-        lengths = sizes.sum(axis=1)
-    else:
-        squares = (sizes * sizes).sum(axis=1)
+    amounts = (sizes if norm is Norm.L1 else sizes * sizes).sum(axis=1)
+    if owners is not None:
+        sums = np.zeros(owners.max(initial=0) + 1, np.int64)
+        np.add.at(sums, owners, amounts)
+        amounts = sums[owners]
+    lengths = amounts
+    if norm is Norm.L2:
         # above the root: what rounding takes away is far below 1
-        lengths = np.sqrt(squares.astype(np.float64)).astype(np.int64) + 2
-        within = squares <= bound * bound
+        lengths = np.sqrt(amounts.astype(np.float64)).astype(np.int64) + 2
+        within = amounts <= bound * bound
         lengths = np.where(within, bound, lengths)
     factors = (bound << _BITS) // np.maximum(lengths, bound)
     shorter = sizes * factors[:, np.newaxis] >> _BITS

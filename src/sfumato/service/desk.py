@@ -42,6 +42,7 @@ from sfumato.service.served import Datasets, Served
 
 _LOG = logging.getLogger("sfumato.service")
 MOST_ANSWERS = 100
+MOST_ROWS = 10**12
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +161,18 @@ class Desk:
             "times": _times(preview.cost.charge, standing),
         }
         return shown_preview
+
+    def advise(self, caller: Caller, dataset: str, form: Mapping[str, Any]) -> dict[str, Json]:
+        """The expected errors of a question under other clips, costs and groupings.
+
+        Raises:
+            SfumatoError: as ``Session.advise``; free.
+        """
+        account = self.account(caller, dataset, form.get("purpose"))
+        rows = form.get("rows")
+        if rows is not None and (type(rows) is not int or not 1 <= rows <= MOST_ROWS):
+            raise WrongUse(f"rows={shown(rows)}.", allowed=f"1 to {MOST_ROWS:,}")
+        return account.session.advise(**arguments_of(form), rows=rows).to_json()
 
     def query(
         self,

@@ -68,7 +68,10 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who makes a request: a person, the id of their token, and whether it only reads."""
+    """Who makes a request: a person, the id of their token, and whether it only reads.
+
+    ``token`` is "" for whom a proxy signed in.
+    """
 
     person: Person
     token: str
@@ -313,6 +316,17 @@ class People:
             raise SignInFailed
         *person, token, read_only = rows[0]
         return Caller(_person(tuple(person)), token, bool(read_only))
+
+    def signed_in(self, name: str) -> Caller:
+        """The person whom a proxy signed in; looked up anew each time, without a token.
+
+        Raises:
+            SignInFailed: nobody has the name, or the person is disabled.
+        """
+        person = self.find(name)
+        if person is None or person.disabled:
+            raise SignInFailed
+        return Caller(person, "", read_only=False)
 
     def sign_in(self, name: str, password: str, address: str) -> Person:
         """The person of a name and a password; wrong ones are slowed by name and by address.

@@ -4,7 +4,7 @@
 import ipaddress
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,10 @@ from sfumato.config.toml_file import read_toml
 from sfumato.errors import InvalidConfig, shown
 
 PORT = 8440
+PROOF_HEADER = "X-Sfumato-Secret"
+_LEAST_SECRET = 32
 _ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[^\[\]:]+):(\d{1,5})")
+_HEADER = re.compile(r"[Xx]-[A-Za-z0-9-]{1,60}")
 _DURATION = re.compile(r"(\d{1,6})(ms|s)")
 
 
@@ -57,6 +60,14 @@ def _addresses(value: object) -> list[str]:
     return texts(value)
 
 
+def _header(value: object) -> str:
+    """Reads the name of a header that no client and no other proxy gives a meaning."""
+    taken = (PROOF_HEADER.lower(), "x-forwarded-for")
+    if _HEADER.fullmatch(text(value)) is None or text(value).lower() in taken:
+        raise only('the name of a header of its own: "X-Remote-User"')
+    return text(value)
+
+
 KEYS = (
     Key("datasets", texts, '["clinic/sfumato.toml"]', "the files of the datasets"),
     Key("listen", _listen, '"127.0.0.1:8440"', "the address that listens", ("127.0.0.1", PORT)),
@@ -66,16 +77,35 @@ KEYS = (
     Key("drain", _duration, '"30s"', "how long questions may end after SIGTERM", 30.0),
     Key("tls", table, '{certificate = "cert.pem", key = "key.pem"}', "serve HTTPS", None),
     Key("behind_proxy", _addresses, '["10.0.0.5"]', "proxies that end TLS", ()),
+    Key(
+        "sign_in",
+        table,
+        '{header = "X-Remote-User", secret_file = "proxy.secret"}',
+        "the proxies name who signed in there",
+        None,
+    ),
     Key("limits", table, "{waiting = 8}", "the limits of one person", {}),
 )
 TLS = (
     Key("certificate", text, '"cert.pem"', "the certificate, with its chain"),
     Key("key", text, '"key.pem"', "its private key"),
 )
+SIGN_IN = (
+    Key("header", _header, '"X-Remote-User"', "the header with the person's name"),
+    Key("secret_file", text, '"proxy.secret"', "the secret that the proxies send along"),
+)
 LIMITS = (
     Key("waiting", _count, "8", "questions that one person has under way", 8),
     Key("previews_per_minute", _count, "120", "previews of one person in a minute", 120),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class SignIn:
+    """The header in which proxies name a person, and the secret that they send along."""
+
+    header: str
+    secret: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +125,7 @@ class Settings:
     drain: float = 30.0
     tls: tuple[Path, Path] | None = None
     behind_proxy: tuple[str, ...] = ()
+    sign_in: SignIn | None = None
     waiting: int = 8
     previews_per_minute: int = 120
 
@@ -129,11 +160,17 @@ def read_settings(path: str | Path) -> Settings:
         port,
         tls=_tls(stated["tls"], folder),
         behind_proxy=tuple(stated["behind_proxy"]),
+        sign_in=_sign_in(stated["sign_in"], folder),
         **limits,
         **{name: stated[name] for name in ("lanes", "quantum", "drain")},
     )
     if not settings.datasets:
         raise InvalidConfig("the file: datasets = [].", allowed="at least one file")
+    if settings.sign_in and not settings.behind_proxy:
+        raise InvalidConfig(
+            "the file: sign_in without behind_proxy.",
+            allowed="the addresses of the proxies: their headers alone count",
+        )
     if not (settings.tls or settings.behind_proxy or _is_loopback(host)):
         raise InvalidConfig(
             f"the file: listen = {shown(host)} without TLS.",
@@ -147,6 +184,26 @@ def _tls(form: Mapping[str, Any] | None, folder: Path) -> tuple[Path, Path] | No
         return None
     stated = read(form, "tls", TLS)
     return folder / stated["certificate"], folder / stated["key"]
+
+
+def _sign_in(form: Mapping[str, Any] | None, folder: Path) -> SignIn | None:
+    if form is None:
+        return None
+    stated = read(form, "sign_in", SIGN_IN)
+    path = folder / stated["secret_file"]
+    try:
+        secret = path.read_bytes().strip()
+    except OSError as error:
+        raise InvalidConfig(
+            f"sign_in: {shown(str(path))} cannot be read ({type(error).__name__})."
+        ) from None
+    if len(secret) < _LEAST_SECRET or not re.fullmatch(rb"[!-~]+", secret):
+        raise InvalidConfig(
+            f"sign_in: {shown(str(path))} has no secret.",
+            allowed=f"one line of at least {_LEAST_SECRET} printable characters without spaces",
+            remedy="openssl rand -hex 32 > proxy.secret",
+        )
+    return SignIn(stated["header"], secret)
 
 
 def _is_loopback(host: str) -> bool:

@@ -22,10 +22,11 @@ from sfumato.query.answer import Answer
 from sfumato.service.jobs import Job, JobState
 from sfumato.service.opening import Service
 from sfumato.service.people import Caller
-from sfumato.service.refusals import NotAllowed, NotVisible, SignInFailed, TooMany
+from sfumato.service.refusals import NotAllowed, NotVisible, TooMany
 from sfumato.web.bodies import MOST_BYTES, NoSuchMethod, TooLarge, read_form
 from sfumato.web.openapi import description
 from sfumato.web.problems import problem
+from sfumato.web.proxy import Proxies, require_caller
 from sfumato.web.reply import Reply, as_json, stored
 from sfumato.web.routes import ROUTES, Access, Pace, Route, Visit
 
@@ -63,6 +64,7 @@ class App:
             Pace.HEAVY: ThreadPoolExecutor(4, "heavy"),
             Pace.SIGN_IN: ThreadPoolExecutor(2, "sign-in"),
         }
+        self._proxies = Proxies(service.settings)
         self._paces = Previews(service.settings.previews_per_minute)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -90,10 +92,12 @@ class App:
 
     async def _reply(self, scope: Message, receive: Receive) -> Reply:
         headers = _headers(scope)
+        peer = str((scope.get("client") or ("",))[0])
         route, names = _find(str(scope["method"]), bytes(scope.get("raw_path") or b""))
         caller = None
         if route.access is not Access.OPEN:
-            caller = self._service.people.caller(_token(headers))
+            name = self._proxies.name(peer, scope["headers"])
+            caller = require_caller(self._service.people, name, route.method, headers)
             self._require(route, caller)
         visit = Visit(
             self._service,
@@ -101,7 +105,7 @@ class App:
             names,
             _options(bytes(scope.get("query_string") or b""), route.options),
             read_form(await _body(receive), route.fields),
-            str((scope.get("client") or ("",))[0]),
+            self._proxies.address(peer, scope["headers"]),
         )
         return await self._paced(route, visit, headers)
 
@@ -298,13 +302,6 @@ def _headers(scope: Message) -> dict[str, str]:
             raise WrongUse(f"Two headers {key}.")
         headers[key] = value.decode("latin-1")
     return headers
-
-
-def _token(headers: dict[str, str]) -> str:
-    scheme, _, token = headers.get("authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not token.isascii():
-        raise SignInFailed
-    return token.strip()
 
 
 def _options(query: bytes, allowed: tuple[str, ...]) -> dict[str, str]:

@@ -78,6 +78,18 @@ class Remote:
         preview: dict[str, Any] = json.loads(self._send("POST", f"{self._place}/preview", form)[0])
         return preview
 
+    def advise(
+        self, sql: str | exp.Select, *, rows: int | None = None, **price: Any
+    ) -> dict[str, Any]:
+        """The expected errors of a question under other clips, costs and groupings; free.
+
+        Raises:
+            SfumatoError: as ``Session.advise``; it takes no ``beyond``, which is charged.
+        """
+        form = self._form(sql, {**price, "rows": rows})
+        advice: dict[str, Any] = json.loads(self._send("POST", f"{self._place}/advise", form)[0])
+        return advice
+
     def query(
         self,
         sql: str | exp.Select,
@@ -202,7 +214,7 @@ class Remote:
             headers["Idempotency-Key"] = key
         body = None if form is None else json.dumps(form, default=str).encode()
         # a free POST changes nothing, and a request for a limit would stand twice
-        may_repeat = method == "GET" or key is not None or path.endswith("/preview")
+        may_repeat = method == "GET" or key is not None or path.endswith(("/preview", "/advise"))
         pause = 0.2
         for again in range(_TRIES):
             is_last = again == _TRIES - 1 or not may_repeat

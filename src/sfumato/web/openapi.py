@@ -24,6 +24,7 @@ _TYPES: dict[str, dict[str, Any]] = {
     "parameters": {"type": ["array", "object"]},
     "interval": {"type": "boolean"},
     "read_only": {"type": "boolean"},
+    "rows": {"type": "integer"},
     "days": {"type": "integer"},
     "time_limit": {"type": "number"},
     "heads": {"type": "array", "items": {"type": "string"}},

@@ -76,5 +76,14 @@ def as_parquet(answer: Answer) -> Reply:
     return Reply(file.getvalue(), type="application/vnd.apache.parquet")
 
 
+def as_svg(answer: Answer) -> Reply:
+    """A chart of the first released number of an answer.
+
+    Raises:
+        WrongUse: it has none.
+    """
+    return Reply(answer.plot().svg.encode(), type="image/svg+xml")
+
+
 # by the ending of the address
-FORMS = {"csv": as_csv, "arrow": as_arrow, "parquet": as_parquet}
+FORMS = {"csv": as_csv, "arrow": as_arrow, "parquet": as_parquet, "svg": as_svg}

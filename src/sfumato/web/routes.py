@@ -152,6 +152,10 @@ def _preview(visit: Visit) -> Reply:
     return as_json(visit.service.desk.preview(visit.who, visit.names["dataset"], visit.form))
 
 
+def _advise(visit: Visit) -> Reply:
+    return as_json(visit.service.desk.advise(visit.who, visit.names["dataset"], visit.form))
+
+
 def _answers(visit: Visit) -> Reply:
     answers = visit.service.desk.answers(
         visit.who,
@@ -284,11 +288,14 @@ ROUTES = (
           options=("purpose",)),
     Route("POST", f"{_D}/preview", "Cost and error of a question; free.", _ANYBODY, _preview,
           ("purpose", *PRICED), pace=Pace.PREVIEW, reads=True),
+    Route("POST", f"{_D}/advise", "Errors under other clips, costs, groupings; free.", _ANYBODY,
+          _advise, ("purpose", "sql", "parameters", "epsilon", "rho", "delta", "rows"),
+          pace=Pace.PREVIEW, reads=True),
     Route("POST", f"{_D}/query", "Ask a question; it is charged once.", _ANYBODY, None,
           ("purpose", *PRICED, "time_limit"), ("wait",), pace=Pace.JOB),
     Route("GET", f"{_D}/answers", "One's answers, newest first.", _ANYBODY, _answers,
           options=("purpose", "before", "limit")),
-    Route("GET", f"{_D}/answers/{{charge}}", "A stored answer; also .csv .arrow .parquet.",
+    Route("GET", f"{_D}/answers/{{charge}}", "A stored answer; also .csv .arrow .parquet .svg.",
           _ANYBODY, _answer),
     Route("POST", f"{_D}/requests", "Ask for another limit.", _ANYBODY, _request,
           ("purpose", *_LIMIT)),

@@ -69,8 +69,8 @@ def _options(settings: Settings) -> dict[str, Any]:
         "log_level": "critical",
         "server_header": False,
         "lifespan": "off",
-        "proxy_headers": bool(settings.behind_proxy),
-        "forwarded_allow_ips": list(settings.behind_proxy),
+        # it would hide the proxy's own address, without which no header of it counts
+        "proxy_headers": False,
         "limit_concurrency": _MOST_CONNECTIONS,
         "timeout_keep_alive": 30,
         "timeout_graceful_shutdown": 5,
