@@ -3,6 +3,7 @@
 
 from fractions import Fraction
 
+import duckdb
 import pytest
 
 from sfumato.errors import Refused, WrongUse
@@ -85,6 +86,18 @@ def test_the_offer_counts_what_the_refused_join_counts(session):
     )
     offer = refusal(session, text, epsilon=1000).instead
     assert session.query(offer, epsilon=1000)["n"] == [len(first & second)]
+
+
+def test_the_offer_has_the_mean_of_gaps(session):
+    """Worked out by DuckDB from the raw rows, with the window that is refused."""
+    gap = "day - LAG(day) OVER (PARTITION BY user_id ORDER BY day)"
+    text = f"SELECT AVG(g) AS m FROM (SELECT {gap} AS g FROM {{}}) AS t"
+    raw = "(SELECT user_id, day::DATE AS day FROM events)"
+    with duckdb.connect() as plain:
+        plain.register("events", shop.arrow("events", shop.data()["events"]))
+        (wanted,) = plain.execute(text.format(raw)).fetchone()
+    offer = refusal(session, text.format("events"), epsilon=1000).instead
+    assert session.query(offer, epsilon=100_000)["m"] == [pytest.approx(wanted, rel=0.01)]
 
 
 def test_functions_of_texts_are_offered_over_the_released_texts(session):

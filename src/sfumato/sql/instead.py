@@ -178,6 +178,57 @@ def _run_up(select: exp.Select, dataset: Dataset) -> exp.Select | None:
     return select.group_by(*[key.copy() for key in keys.values()])
 
 
+def _gaps(select: exp.Select, dataset: Dataset) -> exp.Select | None:
+    """The sum of each person's spans over the number of gaps, in place of the mean of gaps.
+
+    A gap is x - LAG(x) OVER (PARTITION BY unit ORDER BY x). The gaps of a person add up to its
+    largest x minus its least.
+    """
+    source = select.args.get("from_")
+    if source is None or {name for name, value in select.args.items() if value} != {
+        "expressions",
+        "from_",
+    }:
+        return None
+    inner = source.this.this if isinstance(source.this, exp.Subquery) else None
+    if not isinstance(inner, exp.Select) or len(select.expressions) != 1:
+        return None
+    (item,) = select.expressions
+    mean = item.unalias()
+    if not isinstance(mean, exp.Avg) or not isinstance(mean.this, exp.Column):
+        return None
+    gap = next((each for each in inner.expressions if each.alias == mean.this.name), None)
+    value, unit = _gap(gap.this) if gap is not None else (None, None)
+    if value is None or unit is None or unit.name.lower() not in unit_columns(dataset):
+        return None
+    ends = [exp.alias_(exp.Max(this=value.copy()), "most")]
+    ends.append(exp.alias_(exp.Min(this=value.copy()), "least"))
+    ends.append(exp.alias_(exp.Count(this=value.copy()), "n"))
+    inner.set("expressions", [unit.copy(), *ends])
+    inner.set("group", exp.Group(expressions=[unit.copy()]))
+    span = exp.Sum(this=exp.column("most") - exp.column("least"))
+    gaps = exp.Nullif(this=exp.Sum(this=exp.column("n") - 1), expression=exp.Literal.number(0))
+    ratio = exp.Div(this=span, expression=gaps, typed=False, safe=False)
+    return exp.select(exp.alias_(ratio, item.alias or "gap")).from_(
+        exp.alias_(exp.Subquery(this=inner), "person", table=True)
+    )
+
+
+def _gap(node: exp.Expr) -> tuple[exp.Expr, exp.Expr] | tuple[None, None]:
+    """The x and the unit of x - LAG(x) OVER (PARTITION BY unit ORDER BY x), or of no gap None."""
+    window = node.expression if isinstance(node, exp.Sub) else None
+    if not isinstance(window, exp.Window) or not isinstance(window.this, exp.Lag):
+        return None, None
+    partition, order = window.args.get("partition_by") or [], window.args.get("order")
+    keys = order.expressions if order is not None else []
+    is_next = not window.this.args.get("offset") and window.this.this == node.this
+    if not is_next or len(partition) != 1 or len(keys) != 1:
+        return None, None
+    if keys[0].args.get("desc") or keys[0].this != node.this:
+        return None, None
+    return node.this, partition[0]
+
+
 def _values_counted(select: exp.Select, dataset: Dataset) -> exp.Select | None:
     """Counts of the values of a column, in place of a list of them or the most frequent."""
     lists = [node for node in calls(select.expressions) if isinstance(node, _LISTS)]
@@ -291,6 +342,7 @@ _FIRST: tuple[Change, ...] = (_spelled, _numbered, _unsampled)
 _CHANGES: tuple[Change, ...] = (
     _met_once,
     _run_up,
+    _gaps,
     _after_threshold,
     _values_counted,
     _per_person,

@@ -42,7 +42,7 @@ _NESTED = (
     "FROM table, or FROM (SELECT ... FROM table) AS name, and JOIN ... ON.",
 )
 _WINDOW = (
-    "lets one person change the values of others",
+    "of persons' rows is not computed",
     (
         "Aggregate with GROUP BY, and rank or accumulate the noisy answer; within one person: "
         "ROW_NUMBER() OVER (PARTITION BY unit ORDER BY ...) in a sub-query."

@@ -646,10 +646,10 @@ SELECT COUNT(*) FROM (SELECT user_id, ROW_NUMBER() OVER (PARTITION BY user_id, r
 -- W05 windows | UnsupportedSql | NULLS FIRST within a unit
 SELECT COUNT(*) FROM (SELECT user_id, ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY day NULLS FIRST) AS r FROM events)
 
--- W06 windows | UnsupportedSql | QUALIFY lets one person change the values
+-- W06 windows | UnsupportedSql | QUALIFY of persons' rows is not computed
 SELECT COUNT(*) FROM events QUALIFY ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY day) = 1
 
--- W07 windows | UnsupportedSql | A window function (OVER) lets one person
+-- W07 windows | UnsupportedSql | A window function (OVER) of persons' rows
 SELECT SUM(amount) OVER (PARTITION BY user_id) FROM events
 
 -- W08 windows | UnsupportedSql | A window function (LAG OVER) reaches across
