@@ -40,7 +40,7 @@ from sfumato.privacy.event import Json
 )
 @click.option("--output", type=click.Path(dir_okay=False), help="Write the result to a file.")
 @click.option(
-    "--save-plot", type=click.Path(dir_okay=False), help="Write a bar chart of it as SVG."
+    "--save-plot", type=click.Path(dir_okay=False), help="Write a chart of it as SVG."
 )
 def command(
     name: str | None,
