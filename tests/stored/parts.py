@@ -31,12 +31,12 @@ from sfumato.ledger.pieces import Pieces
 from sfumato.ledger.pins import Known, Pin
 from sfumato.ledger.store import base, rows
 from sfumato.ledger.tally import Tally, entry_body
-from sfumato.metadata.column import Category, Column, Integer, Text
+from sfumato.metadata.column import Array, Category, Column, Integer, Text
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
 from sfumato.metadata.timestamp import Timestamp
 from sfumato.metadata.tokens import Tokens
-from sfumato.mining import Itemsets, Paths, Recipe, Terms
+from sfumato.mining import Itemsets, Means, Paths, Recipe, Terms
 from sfumato.mining.recipe import Asked, MiningTask
 from sfumato.noise import (
     Binomial,
@@ -93,16 +93,17 @@ def _of_unicode(tokens: Tokens, version: str) -> Tokens:
     return tokens
 
 
-def _mined(recipe: Recipe, cost: Mapping[str, Any]) -> MiningTask:
-    """The task of a recipe for two columns of a table."""
+def _mined(recipe: Recipe, cost: Mapping[str, Any], *more: Column) -> MiningTask:
+    """The task of a recipe for some columns of a table."""
     note = Column("note", Text(tokens=_of_unicode(Tokens(), "14.0.0")))
-    columns = note, Column("day", Integer(0, 9))
+    columns = note, Column("day", Integer(0, 9)), *more
     rows = RowList(Scan("notes", columns=columns), tuple(map(Value.of, columns)))
     plan = BoundedRows(rows, "who", 2, AddRemove)
     return recipe.planned(plan, Asked(cost.get("epsilon"), cost.get("rho"), cost.get("delta")))
 
 
 _DELTA = {"rho": 1, "delta": "1e-6"}
+_SCAN = Column("scan", Array(2, 0, 9))
 TIES = Dataset(
     "ties",
     {
@@ -132,6 +133,8 @@ NODES: Mapping[str, Any] = {
     "declared terms": _mined(Terms("note", only=["eye"]), {"epsilon": 1}),
     "paths": _mined(Paths("note", order="day"), _DELTA),
     "itemsets": _mined(Itemsets(), _DELTA),
+    "means": _mined(Means("scan", by="day"), {"rho": 1}, _SCAN),
+    "means by term": _mined(Means("scan", by="note", only=["eye"], length=5), {"rho": 1}, _SCAN),
     "pair": Scan("ties", owner=Owner(("a", "b"), unordered=True)),
     "graph of edges": graph_task(
         TIES, "ties", Degrees(), Allowance(Norm.L1, Fraction(1, 2)), "kind = 'x'"

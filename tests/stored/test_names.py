@@ -133,7 +133,7 @@ MAKERS = {
         "tree_outcomes",
         "trees",
     },
-    "mining": {"itemsets_task", "keys_task"},
+    "mining": {"itemsets_task", "keys_task", "means_task"},
     "query": {"asker", "marginals", "release", "table", "ticks"},
     "synopsis": {"document", "geography.task", "grid_task", "measurement", "tick_task"},
     "synthetic": {"relational_task", "task"},

@@ -39,9 +39,7 @@ from sfumato.privacy.event import Json
     show_default=True,
 )
 @click.option("--output", type=click.Path(dir_okay=False), help="Write the result to a file.")
-@click.option(
-    "--save-plot", type=click.Path(dir_okay=False), help="Write a bar chart of it as SVG."
-)
+@click.option("--save-plot", type=click.Path(dir_okay=False), help="Write a chart of it as SVG.")
 def command(
     name: str | None,
     asking: Asking,
