@@ -6,6 +6,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from urllib.parse import quote
 
 import psycopg
@@ -249,6 +250,9 @@ def pooler(postgres: Cluster) -> Iterator[str]:
 def bounced(pooler: str, database: str) -> str:
     """The same, without a ledger."""
     assert database
+    # a connection that the server ended since the last test is met here
+    with suppress(psycopg.OperationalError), psycopg.connect(pooler) as connection:
+        connection.execute("SELECT 1")
     return pooler
 
 
