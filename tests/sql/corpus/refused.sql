@@ -631,7 +631,7 @@ SELECT COUNT(*) FROM orders WHERE quantity IN (SELECT quantity FROM orders)
 -- S32 sub-queries | UnsupportedSql | A sub-query here is not part of
 SELECT COUNT(*) FROM events e WHERE EXISTS (SELECT 1 FROM users u WHERE u.user_id = e.user_id GROUP BY u.user_id)
 
--- W01 windows | UnsupportedSql | A window function (RANK OVER) reaches across
+-- W01 windows | UnsupportedSql | A window function (RANK OVER) within one unit
 SELECT COUNT(*) FROM (SELECT user_id, RANK() OVER (PARTITION BY user_id ORDER BY day) AS r FROM events)
 
 -- W02 windows | UnsupportedSql | A window function (ROW_NUMBER OVER) reaches across
@@ -652,7 +652,7 @@ SELECT COUNT(*) FROM events QUALIFY ROW_NUMBER() OVER (PARTITION BY user_id ORDE
 -- W07 windows | UnsupportedSql | A window function (OVER) of persons' rows
 SELECT SUM(amount) OVER (PARTITION BY user_id) FROM events
 
--- W08 windows | UnsupportedSql | A window function (LAG OVER) reaches across
+-- W08 windows | UnsupportedSql | A window function (LAG OVER) within one unit
 SELECT COUNT(*) FROM (SELECT user_id, LAG(amount) OVER (PARTITION BY user_id ORDER BY day) AS r FROM events)
 
 -- W09 windows | UnsupportedSql | A window function (ROW_NUMBER OVER) reaches across
