@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from sfumato import mining as mn
+from sfumato.errors import WrongUse
 from sfumato.mining.means_task import MeansTask
 from sfumato.mining.recipe import Asked
 from tests.mining.scans import plan
@@ -29,6 +30,14 @@ def test_a_tenth_of_the_cost_is_for_the_overall_mean() -> None:
     assert costs == [Fraction(1, 10), Fraction(9, 10)]
     assert planned.form != task(by="ward", length=3).form
     assert task(by="note", only=["red"]).cells == (3, 3)
+
+
+def test_offsets_from_a_mean_at_an_end_fit_or_are_refused_before_the_charge() -> None:
+    """With so many rows, offsets from the middle fit the integers, and those from an end do not."""
+    recipe = mn.Means("scan", by="ward")
+    task(by="ward").by_group((3, 3))
+    with pytest.raises(WrongUse, match="300,000,000 of a person"):
+        recipe.planned(plan(most=300_000_000), Asked(None, 1, None))
 
 
 @pytest.mark.parametrize(

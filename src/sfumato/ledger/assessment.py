@@ -280,7 +280,8 @@ def registry_record(evidence: Evidence, answers: Mapping[str, str]) -> dict[str,
             },
             "privacy_loss": {
                 "privacy_unit": facts["unit"].value,
-                "privacy_unit_details": f"an answer would come out almost the same {facts['neighbours'].value}",
+                "privacy_unit_details": "an answer would come out almost the same "
+                f"{facts['neighbours'].value}",
                 "privacy_parameters": {
                     "epsilon": float_up(history.bound.epsilon),
                     "delta": float_up(history.bound.delta),

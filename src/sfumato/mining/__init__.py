@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mining: words, sets of items and sequences that many people have, and mean pictures, in one charge.
+"""Mining: words, sets of items and sequences that many people have, and mean pictures.
 
-Begin with ``mine``, which asks a recipe of the rows of a SELECT: ``Terms``, ``Itemsets``, ``Paths``,
-``Means``. ``unit_keys``, ``baskets`` and ``group_sums`` are the statistics, with proofs. This room may import ``query`` and
-every room below; it reads private data through tasks only.
+Begin with ``mine``, which asks a recipe of the rows of a SELECT: ``Terms``, ``Itemsets``,
+``Paths``, ``Means``. ``unit_keys``, ``baskets`` and ``group_sums`` are the statistics, with proofs.
+This room may import ``query`` and every room below; it reads private data through tasks only.
 """
 
 from sfumato.mining.found import Found as Found

@@ -90,23 +90,15 @@ class Means(Recipe):
                 "Means at an epsilon without a delta.", allowed="rho=, or epsilon= with delta="
             )
         allowance = asked.allowance(keys=False, why="")
-        span = kind.upper_code - kind.lower_code
-        length = span * math.sqrt(kind.length) / 3
-        if self.length is not None:
-            length = float(Fraction(self.length) / kind.step)
-        scale = 1 << max((_STEPS // span).bit_length() - 1, 0)
+        scale, bound = self._scale_and_bound(plan, kind)
         terms = tuple(self.only or ())
-        # a person's rows together must fit the integers of the statistic
-        fits = LONGEST / (plan.most * math.sqrt(max(len(terms), 1)) * 2)
-        while scale > 1 and max(span * math.sqrt(kind.length), length) * scale >= fits:
-            scale //= 2
-        bound = max(int(length * scale), 1)
-        middle = (kind.lower_code + kind.upper_code) * scale // 2
+        origin = ((kind.lower_code + kind.upper_code) * scale // 2,) * kind.length
         weight = max(bound // _WEIGHT, 1)
-        origin = (middle,) * kind.length
         try:
             overall = GroupSums(plan, picture, None, (), scale, origin, weight, bound)
             task = MeansTask(self, overall, by, terms, allowance)
+            # the noise may put the mean of all rows at an end, from which offsets are longest
+            task.by_group((kind.upper_code * scale,) * kind.length)
             size = task.cells[1]
         except InvalidDeclaration as refusal:
             raise WrongUse(
@@ -117,6 +109,20 @@ class Means(Recipe):
         if size > _NUMBERS:
             raise WrongUse(f"Means of {size:,} numbers.", allowed=f"at most {_NUMBERS:,}")
         return task
+
+    def _scale_and_bound(self, plan: BoundedRows, kind: Array) -> tuple[int, int]:
+        """Returns how many steps a code is cut into, and the length of a person in these steps."""
+        span = kind.upper_code - kind.lower_code
+        longest = span * math.sqrt(kind.length)
+        length = longest / 3
+        if self.length is not None:
+            length = float(Fraction(self.length) / kind.step)
+        scale = 1 << max((_STEPS // span).bit_length() - 1, 0)
+        # a person's rows together must fit the integers of the statistic
+        fits = LONGEST / (plan.most * math.sqrt(max(len(self.only or ()), 1)) * 2)
+        while scale > 1 and max(longest, length) * scale >= fits:
+            scale //= 2
+        return scale, max(int(length * scale), 1)
 
     def _by(self, plan: BoundedRows) -> int | None:
         """Returns the place of the groups."""
@@ -206,7 +212,7 @@ class FoundMeans(Found):
         errors = {}
         for label, n in self.counts.items():
             # the noise of the number, and that of the weight by which the sum is divided
-            noise = half * (1 + float(np.abs(self._offsets[label]).mean()) / weight)
+            noise = half * (1 + float(np.abs(self._offsets[label]).max()) / weight)
             errors[label] = min(noise / max(n, 1) * self._unit, high - low)
         return errors
 

@@ -131,8 +131,7 @@ def _per_person(select: exp.Select, dataset: Dataset) -> exp.Select | None:
     units = unit_columns(dataset)
     keys = _keys(select)
     others = [key for key in keys if not _is_column(key, units)]
-    found = calls([*select.expressions])
-    if len(others) == len(keys) or not found:
+    if len(others) == len(keys) or not calls([*select.expressions]):
         return None
     shown: list[exp.Expr] = []
     for item in list(select.expressions):
@@ -285,19 +284,19 @@ def _narrow(select: exp.Select, dataset: Dataset) -> exp.Select | None:
 def _after_threshold(select: exp.Select, dataset: Dataset) -> exp.Select | None:
     """Functions of texts computed of the released texts, whose counts are added up."""
     keys = _keys(select)
-    found = calls(select.expressions)
+    aggregates = calls(select.expressions)
     clauses = ("having", "order", "limit", "offset")
-    is_plain = all(item.unalias() in [*keys, *found] for item in select.expressions)
-    if not is_plain or not found or any(select.args.get(name) for name in clauses):
+    is_plain = all(item.unalias() in [*keys, *aggregates] for item in select.expressions)
+    if not is_plain or not aggregates or any(select.args.get(name) for name in clauses):
         return None
-    if not any(key.find(*_TEXTS) for key in keys) or not all(map(_adds_up, found)):
+    if not any(key.find(*_TEXTS) for key in keys) or not all(map(_adds_up, aggregates)):
         return None
     columns = {column.sql(): column for key in keys for column in key.find_all(exp.Column)}
     shown: list[exp.Expr] = []
     counted: list[exp.Expr] = []
     for item in select.expressions:
         name = item.alias_or_name or f"value{len(shown) + 1}"
-        if item.unalias() in found:
+        if item.unalias() in aggregates:
             counted.append(exp.alias_(item.unalias().copy(), name))
             shown.append(exp.alias_(exp.Sum(this=exp.column(name)), name))
         else:
