@@ -3,6 +3,7 @@
 
 import gc
 from collections.abc import Iterator
+from importlib.util import find_spec
 
 import pytest
 from hypothesis import settings
@@ -13,6 +14,7 @@ from tests.contracts.mariadb import clinic, mariadb
 from tests.contracts.order import Groups, heaviest_first
 from tests.contracts.places import place
 from tests.contracts.postgres import database, postgres
+from tests.contracts.require import NEED_TORCH
 from tests.contracts.shell import shell
 from tests.contracts.spark import both, java_errors, spark
 
@@ -31,6 +33,8 @@ __all__ = [
     "shell",
     "spark",
 ]
+
+collect_ignore = [] if find_spec("torch") else [*NEED_TORCH]
 
 # `--hypothesis-profile long` replaces it
 settings.load_profile(CHANGE)

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A table of renames is applied as it says, or refused as a whole."""
 
+from importlib.util import find_spec
+
 import pytest
 
+from tests.contracts.require import missing
 from tools.rename import Refused, Row, apply, read_table
 from tools.same_names import Frozen, frozen_names
 
@@ -101,6 +104,8 @@ def test_a_table_is_read_with_its_comments() -> None:
 
 
 def test_the_pinned_names_are_frozen() -> None:
+    if find_spec("torch") is None:
+        missing("torch", "PyTorch is not installed: what is pinned of networks is not known")
     frozen = frozen_names()
     # a field of a stored plan, a class of one, a public function
     assert {"UnitTable", "lower_code", "understand"} & frozen.names

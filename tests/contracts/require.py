@@ -7,6 +7,17 @@ from typing import NoReturn
 
 import pytest
 
+# Modules outside learning/torch that need PyTorch, by their path in tests/: without it they are not
+# collected, and learning/torch/test_required.py says so.
+NEED_TORCH = (
+    "attacks/test_objects.py",
+    "attacks/test_visible.py",
+    "contracts/rooms.py",
+    "contracts/walk.py",
+    "query/test_silence.py",
+    "stored",
+)
+
 
 def missing(part: str, reason: str) -> NoReturn:
     """Skips; fails where ``SFUMATO_REQUIRE`` (names, separated by commas) lists the part."""
