@@ -118,15 +118,15 @@ class Scratch:
         Raises:
             Unbound: DuckDB does not accept it, or a column is of a type that an answer has not.
         """
-        empty = {}
-        for name, table in tables.items():
-            empty[name] = Held(table.columns, ([None] * len(table.columns),))
+        empty = {name: Held(table.columns) for name, table in tables.items()}
         with self._cursor(empty) as cursor:
+            for name in empty:
+                cursor.execute(f"INSERT INTO {_quoted(name)} DEFAULT VALUES")
             try:
-                found = cursor.execute(f"DESCRIBE {statement}").fetchall()
                 cursor.execute(statement).fetchall()
             except duckdb.Error as failure:
                 raise Unbound(_first_line(failure)) from None
+            found = cursor.description or []
         columns = []
         for name, kind, *_ in found:
             known = _KINDS.get(str(kind).partition("(")[0])
