@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Intervals of columns that are computed from private answers: how often, and how wide."""
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
-from sfumato.noise import DiscreteLaplace
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.plan.output import Item, Order, Output
 from sfumato.plan.scalar import Estimate, Key
 from sfumato.plan.statistic import Statistic
@@ -255,3 +257,55 @@ def test_sums_beyond_exact_doubles_are_wider():
     leaf, hidden = total(values, rows=[0, 1])
     assert WholeEnds(Releases([own]), MISS).ends(leaf, hidden) is None
     assert width(leaf, hidden, own) > 2 * 41
+
+
+def missing(noise, draws, far):
+    """P(|S| > far) of the sum of so many draws, by convolution of the law."""
+    width = 18 * math.ceil(math.sqrt(noise.variance.upper)) + 5
+    one = np.array([noise.pmf(x).upper for x in range(-width, width + 1)])
+    law = np.ones(1)
+    for _ in range(draws):
+        law = np.convolve(law, one)
+    middle = draws * width
+    end = math.floor(far) + 1
+    return law[: max(middle - end + 1, 0)].sum() + law[middle + end :].sum()
+
+
+UNITS = [Fraction(1), Fraction(3), Fraction(1, 2), Fraction(7, 4)]
+
+
+def farthest(noise, unit, draws):
+    """The half width of the sum or difference of released cells, in units of their noise."""
+    own = answer([40 + place for place in range(draws)], part=numbers([40] * draws, noise, unit))
+    if draws == 2:
+        return width(DIFFERENCE, [code(0), code(1)], own) / 2 / unit
+    leaf, hidden = total([float(40 * unit)] * draws)
+    return width(leaf, hidden, own) / 2 / unit
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=str)
+@pytest.mark.parametrize("noise", [LAW, DiscreteLaplace("0.7"), DiscreteGaussian("90")], ids=str)
+def test_no_interval_of_a_sum_misses_more_often_than_its_law_allows(noise, unit):
+    for draws in (1, 2, 5):
+        far = farthest(noise, unit, draws)
+        assert missing(noise, draws, far) <= float(MISS)
+        # and a step less misses more often, but for the cells of the transform
+        assert missing(noise, draws, far * Fraction(98, 100) - 1) > float(MISS)
+
+
+def test_a_floor_of_noise_that_is_not_whole_is_noticed(monkeypatch):
+    true = module._Release.reach
+    monkeypatch.setattr(
+        module._Release, "reach", lambda self, *rest: Fraction(math.floor(true(self, *rest)))
+    )
+    assert missing(LAW, 2, farthest(LAW, Fraction(1, 2), 2)) > float(MISS)
+
+
+def test_doubles_that_are_not_whole_have_room_for_their_rounding():
+    values = [4, 5, 6]
+    own = answer(values, part=numbers(values, LAW, Fraction(1, 10)))
+    leaf, hidden = total([0.4, 0.5, 0.6])
+    assert width(leaf, hidden, own) / 2 > module.sum_reach(LAW, MISS, (Fraction(1, 10),), 3)
+    whole, hidden = total(values)
+    exact = module.sum_reach(LAW, MISS, (Fraction(1),), 3)
+    assert width(whole, hidden, answer(values)) / 2 == exact
