@@ -213,7 +213,7 @@ class WholeEnds:
         None if they are no whole numbers, or if ``Releases.interval`` has to tell.
 
         Guarantees:
-            the ends are those of ``Releases.interval``
+            ends in whole numbers are those of the interval
         """
         if isinstance(form, Leaf):
             if form.kind is Kind.CELL:
