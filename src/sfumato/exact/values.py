@@ -135,7 +135,7 @@ def _tuple(value: tuple[Any, ...], known: Known) -> tuple[Any, ...]:
         kinds = set(map(id, map(type, chain.from_iterable(value))))
     if kinds <= _PLAIN:
         return value
-    return tuple([part if id(type(part)) in _PLAIN else _copied(part, known) for part in value])
+    return tuple([_copied(part, known) for part in value])
 
 
 def _copier(kind: type) -> _Copier:
