@@ -69,13 +69,17 @@ def test_a_first_screen_begins_with_one_question_and_a_picture(name: str) -> Non
     set_up, act = re.findall(r"^>>> (.*)", block, re.MULTILINE)
     assert set_up == "import sfumato as sf" and act.startswith("sf.examples.people().query(")
     assert screen.count("![") == 1
-    assert screen.index("```pycon") < screen.index("![") < screen.index("|---")
+    uses = screen.index("](")
+    assert uses < screen.index("```pycon") < screen.index("![")
 
 
-def test_the_first_screens_offer_the_same_commands_and_each_exists() -> None:
+def test_the_first_screens_offer_the_same_uses_and_each_has_a_command() -> None:
+    pages = [(ROOT / name).read_text("utf-8") for name in SCREENS]
+    uses = [re.findall(r"\]\((?:docs/)?([a-z/-]+\.md)\)", first_screen(name)) for name in SCREENS]
     english, *others = (
-        re.findall(r"^\|[^|]+\| `([^`]+)` \|", first_screen(name), re.M) for name in SCREENS
+        re.findall(r"^\|[^|]+\| `([^`]+)` \|", page, re.MULTILINE) for page in pages
     )
+    assert len(uses[0]) == 11 and uses[1] == uses[2] == uses[0]
     assert len(english) == 11 and all(other == english for other in others)
     targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.M)
     for command in english:
