@@ -106,3 +106,12 @@ def test_a_page_begins_with_the_act_and_its_set_up_stands_apart() -> None:
         block = re.search(r"```pycon\n(.*?)\n```", open_text, re.DOTALL)
         if block is not None and page.name != "ledger.md":  # opening a ledger is its act
             assert "sf.connect(" not in block[1], page.name
+
+
+def test_the_pictures_of_the_pages_have_text_of_twelve_pixels() -> None:
+    for picture in (DOCS / "figures").glob("*.svg"):
+        drawn = picture.read_text("utf-8")
+        width, height = re.findall(r'viewBox="0 0 (\d+) (\d+)"', drawn)[0]
+        assert f'width="{width}" height="{height}"' in drawn, picture.name
+        sizes = re.findall(r'font-size[:=]"?([\d.]+)', drawn)
+        assert sizes and min(map(float, sizes)) >= 12, picture.name
