@@ -31,6 +31,8 @@ def test_declarations_are_tried_and_nothing_is_read(shell: Shell) -> None:
         "refused",
         "steps",
         "pairs",
+        "questions",
+        "cells",
         "forms",
         "findings",
     ]

@@ -82,7 +82,10 @@ def _show(result: System) -> None:
         say(f"not tried, it does not compile: {text}")
     for finding in result.findings:
         click.echo(finding)
-    say(f"{len(result.statements)} statements, {result.steps} steps compared.")
+    say(
+        f"{len(result.statements)} statements, {result.steps} steps compared; "
+        f"{result.questions} questions asked on two worlds, the noise of {result.cells} cells tested."
+    )
     say(result.sentence)
 
 
@@ -96,6 +99,8 @@ def _json(result: System) -> Json:
         "refused": list[Json](result.refused),
         "steps": result.steps,
         "pairs": result.pairs,
+        "questions": result.questions,
+        "cells": result.cells,
         "forms": forms,
         "findings": list[Json](result.findings),
     }

@@ -117,16 +117,17 @@ class Scratch:
 
         Raises:
             Unbound: DuckDB does not accept it, or a column is of a type that an answer has not.
+            Stopped: it takes too long whatever the answers are.
         """
-        empty = {}
-        for name, table in tables.items():
-            empty[name] = Held(table.columns, ([None] * len(table.columns),))
+        empty = {name: Held(table.columns) for name, table in tables.items()}
         with self._cursor(empty) as cursor:
+            for name in empty:
+                cursor.execute(f"INSERT INTO {_quoted(name)} DEFAULT VALUES")
             try:
-                found = cursor.execute(f"DESCRIBE {statement}").fetchall()
-                cursor.execute(statement).fetchall()
-            except duckdb.Error as failure:
+                self._run(cursor, statement, ENDLESS)
+            except (duckdb.Error, RuntimeError) as failure:
                 raise Unbound(_first_line(failure)) from None
+            found = cursor.description or []
         columns = []
         for name, kind, *_ in found:
             known = _KINDS.get(str(kind).partition("(")[0])
@@ -148,25 +149,31 @@ class Scratch:
             Cancelled: the caller stopped waiting.
         """
         with self._cursor(tables) as cursor:
-            watcher = Watcher(SECONDS, cursor.interrupt)
-            worker = Worker(cursor.interrupt)
-            try:
-                with watcher.over(1, patience) as watch:
-                    try:
-                        found = worker.run(lambda: _fetched(cursor, statement))
-                    except (duckdb.Error, RuntimeError) as failure:
-                        if watch.is_cancelled:
-                            raise Cancelled(paid=True) from None
-                        if watch.is_over:
-                            raise Stopped(f"it takes more than {SECONDS:g} seconds") from None
-                        if is_stopped(failure):
-                            raise KeyboardInterrupt from None
-                        raise Stopped(_first_line(failure)) from None
-            finally:
-                worker.close()
+            found = self._run(cursor, statement, patience)
         if len(found) > MOST_ROWS:
             raise Stopped(f"it has more than {MOST_ROWS:,} rows")
         return found
+
+    def _run(
+        self, cursor: duckdb.DuckDBPyConnection, statement: str, patience: Patience
+    ) -> list[tuple[object, ...]]:
+        """The rows of a statement, which is interrupted when its time is over."""
+        watcher = Watcher(SECONDS, cursor.interrupt)
+        worker = Worker(cursor.interrupt)
+        try:
+            with watcher.over(1, patience) as watch:
+                try:
+                    return worker.run(lambda: _fetched(cursor, statement))
+                except (duckdb.Error, RuntimeError) as failure:
+                    if watch.is_cancelled:
+                        raise Cancelled(paid=True) from None
+                    if watch.is_over:
+                        raise Stopped(f"it takes more than {SECONDS:g} seconds") from None
+                    if is_stopped(failure):
+                        raise KeyboardInterrupt from None
+                    raise
+        finally:
+            worker.close()
 
     @contextmanager
     def _cursor(self, tables: Mapping[str, Held]) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -177,7 +184,7 @@ class Scratch:
                 for name, table in tables.items():
                     _create(cursor, name, table)
                 yield cursor
-            except duckdb.Error as failure:
+            except (duckdb.Error, RuntimeError) as failure:
                 raise Stopped(_first_line(failure)) from None
             finally:
                 cursor.close()

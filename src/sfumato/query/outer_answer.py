@@ -17,12 +17,15 @@ from sfumato.ledger.journal import canonical_json
 from sfumato.privacy.event import Json
 from sfumato.query.answer import Answer
 from sfumato.query.cost import total_cost
-from sfumato.query.outer_errors import Releases
+from sfumato.query.outer_errors import Releases, WholeEnds
 from sfumato.query.output_intervals import Cell
 from sfumato.query.table import end_forms, finite, interval_form, warnings
 from sfumato.sql.outer_forms import Computed, Form, Known, Leaf
 
 _DEFAULT_MISS = Fraction(5, 100)
+_NOTHING = Cell(None)
+# Doubles tell whole numbers apart below it.
+_EXACT = 2**53
 _CHOSEN = (
     "Released numbers chose rows: where a column has an interval, it holds for all rows that could "
     "have been chosen."
@@ -46,25 +49,33 @@ class Result:
         none.
         """
         releases = Releases(answers)
-        return [self._line(row, releases, miss) for row in self.rows]
+        columns = [self._column(place, releases, miss) for place in range(len(self.columns))]
+        return [list(line) for line in zip(*columns, strict=True)]
 
-    def _line(self, row: Sequence[object], releases: Releases, miss: Fraction) -> Json:
-        """The intervals of one row."""
-        line: list[Json] = []
-        for place, (_, kind) in enumerate(self.columns):
-            if not self.is_noisy(place):
-                line.append(None)
+    def _column(self, place: int, releases: Releases, miss: Fraction) -> list[Json]:
+        """The intervals of one column."""
+        if not self.is_noisy(place):
+            return [None] * len(self.rows)
+        form = self.known[place].form if self.known is not None else None
+        kind = self.columns[place][1]
+        if form is None:
+            return [_error(_NOTHING, kind, row[place]) for row in self.rows]
+        whole = WholeEnds(releases, miss)
+        is_default = miss == _DEFAULT_MISS
+        errors: list[Json] = []
+        for row in self.rows:
+            value = row[place]
+            if value is None:
+                errors.append(_error(_NOTHING, kind, value))
                 continue
-            form = self.known[place].form if self.known is not None else None
-            cell = Cell(None)
-            if form is not None and row[place] is not None:
-                known = releases.stored_error(form, row.__getitem__)
-                if known is not None and miss == _DEFAULT_MISS:
-                    line.append(known)
-                    continue
-                cell = releases.interval(form, row.__getitem__, miss)
-            line.append(_error(cell, kind, row[place]))
-        return line
+            known = releases.stored_error(form, row.__getitem__) if is_default else None
+            if known is None:
+                ends = whole.ends(form, row)
+                known = None if ends is None else _whole_error(*ends, kind, value)
+            if known is None:
+                known = _error(releases.interval(form, row.__getitem__, miss), kind, value)
+            errors.append(known)
+        return errors
 
     def is_noisy(self, place: int) -> bool:
         """Whether a column depends on released numbers, as far as its computation is known."""
@@ -130,6 +141,16 @@ class OuterAnswer(Answer):
             "consistent() of SQL over private answers.",
             remedy="answer.inner[0].consistent() is the one of a private answer.",
         )
+
+
+def _whole_error(low: int, high: int, kind: str, value: object) -> Json:
+    """The error of a whole number from whole ends; None if it is no such number."""
+    if kind not in ("integer", "real") or not isinstance(value, int | float) or value % 1:
+        return None
+    if max(-low, high) >= _EXACT:
+        return None
+    middle = int(value)
+    return {"low": low, "high": high, "half_width": max(high - middle, middle - low)}
 
 
 def _error(cell: Cell, kind: str, value: object) -> dict[str, Json]:

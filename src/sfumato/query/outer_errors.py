@@ -30,6 +30,8 @@ from sfumato.sql.outer_forms import Computed, FixedNumber, Form, Kind, Leaf, cel
 
 # A sum of that many cells is one of doubles in DuckDB: each addition is off by at most this share.
 _OFF = Fraction(1, 2**50)
+# Below it doubles add whole numbers exactly, in any order.
+_EXACT = 2**53
 _SYMBOLS = frozenset(operation.value for operation in Operation)
 _NOTHING = Cell(None)
 
@@ -38,7 +40,7 @@ class Releases:
     """The private answers below an outer SQL statement; its cells refer to their cells by codes."""
 
     def __init__(self, answers: Sequence[Answer]) -> None:
-        self._answers = [_Release.of(answer) for answer in answers]
+        self.releases = [_Release.of(answer) for answer in answers]
         self._cells: dict[tuple[int, Fraction], Cell] = {}
 
     def interval(self, form: Form, hidden: Callable[[int], object], miss: Fraction) -> Cell:
@@ -60,7 +62,7 @@ class Releases:
         if not isinstance(code, int):
             return None
         answer, column, row = cell_of(code)
-        return self._answers[answer].errors[row][column]
+        return self.releases[answer].errors[row][column]
 
     def _random(self, form: Form, hidden: Callable[[int], object]) -> Iterator[Form]:
         """The parts of a form that may miss, each with the noise of its own."""
@@ -125,7 +127,7 @@ class Releases:
         if not isinstance(code, int):
             return _NOTHING
         answer, column, row = cell_of(code)
-        release = self._answers[answer]
+        release = self.releases[answer]
         share = miss / release.rows if chosen else miss
         known = self._cells.get((code, share))
         if known is None:
@@ -137,7 +139,7 @@ class Releases:
         if not isinstance(code, int):
             return None
         answer, column, row = cell_of(code)
-        return self._answers[answer].told[row][column]
+        return self.releases[answer].told[row][column]
 
     def _sum(self, leaf: Leaf, hidden: Sequence[object], miss: Fraction) -> Range | None:
         """The interval of a sum or mean of cells of one release, each of them once."""
@@ -152,13 +154,14 @@ class Releases:
         answer, column, _ = cell_of(least)
         if (answer, column) != cell_of(largest)[:2]:
             return None
-        release = self._answers[answer]
+        release = self.releases[answer]
         weights = release.weights(column)
         if weights is None:
             return None
         far = release.reach(column, weights, count, miss)
-        # DuckDB adds doubles, and divides as doubles
-        far += count * count * release.largest(column) * _OFF
+        if leaf.kind is Kind.MEAN or not release.adds_exactly(column, count):
+            # DuckDB adds doubles, and divides as doubles
+            far += count * count * release.largest(column) * _OFF
         if leaf.kind is Kind.MEAN:
             far /= count
         return value - far, value + far
@@ -178,7 +181,7 @@ class Releases:
         answer, column, _ = cell_of(one)
         if (answer, column) != cell_of(other)[:2]:
             return None
-        release = self._answers[answer]
+        release = self.releases[answer]
         weights = release.weights(column)
         return None if weights is None else _Column(release, column, weights)
 
@@ -191,6 +194,110 @@ class Releases:
             assert isinstance(code, int), "so says _pair"
             rows.append(cell_of(code)[2])
         return rows[0], rows[1]
+
+
+class WholeEnds:
+    """The ends of intervals in whole numbers, of cells, sums and differences of counts.
+
+    They are those of ``Releases.interval``, without its fractions, which take most of its time.
+    """
+
+    def __init__(self, releases: Releases, miss: Fraction) -> None:
+        self._releases = releases.releases
+        self._miss = miss
+        self._columns: dict[tuple[int, int, bool], _Wholes | None] = {}
+
+    def ends(self, form: Form, row: Sequence[object]) -> tuple[int, int] | None:
+        """Returns the ends of the interval of a computed cell; ``row`` has its hidden columns.
+
+        None if they are no whole numbers, or if ``Releases.interval`` has to tell.
+
+        Guarantees:
+            ends in whole numbers are those of the interval
+        """
+        if isinstance(form, Leaf):
+            if form.kind is Kind.CELL:
+                return self._cell(row[form.hidden[0]], chosen=form.chosen)
+            if form.kind is Kind.SUM and not form.chosen:
+                return self._sum([row[place] for place in form.hidden])
+        elif isinstance(form, Computed) and form.operation == "-":
+            return self._difference(form.parts, row)
+        return None
+
+    def _cell(self, code: object, *, chosen: bool) -> tuple[int, int] | None:
+        """The ends of a released cell."""
+        if not isinstance(code, int):
+            return None
+        answer, column, place = cell_of(code)
+        wholes = self._wholes(answer, column, chosen=chosen)
+        far = None if wholes is None else wholes.far(1)
+        if wholes is None or far is None:
+            return None
+        return wholes.points[place] - far, wholes.points[place] + far
+
+    def _sum(self, hidden: Sequence[object]) -> tuple[int, int] | None:
+        """The ends of a sum of cells of one release, each of them once."""
+        total, count, different, least, largest = hidden
+        if not isinstance(total, int | float) or total % 1 or not isinstance(count, int):
+            return None
+        if count < 1 or count != different:
+            return None
+        assert isinstance(least, int) and isinstance(largest, int), "codes of at least one cell"
+        answer, column, _ = cell_of(least)
+        if (answer, column) != cell_of(largest)[:2]:
+            return None
+        wholes = self._wholes(answer, column, chosen=False)
+        if wholes is None or not self._releases[answer].adds_exactly(column, count):
+            return None
+        far = wholes.far(count)
+        return None if far is None else (int(total) - far, int(total) + far)
+
+    def _difference(self, parts: Sequence[Form], row: Sequence[object]) -> tuple[int, int] | None:
+        """The ends of the difference of two cells of one column."""
+        codes = []
+        for part in parts:
+            if not isinstance(part, Leaf) or part.kind is not Kind.CELL or part.chosen:
+                return None
+            code = row[part.hidden[0]]
+            if not isinstance(code, int):
+                return None
+            codes.append(cell_of(code))
+        (answer, column, one), (*same, other) = codes
+        if [answer, column] != same:
+            return None
+        wholes = self._wholes(answer, column, chosen=False)
+        far = None if wholes is None else wholes.far(2)
+        if wholes is None or far is None:
+            return None
+        if one == other:
+            return 0, 0
+        middle = wholes.points[one] - wholes.points[other]
+        return middle - far, middle + far
+
+    def _wholes(self, answer: int, column: int, *, chosen: bool) -> "_Wholes | None":
+        """A column of an answer in whole numbers; None if it has others."""
+        name = answer, column, chosen
+        if name not in self._columns:
+            release = self._releases[answer]
+            share = self._miss / release.rows if chosen else self._miss
+            self._columns[name] = release.wholes(column, share)
+        return self._columns[name]
+
+
+@dataclass(frozen=True, slots=True)
+class _Wholes:
+    """A column of whole estimates, and how far the sum of so many of its cells reaches."""
+
+    points: Sequence[int]
+    reach: Callable[[int], Fraction]
+    known: dict[int, int | None] = field(default_factory=dict)
+
+    def far(self, count: int) -> int | None:
+        """The error of a sum of so many cells; None if it is no whole number."""
+        if count not in self.known:
+            far = self.reach(count)
+            self.known[count] = far.numerator if far.denominator == 1 else None
+        return self.known[count]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +314,7 @@ class _Release:
     known_weights: dict[int, tuple[Fraction, ...] | None] = field(default_factory=dict)
     known_reaches: dict[tuple[int, int, Fraction], Fraction] = field(default_factory=dict)
     known_largest: dict[int, Fraction] = field(default_factory=dict)
+    known_whole: dict[int, bool] = field(default_factory=dict)
 
     @classmethod
     def of(cls, answer: Answer) -> "_Release":
@@ -264,7 +372,11 @@ class _Release:
         assert isinstance(part, Released) and part.noise is not None, "so says weights"
         name = column, count, miss
         if name not in self.known_reaches:
-            self.known_reaches[name] = sum_reach(part.noise, miss, weights, count)
+            far = sum_reach(part.noise, miss, weights, count)
+            if all(weight.denominator == 1 for weight in weights):
+                # a whole number that is not beyond the bound is not beyond its floor
+                far = Fraction(math.floor(far))
+            self.known_reaches[name] = far
         return self.known_reaches[name]
 
     def point(self, column: int, row: int) -> Fraction:
@@ -274,6 +386,26 @@ class _Release:
         part = self.parts[expression.index]
         assert isinstance(part, Released), "so says weights"
         return part.point(self.order[row], expression.statistic, expression.place)
+
+    def wholes(self, column: int, miss: Fraction) -> _Wholes | None:
+        """A column in whole numbers; None if an estimate is another number, or cannot be added."""
+        weights = self.weights(column)
+        if weights is None:
+            return None
+        points = [self.point(column, row) for row in range(len(self.told))]
+        if any(point.denominator != 1 for point in points):
+            return None
+        return _Wholes(
+            [point.numerator for point in points],
+            lambda count: self.reach(column, weights, count, miss),
+        )
+
+    def adds_exactly(self, column: int, count: int) -> bool:
+        """Whether doubles add so many cells exactly: whole numbers whose sums stay small enough."""
+        if column not in self.known_whole:
+            values = [row[column] for row in self.told]
+            self.known_whole[column] = all(value is None or type(value) is int for value in values)
+        return self.known_whole[column] and count * self.largest(column) < _EXACT
 
     def largest(self, column: int) -> Fraction:
         """The largest magnitude in a column."""
