@@ -57,6 +57,10 @@ OF_TEXTS = [
         f"x LIKE {text(pattern)}"
         for pattern in ("%", "_", "a%", "%b", "a\\%", "%\\%", "_%_", "__", "空_", "[a]")
     ),
+    "translate(x, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz')",
+    "translate(x, 'abcdefghijklmnopqrstuvwxyz', 'ABCDEFGHIJKLMNOPQRSTUVWXYZ')",
+    "substr(x, 1, 1)",
+    "substr(x, 2, 1073741824)",
     "TRY(x)",
     "TRY(CASE WHEN x NOT IN ('a', '') THEN x END)",
 ]

@@ -21,6 +21,7 @@ from sfumato.plan.scalar import (
     And,
     Arithmetic,
     Case,
+    ChangeCase,
     Coalesce,
     Compare,
     Constant,
@@ -41,6 +42,7 @@ from sfumato.plan.scalar import (
     Or,
     Quotient,
     Scalar,
+    Substring,
     children,
 )
 from sfumato.plan.stages import Raw
@@ -237,6 +239,8 @@ def _is_number(expression: Scalar) -> bool:
     """Whether an expression over released numbers is a number or NULL."""
     match expression:
         case Compare() | Member() | Like() | IsNull() | Not() | And() | Or():
+            return False
+        case ChangeCase() | Substring():
             return False
         case Constant(value):
             return value is None or isinstance(value, Fraction)

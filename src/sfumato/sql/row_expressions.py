@@ -270,6 +270,10 @@ class Rows:
                 "a row where that makes it zero has no quotient."
             )
 
+    def note(self, words: str) -> None:
+        """Adds a note to the answer."""
+        self._names.note(words)
+
     def _read_operand(self, node: exp.Expr) -> Typed:
         """Returns the value of an operand of a test; a unit column is read and noted."""
         typed = self.value(node)
@@ -377,7 +381,8 @@ def as_label(typed: Typed, node: exp.Expr) -> Label:
         code_of(typed)
         raise UnsupportedSql(
             f"{_short_text(node)} where a text with declared values is needed.",
-            remedy="Declare the column as sf.Category(...). A Text column knows =, IN and LIKE.",
+            remedy="Declare the column as sf.Category(...). A Text column knows =, IN, LIKE, ILIKE, "
+            "LEFT, SUBSTRING, LOWER and UPPER.",
         )
     return typed
 
