@@ -21,7 +21,7 @@ COLUMNS = [("g", "text"), ("n", "integer"), ("r", "integer")]
 
 def outer(rows, known=(KEY, CELL, RANK), columns=COLUMNS, inner=None):
     result = Result(columns, rows, known)
-    return OuterAnswer("SELECT ...", ["of today"], inner or [answer([5, 7])], result)
+    return OuterAnswer("SELECT ...", ["of today"], inner or [answer([5, 7])], result, "shop")
 
 
 def test_rows_errors_and_notes():

@@ -62,7 +62,7 @@ class Outer:
             As ``Statements.answer_all``.
             OuterFailed: the outer statement failed; the inner answers are paid and stored.
         """
-        inner = statements.answer_all(self.questions, patience)
+        inner = statements.answer_all(self.questions, patience) if self.questions else []
         tables = {}
         for place, answer in enumerate(inner):
             tables[name_of(place)] = _held(answer, numbered=self.trace is not None)
@@ -72,7 +72,8 @@ class Outer:
             charges = tuple(answer.charge_id for answer in inner)
             raise OuterFailed(str(failure), charges) from None
         known = None if self.trace is None else self.trace.columns
-        return OuterAnswer(self.text, self.notes, inner, Result(self.columns, rows, known))
+        name = statements.asker.dataset.name
+        return OuterAnswer(self.text, self.notes, inner, Result(self.columns, rows, known), name)
 
 
 def planned_outer(

@@ -87,15 +87,23 @@ class Result:
 
 
 class OuterAnswer(Answer):
-    """The answer to SQL over private answers (``inner``): a function of their stored bytes alone."""
+    """The answer to SQL over private answers (``inner``): a function of their stored bytes alone.
+
+    Without inner answers it is a list of declared values.
+    """
 
     def __init__(
-        self, statement: str, notes: Sequence[str], inner: Sequence[Answer], result: Result
+        self,
+        statement: str,
+        notes: Sequence[str],
+        inner: Sequence[Answer],
+        result: Result,
+        dataset: str,
     ) -> None:
         errors = result.lines(inner, _DEFAULT_MISS)
         form: dict[str, Json] = {
             "charge_id": ", ".join(answer.charge_id for answer in inner),
-            "dataset": inner[0].dataset,
+            "dataset": dataset,
             "statement": statement,
             "cost": total_cost([answer.cost for answer in inner]).to_json(),
             "protected": _lines(inner, lambda answer: answer.protected),

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from sfumato.errors import MissingDeclaration, UnsupportedSql
+from sfumato.errors import UnsupportedSql
 from sfumato.exact.rational import two_digits
 from sfumato.plan.scalar import (
     And,
@@ -16,7 +16,6 @@ from sfumato.plan.scalar import (
     Comparison,
     Constant,
     Extreme,
-    Field,
     IsNull,
     Not,
     Or,
@@ -32,6 +31,7 @@ from sfumato.sql.reject import (
     reject,
     require_only,
 )
+from sfumato.sql.texts import bounds_needed
 from sfumato.sql.typed import (
     Day,
     Instant,
@@ -345,21 +345,6 @@ def as_number(typed: Typed, node: exp.Expr) -> Number:
             remedy="Use a column declared as Integer or Real.",
         )
     return typed
-
-
-def bounds_needed(what: str, typed: Words) -> MissingDeclaration:
-    """Returns the refusal of a Text column where a number is needed."""
-    name = "column"
-    declared = "sf.Text()"
-    if isinstance(typed.expression, Field):
-        column = typed.expression.column
-        name = column.name.rpartition(".")[2]
-        declared = repr(column.type)
-    return MissingDeclaration(
-        f"{what} needs declared bounds, and {name!r} is declared as {declared}.",
-        allowed="sf.Integer(lower, upper) or sf.Real(lower, upper)",
-        remedy=f"Declare columns={{{name!r}: sf.Real(lower, upper)}} with bounds that are public.",
-    )
 
 
 def as_date(typed: Typed, node: exp.Expr) -> Day:

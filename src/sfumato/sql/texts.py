@@ -7,9 +7,11 @@ is.
 
 from string import ascii_lowercase, ascii_uppercase
 
+from sfumato.errors import MissingDeclaration
 from sfumato.plan.scalar import (
     TO_THE_END,
     ChangeCase,
+    Field,
     Like,
     Member,
     Substring,
@@ -49,3 +51,18 @@ def starts_with(text: Words, wanted: str) -> Truth:
     """Returns the test STARTS_WITH(text, wanted)."""
     first = Substring(text.expression, 1, len(wanted))
     return Truth(Member(first, (wanted,)))
+
+
+def bounds_needed(what: str, typed: Words) -> MissingDeclaration:
+    """Returns the refusal of a Text column where a number is needed."""
+    name = "column"
+    declared = "sf.Text()"
+    if isinstance(typed.expression, Field):
+        column = typed.expression.column
+        name = column.name.rpartition(".")[2]
+        declared = repr(column.type)
+    return MissingDeclaration(
+        f"{what} needs declared bounds, and {name!r} is declared as {declared}.",
+        allowed="sf.Integer(lower, upper) or sf.Real(lower, upper)",
+        remedy=f"Declare columns={{{name!r}: sf.Real(lower, upper)}} with bounds that are public.",
+    )
