@@ -18,6 +18,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.audit import Audit, Verdict, audit
+from sfumato.audit.seen import EPSILON, RHO, blanked, differences, logs, previewed, seen
 from sfumato.engines import emit, expression, sql_tree
 from sfumato.engines.base import Exact
 from sfumato.engines.duckdb import DuckDB
@@ -41,7 +42,6 @@ from sfumato.sql.clip import Clipping, Occasion
 from sfumato.sql.lower import question_of, tree
 from tests.attacks import rich
 from tests.attacks.moves import AGREED, Move, integers, moves
-from tests.attacks.seen import EPSILON, RHO, blanked, differences, logs, previewed, seen
 
 NORMS = (Norm.L1, Norm.L2)
 QUESTIONS = rich.questions()

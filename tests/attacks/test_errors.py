@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 import sfumato as sf
+from sfumato.audit.seen import all_seen, differences, logs
 from sfumato.engines import duckdb, expression
 from sfumato.errors import AccountFrozen, EngineFailed, Refused
 from sfumato.ledger.spend import Ledger
 from sfumato.query import release
 from sfumato.sql import dividing, functions
 from tests.attacks import shop
-from tests.attacks.seen import all_seen, differences, logs
 from tests.contracts.people import EXACTLY
 
 event = shop.event

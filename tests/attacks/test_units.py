@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.audit.seen import all_seen, differences
 from sfumato.engines import relation, sql_tree
 from sfumato.errors import Refused
 from sfumato.query import release
@@ -17,7 +18,6 @@ from sfumato.sql import names
 from sfumato.sql.typed import Person
 from tests.attacks import shop
 from tests.attacks.questions import QUESTIONS
-from tests.attacks.seen import all_seen, differences
 from tests.contracts.people import EXACTLY
 from tests.contracts.verbatim import changed
 from tests.sql import clinic

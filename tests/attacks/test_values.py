@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
+from sfumato.audit.seen import all_seen, differences, previewed
 from sfumato.engines import duckdb, sql_tree, value_sql
 from sfumato.engines.duckdb import DuckDB
 from sfumato.query import add_noise, release
 from tests.attacks import shop
 from tests.attacks.questions import QUESTIONS
-from tests.attacks.seen import all_seen, differences, previewed
 
 NAN, INF = float("nan"), float("inf")
 event = shop.event

@@ -19,9 +19,9 @@ import pytest
 import torch
 
 import sfumato as sf
+from sfumato.audit.seen import blanked, logs
 from sfumato.query import charge
 from sfumato.query.answer import Answer
-from tests.attacks.seen import blanked, logs
 from tests.contracts.rooms import KINDS, Row, session
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import sfumato as sf
-from sfumato.audit import Verdict, system
+from sfumato.audit import Verdict, residuals, system
 from sfumato.audit.forms import FORMS, Form
 from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidNumber
 from sfumato.metadata.dataset import Dataset
@@ -19,12 +19,20 @@ UNIT = sf.Unit("who", max_rows=2, max_groups=2)
 FEW = [form for form in FORMS if form.name in ("arrow", "csv", "duckdb, NOCASE unit")]
 
 
+@pytest.fixture
+def no_door(monkeypatch):
+    """Without sessions, which take longer than engines."""
+    monkeypatch.setattr(SYSTEM, "differing_statements", lambda *given: [])
+    monkeypatch.setattr(SYSTEM, "NOISES", {})
+
+
 def dataset(relation=sf.AddRemove, **options):
     # the source does not exist: nothing reads it
     table = sf.Table("nowhere/secret.csv", columns=COLUMNS, **{"unit": UNIT, **options})
     return Dataset("marked", {"people": table}, relation)
 
 
+@pytest.mark.usefixtures("no_door")
 @pytest.mark.parametrize("relation", [sf.AddRemove, sf.ReplaceOne])
 def test_a_sound_system_is_not_refuted(relation, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -41,13 +49,15 @@ def test_a_sound_system_is_not_refuted(relation, tmp_path, monkeypatch):
     ]
     # five statements at two prices, one of two parts
     assert len(result.statements) == 4 and result.steps == 2 * 2 * 5
-    assert done[-1] == (5, 5) and not list(tmp_path.iterdir())
+    assert done[-1] == (8, 8) and result.questions == 2 * 4 and not list(tmp_path.iterdir())
 
 
+@pytest.mark.usefixtures("no_door")
 def test_a_row_that_is_a_unit():
     assert system(dataset(unit=None), rounds=2, forms=FEW[:1]).findings == ()
 
 
+@pytest.mark.usefixtures("no_door")
 def test_a_halved_distance_is_found_with_its_statement_and_seed(monkeypatch):
     honest = Cells.distance
 
@@ -61,6 +71,7 @@ def test_a_halved_distance_is_found_with_its_statement_and_seed(monkeypatch):
     assert "seed 7" in result.findings[0] and "SELECT" in result.findings[0]
 
 
+@pytest.mark.usefixtures("no_door")
 def test_a_form_that_differs_or_fails_is_found(monkeypatch):
     wrong = Form("wrong", lambda frame, table, folder: (frame.slice(1), {}))
     result = system(dataset(), rounds=1, forms=[wrong])
@@ -74,6 +85,20 @@ def test_a_form_that_differs_or_fails_is_found(monkeypatch):
     assert "fails after the charge" in result.findings[0]
 
 
+def test_sessions_over_both_worlds_show_the_same_and_noise_is_as_stated(monkeypatch):
+    text = "SELECT COUNT(*) AS n FROM people"
+    result = system(dataset(), [text], rounds=1, forms=[])
+    assert result.findings == () and (result.questions, result.cells) == (1, 4000)
+
+    monkeypatch.setattr(SYSTEM, "differing_statements", lambda *given: [text])
+    narrow = residuals([0] * 2000, sigma=1)
+    monkeypatch.setattr(SYSTEM, "noisy_cells", lambda name: narrow)
+    result = system(dataset(), [text], rounds=1, forms=[], seed=5)
+    assert result.verdict is Verdict.VIOLATED and len(result.findings) == 3
+    assert "seed 5" in result.findings[0] and text in result.findings[0]
+
+
+@pytest.mark.usefixtures("no_door")
 def test_statements_of_an_owner():
     mine = ["SELECT COUNT(*) AS n FROM people", "SELECT * FROM people", "nonsense"]
     result = system(dataset(), mine, rounds=1, forms=FEW[:1])

@@ -477,3 +477,23 @@ def test_threads_that_ask_at_once_all_read_what_is_there(asker, one):
             for each in threads:
                 each.join()
     assert len(found) == 12 and found == [({(): (1,)}, {(): (1,)}, {(): (1,)}, {(): (7,)})] * 12
+
+
+def test_a_table_without_times_needs_no_second_look_at_its_footer(tmp_path, monkeypatch):
+    pq.write_table(pa.table({"age": [1]}), tmp_path / "plain.parquet")
+    pq.write_table(pa.table({"at": pa.array([0], pa.timestamp("ms"))}), tmp_path / "times.parquet")
+    looked, real = [], declared._of_milliseconds
+    monkeypatch.setattr(
+        declared, "_of_milliseconds", lambda *given: (looked.append(1), real(*given))[1]
+    )
+    kinds = {
+        "plain": {"age": sf.Integer(0, 9)},
+        "times": {"at": sf.Timestamp("1970-01-01", "1970-12-31")},
+    }
+    for name, expected in (("plain", 0), ("times", 1)):
+        table = sf.Table(tmp_path / f"{name}.parquet", columns=kinds[name])
+        try:
+            DuckDB({name: table}).close()
+        except InvalidDeclaration:
+            assert name == "times"
+        assert len(looked) == expected

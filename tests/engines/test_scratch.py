@@ -108,6 +108,17 @@ def test_a_statement_ends_within_the_limits(scratch, monkeypatch):
     assert scratch.rows("SELECT MAX(n) FROM t", many) == [(2_999,)]
 
 
+def test_a_statement_that_takes_long_over_any_rows_is_described_within_the_limits(
+    scratch, monkeypatch
+):
+    monkeypatch.setattr(module, "SECONDS", 0.3)
+    rows = ", ".join(f"({n})" for n in range(1_000))
+    sources = ", ".join(f"(VALUES {rows}) AS {name}(n)" for name in "abc")
+    with pytest.raises(Stopped, match=r"more than 0\.3 seconds"):
+        scratch.described(f"SELECT SUM(SIN(a.n * b.n + c.n)) FROM {sources}, t", {"t": TABLE})
+    assert scratch.described("SELECT MAX(n) FROM t", {"t": TABLE}) == [("max(n)", "integer")]
+
+
 def test_a_run_time_error_is_told_in_one_line(scratch):
     with pytest.raises(Stopped, match="Could not convert string 'a' to INT32") as failed:
         scratch.rows("SELECT CAST(region AS INT) FROM t", {"t": TABLE})

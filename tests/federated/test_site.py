@@ -168,6 +168,26 @@ def test_a_site_answers_alone_only_if_it_has_the_last_piece(site, monkeypatch, s
     monkeypatch.undo()
 
 
+def test_a_question_that_is_being_answered_is_held_after_that(site):
+    first, second = proposal(site), proposal(site, attempt="2")
+    assert advanced(site, first) == ["approved", "ready"]
+    paid = taken(site)
+    assert advanced(site, second) == ["approved", "ready", "approved"]
+    assert site.rounds[second.run].phase is Phase.APPROVED and taken(site) == paid
+    site._hear(Message("withdrawn", first.run, "northgate", {}), str)
+    site._advance(first.run, str)
+    site._advance(second.run, str)
+    assert site.said[-1][0] == "ready" and taken(site) == paid
+
+
+def test_a_question_that_a_site_has_answered_is_not_charged(site):
+    first, second = proposal(site), proposal(site, attempt="2")
+    site._hear(first, str)
+    site._hear(Message("answered", first.run, "northgate", {"answer": "e30="}), str)
+    advanced(site, second)
+    assert site.said[-1] == ("answered", {"answer": "e30="}) and taken(site) == 0
+
+
 def test_a_finished_run_is_not_withdrawn_in_a_later_life(site):
     message = proposal(site)
     assert advanced(site, message) == ["approved", "ready"]

@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Intervals of columns that are computed from private answers: how often, and how wide."""
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
-from sfumato.noise import DiscreteLaplace
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.plan.output import Item, Order, Output
 from sfumato.plan.scalar import Estimate, Key
 from sfumato.plan.statistic import Statistic
 from sfumato.query import outer_errors as module
 from sfumato.query.answer import Answer
 from sfumato.query.answer_rows import merged
-from sfumato.query.outer_errors import Releases
+from sfumato.query.outer_errors import Releases, WholeEnds
 from sfumato.query.table import answer_body
 from sfumato.sql.outer_forms import Computed, FixedNumber, Kind, Leaf
 from sfumato.testing.asserts import assert_at_most
@@ -218,3 +220,93 @@ def test_an_interval_of_one_cell_for_the_largest_is_noticed():
     alone = replace(form, chosen=False)
     with pytest.raises(AssertionError):
         assert_at_most(*coverage(alone, hidden, truth, cells=80), 0.05, notices=0.5)
+
+
+@pytest.mark.parametrize("miss", [MISS, Fraction(1, 300)])
+def test_ends_in_whole_numbers_are_those_of_the_interval(miss):
+    values = [100 + place for place in range(90)]
+    own = answer(values)
+    wholes = WholeEnds(Releases([own]), miss)
+    forms = [(CELL, [code(7)]), (replace(CELL, chosen=True), [code(7)])]
+    forms += [(DIFFERENCE, [code(7), code(2)]), (DIFFERENCE, [code(7), code(7)])]
+    forms += [total(values, rows=range(count)) for count in (1, 12, 64, 65, 90)]
+    for form, hidden in forms:
+        (ends,) = wholes.column(form, [hidden])
+        assert ends is not None and ends == interval(form, hidden, own, miss=miss)
+
+
+def test_what_is_not_in_whole_numbers_is_left_to_the_interval():
+    values = [5, 7, 9]
+    wholes = WholeEnds(Releases([answer(values), answer(values)]), MISS)
+    leaf, hidden = total(values)
+    for wrong in (
+        [*hidden[:2], 2, *hidden[3:]],
+        [*hidden[:4], code(2, place=1)],
+        [20.5, *hidden[1:]],
+    ):
+        assert wholes.column(leaf, [wrong]) == [None]
+    assert wholes.column(replace(leaf, chosen=True), [hidden]) == [None]
+    mean, cells = total(values, Kind.MEAN)
+    assert wholes.column(mean, [cells]) == [None]
+    assert wholes.column(DIFFERENCE, [[code(0), code(1, place=1)]]) == [None]
+    assert wholes.column(DIFFERENCE, [[code(0), None]]) == [None]
+
+
+def test_sums_beyond_exact_doubles_are_wider():
+    values = [2**52, 2**52, 5]
+    own = answer(values)
+    leaf, hidden = total(values, rows=[0, 1])
+    assert WholeEnds(Releases([own]), MISS).column(leaf, [hidden]) == [None]
+    assert width(leaf, hidden, own) > 2 * 41
+
+
+def missing(noise, draws, far):
+    """P(|S| > far) of the sum of so many draws, by convolution of the law."""
+    width = 18 * math.ceil(math.sqrt(noise.variance.upper)) + 5
+    one = np.array([noise.pmf(x).upper for x in range(-width, width + 1)])
+    law = np.ones(1)
+    for _ in range(draws):
+        law = np.convolve(law, one)
+    middle = draws * width
+    end = math.floor(far) + 1
+    return law[: max(middle - end + 1, 0)].sum() + law[middle + end :].sum()
+
+
+UNITS = [Fraction(1), Fraction(3), Fraction(1, 2), Fraction(7, 4)]
+
+
+def farthest(noise, unit, draws):
+    """The half width of the sum or difference of released cells, in units of their noise."""
+    own = answer([40 + place for place in range(draws)], part=numbers([40] * draws, noise, unit))
+    if draws == 2:
+        return width(DIFFERENCE, [code(0), code(1)], own) / 2 / unit
+    leaf, hidden = total([float(40 * unit)] * draws)
+    return width(leaf, hidden, own) / 2 / unit
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=str)
+@pytest.mark.parametrize("noise", [LAW, DiscreteLaplace("0.7"), DiscreteGaussian("90")], ids=str)
+def test_no_interval_of_a_sum_misses_more_often_than_its_law_allows(noise, unit):
+    for draws in (1, 2, 5):
+        far = farthest(noise, unit, draws)
+        assert missing(noise, draws, far) <= float(MISS)
+        # and a step less misses more often, but for the cells of the transform
+        assert missing(noise, draws, far * Fraction(98, 100) - 1) > float(MISS)
+
+
+def test_a_floor_of_noise_that_is_not_whole_is_noticed(monkeypatch):
+    true = module.Release.reach
+    monkeypatch.setattr(
+        module.Release, "reach", lambda self, *rest: Fraction(math.floor(true(self, *rest)))
+    )
+    assert missing(LAW, 2, farthest(LAW, Fraction(1, 2), 2)) > float(MISS)
+
+
+def test_doubles_that_are_not_whole_have_room_for_their_rounding():
+    values = [4, 5, 6]
+    own = answer(values, part=numbers(values, LAW, Fraction(1, 10)))
+    leaf, hidden = total([0.4, 0.5, 0.6])
+    assert width(leaf, hidden, own) / 2 > module.sum_reach(LAW, MISS, (Fraction(1, 10),), 3)
+    whole, hidden = total(values)
+    exact = module.sum_reach(LAW, MISS, (Fraction(1),), 3)
+    assert width(whole, hidden, answer(values)) / 2 == exact

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 import torch
 
+from sfumato.audit.seen import logs
 from sfumato.query.silence import Silence
-from tests.attacks.seen import logs
 
 SECRET = "a row that nobody may see"
 

@@ -2,13 +2,14 @@
 """Jobs: bounded for a person, seen at multiples of the quantum, stopped at the end."""
 
 import threading
+import time
 
 import pytest
 
 import sfumato as sf
 from sfumato.errors import Cancelled, EngineFailed
 from sfumato.service.ended import Ended
-from sfumato.service.jobs import Jobs, JobState
+from sfumato.service.jobs import Jobs, JobState, Turns
 from sfumato.service.refusals import NotVisible, Stopping, TooMany
 
 
@@ -110,3 +111,45 @@ def test_an_error_keeps_no_frames() -> None:
     error = jobs.admit("ann", fail).ended.exception(10)
     assert error is not None and error.__traceback__ is None and error.__context__ is None
     jobs.drain(1)
+
+
+def test_few_questions_begin_at_a_time() -> None:
+    # the clock stands still, so none of them ends to count as beginning
+    turns, inside, seen, lock = Turns(2, lambda: 0.0), [0], [0], threading.Lock()
+
+    def work() -> None:
+        with turns:
+            with lock:
+                inside[0] += 1
+                seen[0] = max(seen[0], inside[0])
+            time.sleep(0.002)
+            with lock:
+                inside[0] -= 1
+
+    threads = [threading.Thread(target=work) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert (inside, seen) == ([0], [2])
+
+
+def test_slow_questions_hold_up_no_other() -> None:
+    turns, go = Turns(2), threading.Event()
+    entered: list[int] = []
+
+    def work(number: int) -> None:
+        with turns:
+            entered.append(number)
+            go.wait(20)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    ends = time.monotonic() + 20
+    while len(entered) < 6 and time.monotonic() < ends:
+        time.sleep(0.01)
+    assert len(entered) == 6
+    go.set()
+    for thread in threads:
+        thread.join(20)

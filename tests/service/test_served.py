@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from sfumato.config.load import read_declarations
 from sfumato.errors import InvalidConfig, NotListed, WrongUse
 from sfumato.ledger.account_path import Scope
 from sfumato.privacy.budget import Budget
@@ -58,3 +59,16 @@ def test_declarations_are_shown_without_sources(tmp_path: Path) -> None:
     ]
     assert "people.csv" not in str(shown) and str(tmp_path) not in str(shown)
     datasets.close()
+
+
+def test_the_declarations_of_a_dataset_are_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Path] = []
+    real = read_declarations
+    for place in ("sfumato.service.served", "sfumato.config.load"):
+        monkeypatch.setattr(
+            f"{place}.read_declarations", lambda path: (read.append(path), real(path))[1]
+        )
+    Datasets([written(tmp_path)], 1).close()
+    assert len(read) == 1

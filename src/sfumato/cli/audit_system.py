@@ -7,12 +7,15 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
+from sfumato.audit.declared import declared_tasks
 from sfumato.audit.system import System, system
 from sfumato.audit.verdict import Verdict, table
 from sfumato.cli.language import say
-from sfumato.cli.options import as_json, config, table_or_json
+from sfumato.cli.ledger import reading
+from sfumato.cli.options import as_json, config, table_or_json, waits
 from sfumato.config.load import read_declarations
 from sfumato.errors import Failed, WrongUse
+from sfumato.ledger.summary import asked_statements
 from sfumato.privacy.event import Json
 
 
@@ -24,6 +27,8 @@ from sfumato.privacy.event import Json
     type=click.Path(dir_okay=False),
     help="A file of SQL statements, each ended by a semicolon [default: some for each column].",
 )
+@click.option("--asked", is_flag=True, help="Try the statements of the ledger, too.")
+@waits
 @click.option(
     "--rounds",
     type=click.IntRange(1, 10_000),
@@ -33,20 +38,27 @@ from sfumato.privacy.event import Json
 )
 @click.option("--seed", type=int, default=1, show_default=True, help="Reproduces a finding.")
 @table_or_json
-def command(*, config: str, place: str | None, rounds: int, seed: int, form: str) -> None:
+def command(
+    *, config: str, place: str | None, asked: bool, rounds: int, seed: int, form: str
+) -> None:
     """Try to break the guarantee of this installation on your declarations, with made-up rows.
 
-    No declared source is opened, and nothing is charged. The exit code is 3 if it is broken.
+    Declared models, synopses, censuses and synthetic fits are tried too. No declared source is
+    opened, and nothing is charged. The exit code is 3 if it is broken.
     """
     declared = read_declarations(config)
+    statements = _statements(place)
+    if asked:
+        statements += _asked(config)
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("audit", total=None)
         result = system(
             declared.dataset,
-            _statements(place),
+            statements,
             rounds=rounds,
             seed=seed,
+            tasks=tuple(declared_tasks(config)),
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
     if form == "json":
@@ -74,15 +86,27 @@ def _statements(place: str | None) -> list[str]:
     return statements
 
 
+def _asked(config: str) -> list[str]:
+    """Reads the statements that were paid for."""
+    with reading(config) as (ledger, declared):
+        statements = asked_statements(ledger, declared.dataset.name)
+    if not statements:
+        raise WrongUse("The ledger has no statement.", remedy="Leave out --asked.")
+    return statements
+
+
 def _show(result: System) -> None:
     """Prints the forms, what was refused, the findings and the result."""
     click.echo(table([("form", "result"), *((each.name, each.result) for each in result.forms)]))
     click.echo()
     for text in result.refused:
-        say(f"not tried, it does not compile: {text}")
+        say(f"not tried, it does not compile or is not compared: {text}")
     for finding in result.findings:
         click.echo(finding)
-    say(f"{len(result.statements)} statements, {result.steps} steps compared.")
+    say(
+        f"{len(result.statements)} statements, {result.steps} steps compared; "
+        f"{result.questions} questions asked on two worlds, the noise of {result.cells} cells tested."
+    )
     say(result.sentence)
 
 
@@ -96,6 +120,8 @@ def _json(result: System) -> Json:
         "refused": list[Json](result.refused),
         "steps": result.steps,
         "pairs": result.pairs,
+        "questions": result.questions,
+        "cells": result.cells,
         "forms": forms,
         "findings": list[Json](result.findings),
     }

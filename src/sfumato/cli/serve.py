@@ -23,8 +23,8 @@ def command(config: str, *, check: bool) -> None:
     SIGTERM and Ctrl-C end it: questions under way have time to end, the rest are stopped.
     """
     settings = read_settings(config)
-    names = ", ".join(check_files(settings.datasets))
     if check:
+        names = ", ".join(check_files(settings.datasets))
         say(f"would serve {names} at {settings.address}")
         return
     # names, kinds of events and ids only
@@ -32,6 +32,7 @@ def command(config: str, *, check: bool) -> None:
         stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(name)s %(message)s"
     )
     with Service(settings) as service:
+        names = ", ".join(served.name for served in service.datasets)
 
         def ready() -> None:
             # before it is said that it serves: whoever waits for that may add people at once

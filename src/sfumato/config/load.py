@@ -118,6 +118,26 @@ def load(
     What to do: Write a sfumato.toml, or name another with -c.
     """
     declared = read_declarations(path)
+    return open_declared(
+        declared, analyst=analyst, purpose=purpose, engine=engine, wait=wait, ledger=ledger
+    )
+
+
+def open_declared(
+    declared: "Declarations",
+    *,
+    analyst: str | None = None,
+    purpose: str | None = None,
+    engine: Local | None = None,
+    wait: float = WAIT,
+    ledger: Ledger | None = None,
+) -> Session:
+    """Opens the session of declarations that were read; the arguments are those of ``load``.
+
+    Raises:
+        WrongUse: ``ledger`` is another ledger than the declared one.
+        SfumatoError: as ``connect``.
+    """
     states, ledger_key = declared.states, declared.ledger_key
     if ledger is not None:
         _require_declared(ledger, declared.ledger)

@@ -34,6 +34,7 @@ from sfumato.privacy.unit import Node, Unit
 
 _MILLISECONDS = "TIMESTAMP of milliseconds"
 # Arrow's names of the types that DuckDB converts to microseconds.
+_TIMES = frozenset({"TIMESTAMP", "TIMESTAMP WITH TIME ZONE"})
 _COARSE = ("timestamp[s, tz=", "timestamp[ms, tz=")
 _REMEDIES = {
     _MILLISECONDS: "Write it as dates, or in microseconds (pyarrow: coerce_timestamps='us', "
@@ -64,9 +65,11 @@ def held(
     if failed:
         raise unreadable(name, tables[name].source, failed)
     types = {row[0]: row[1] for row in described} if item.served is None else item.served.types
-    for column in _of_milliseconds(connection, item):
-        if types.get(column) in ("TIMESTAMP", "TIMESTAMP WITH TIME ZONE"):
-            types[column] = _MILLISECONDS
+    # most tables have none: then no footer is read for them
+    if not _TIMES.isdisjoint(types.values()):
+        for column in _of_milliseconds(connection, item):
+            if types.get(column) in _TIMES:
+                types[column] = _MILLISECONDS
     source = Source(item.sql, types, numerals=tables[name].numerals)
     for column, kind in tables[name].columns.items():
         _require_readable(

@@ -135,10 +135,7 @@ def _tuple(value: tuple[Any, ...], known: Known) -> tuple[Any, ...]:
         kinds = set(map(id, map(type, chain.from_iterable(value))))
     if kinds <= _PLAIN:
         return value
-    copies = []
-    for part in value:
-        copies.append(_copied(part, known))
-    return tuple(copies)
+    return tuple([_copied(part, known) for part in value])
 
 
 def _copier(kind: type) -> _Copier:
@@ -160,7 +157,7 @@ def _copier(kind: type) -> _Copier:
             allowed="frozen values of sfumato, tuples, strings and numbers, of no subclass",
         )
     if issubclass(kind, Enum):
-        return _member
+        return _member(kind)
     if not is_dataclass(kind):
         return lambda value, known: value
     return _dataclass(kind)
@@ -178,11 +175,16 @@ def _array(value: np.ndarray[Any, Any], known: Known) -> np.ndarray[Any, Any]:
     return value
 
 
-def _member(value: Enum, known: Known) -> Enum:
-    """A member of an enumeration itself; a forged one is refused."""
-    if not any(value is member for member in type(value)):
-        raise InvalidDeclaration(f"No member of {type(value).__name__}.")
-    return value
+def _member(kind: type[Enum]) -> _Copier:
+    """Returns the function that passes on the members of an enumeration, and refuses forged ones."""
+    members = frozenset(map(id, kind))
+
+    def member(value: Enum, known: Known) -> Enum:
+        if id(value) not in members:
+            raise InvalidDeclaration(f"No member of {kind.__name__}.")
+        return value
+
+    return member
 
 
 def _dataclass(kind: Any) -> _Copier:
@@ -190,13 +192,18 @@ def _dataclass(kind: Any) -> _Copier:
     taken = signature(kind).parameters
     compared = _compared(kind)
     is_made = set(compared) <= set(taken)
-    names = [each.name for each in fields(kind) if each.name in taken or not is_made]
+    names = [
+        (each.name, each.compare) for each in fields(kind) if each.name in taken or not is_made
+    ]
 
     def copy(value: Any, known: Known) -> Any:
         parts = {}
-        for name in names:
+        for name, is_compared in names:
             part = getattr(value, name)
-            parts[name] = _copied(part, known) if name in compared else part
+            # most parts are plain: the call would take longer than the check
+            if is_compared and id(type(part)) not in _PLAIN:
+                part = _copied(part, known)
+            parts[name] = part
         if is_made:
             try:
                 return kind(**parts)

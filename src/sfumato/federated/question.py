@@ -21,6 +21,7 @@ from sfumato.errors import (
     shown,
 )
 from sfumato.exact.rational import Number, decimal_text, to_fraction
+from sfumato.federated.answers import question_of
 from sfumato.federated.declaration import Declared
 from sfumato.federated.joint import Exchange, JointSeries, JointTask, most_integers
 from sfumato.federated.messages import canonical
@@ -127,6 +128,11 @@ class Compiled:
     def event_hash(self) -> str:
         """A hash of the privacy event of each site."""
         return hashlib.sha256(canonical(event_to_json(self.asked.event)).encode()).hexdigest()
+
+    @property
+    def question(self) -> str:
+        """The id of the question, equal for all its runs."""
+        return question_of({"form": self.form_hash, "event": self.event_hash})
 
 
 def compiled(question: Question, study: Declared, exchange: Exchange | None = None) -> Compiled:

@@ -61,8 +61,8 @@ class Wire:
             StudyFailed: the run has ended, or there is no sum in time.
         """
         status = 204
-        while status == 204 and time.monotonic() < until:
-            # a coordinator that was started again has forgotten the share
+        # 409: a coordinator that was started again has forgotten the share
+        while status in (204, 409) and time.monotonic() < until:
             status, _ = self._request("POST", f"/steps/{run}/{step}", body, until)
             if status == 202:
                 path = f"/sums/{run}/{step}/{_SHARE_AGAIN}"

@@ -14,8 +14,9 @@ from sfumato.exact.rounding import exp_down, exp_up, float_down, float_up, log_u
 from sfumato.noise import plain
 from sfumato.noise.curves import Exponential
 from sfumato.noise.entropy import SYSTEM, Entropy
-from sfumato.noise.law import Integers, Shape, bracket, half_width_of, open_unit, quantile_of
+from sfumato.noise.law import Integers, Shape, bracket, open_unit, quantile_of
 from sfumato.noise.sampler import Sampler
+from sfumato.noise.search import smallest
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -89,10 +90,16 @@ class DiscreteLaplace:
     def half_width(self, confidence: Number) -> int:
         """The smallest h with P(|X| <= h) >= confidence, certain not to be too small."""
         miss = 1 - open_unit("confidence", confidence)
-        _, upper_g = self._ratio()
+        lower_g, upper_g = self._ratio()
         # the h at which 2 exp(-(h+1)/scale) / (1 + g) is about ``miss``
         guess = int(self.scale * log_up(2 / (miss * (1 + upper_g))))
-        return half_width_of(self.tail, confidence, guess=max(guess, 0))
+
+        def suffices(half_width: int) -> bool:
+            # the upper end of ``tail``: each question asks for it, and its lower end takes as long
+            rate = -Fraction(half_width + 1) / self.scale
+            return half_width >= 0 and float_up(2 * exp_up(rate) / (1 + lower_g)) <= miss
+
+        return smallest(suffices, below=max(guess, 0))
 
     @property
     def variance(self) -> Bracket:

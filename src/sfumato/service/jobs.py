@@ -25,6 +25,8 @@ from sfumato.service.refusals import NotVisible, Stopping, TooMany
 T = TypeVar("T")
 # More than the questions of a few people: stored answers wait for no slow question.
 _THREADS = 64
+# Threads that compute at the same time slow each other down: Python runs one at a time.
+_STARTING, _START_SECONDS = 4, 0.05
 # Finished jobs that are remembered of one person; their answers are in the ledger.
 _REMEMBERED = 100
 _LOG = logging.getLogger("sfumato.service")
@@ -93,6 +95,44 @@ class Job(Generic[T]):
         return JobState.STOPPED if is_stopped else JobState.FAILED
 
 
+class Turns:
+    """Lets a few questions begin at a time, the oldest first.
+
+    A question that takes long no longer counts as beginning, so it holds up no other.
+
+    >>> turns = Turns(1, lambda: 0.0)
+    >>> with turns:
+    ...     pass
+    """
+
+    def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most = most
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
+        # when each began, by its thread
+        self._begun: dict[int, float] = {}
+
+    def __enter__(self) -> None:
+        with self._lock:
+            while (seconds := self._seconds_to_wait()) > 0:
+                self._changed.wait(seconds)
+            self._begun[threading.get_ident()] = self._clock()
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            del self._begun[threading.get_ident()]
+            self._changed.notify()
+
+    def _seconds_to_wait(self) -> float:
+        """How long until fewer than ``most`` are beginning; 0 or less if it is so now."""
+        if len(self._begun) < self._most:
+            return 0
+        # of the newest that count, the oldest ends to count first
+        oldest = sorted(self._begun.values())[-self._most]
+        return oldest + _START_SECONDS - self._clock()
+
+
 class Jobs:
     """All jobs of the service, in memory: after a restart the same question finds its answer.
 
@@ -109,6 +149,7 @@ class Jobs:
         self._clock = clock
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(_THREADS, "question")
+        self._turns = Turns(_STARTING)
         self._under_way: dict[str, set[Job[object]]] = {}
         self._shown: dict[str, OrderedDict[str, Job[object]]] = {}
         self._closed = False
@@ -132,7 +173,8 @@ class Jobs:
         return job
 
     def _run(self, job: Job[T], work: Callable[[sf.Stop], T]) -> None:
-        job.run(work)
+        with self._turns:
+            job.run(work)
         with self._lock:
             own = self._under_way[job.person]
             own.discard(job)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import sfumato as sf
-from sfumato.config.load import Declarations, load, read_declarations
+from sfumato.config.load import Declarations, open_declared, read_declarations
 from sfumato.errors import InvalidConfig, shown
 from sfumato.ledger.account_path import Scope
 from sfumato.ledger.account_status import Standing
@@ -88,7 +88,7 @@ class Datasets:
                     ledgers[place] = Ledger.open(declared.ledger, key=declared.ledger_key)
                     failed.callback(ledgers[place].close)
                 ledger = ledgers[place]
-                session = load(path, ledger=ledger, engine=sf.Local(lanes=lanes))
+                session = open_declared(declared, ledger=ledger, engine=sf.Local(lanes=lanes))
                 failed.callback(session.close)
                 if not ledger.is_closed(name):
                     ledger.acting_as(_ACTOR).restrict(name, closed=True, reason="it is served")

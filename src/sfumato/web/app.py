@@ -40,6 +40,11 @@ _LONGEST_KEY = 255
 _MOST_HEADERS = 100
 _PREVIEWS_AT_ONCE = 2
 _LOG = logging.getLogger("sfumato.service")
+# a path is compared with the routes of its length only
+_OF_LENGTH = {
+    length: [route for route in ROUTES if len(route.segments) == length]
+    for length in {len(route.segments) for route in ROUTES}
+}
 _SAFE = (
     ("Cache-Control", "no-store"),
     ("X-Content-Type-Options", "nosniff"),
@@ -282,7 +287,7 @@ def _find(method: str, path: bytes) -> tuple[Route, dict[str, str]]:
         except UnicodeDecodeError:
             raise NotVisible from None
     allowed = []
-    for route in ROUTES:
+    for route in _OF_LENGTH.get(len(segments), ()):
         names = route.match(tuple(segments))
         if names is not None and route.method == method:
             return route, names

@@ -63,7 +63,10 @@ class Proxies:
             raise SignInFailed from None
 
     def _is_proxy(self, address: str) -> bool:
-        return _is_address(address) and ipaddress.ip_address(address) in self._addresses
+        # without a declared proxy no address needs to be read
+        if not self._addresses or not _is_address(address):
+            return False
+        return ipaddress.ip_address(address) in self._addresses
 
 
 def require_caller(

@@ -4,6 +4,7 @@
 import asyncio
 import signal
 import socket
+import sys
 from asyncio import sslproto
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -19,6 +20,7 @@ _MOST_CONNECTIONS = 1000
 # asyncio keeps a buffer of this size for each connection; its own default is 256 KiB
 _TLS_BUFFER = 16 * 1024
 _LARGEST_HEAD = 16 * 1024
+_SWITCH_SECONDS = 0.001
 
 
 def serve(service: Service, ready: Callable[[], None] = lambda: None) -> None:
@@ -35,6 +37,8 @@ def serve(service: Service, ready: Callable[[], None] = lambda: None) -> None:
         raise WrongUse(
             "uvicorn is not installed.", remedy="pip install 'sfumato[server]'"
         ) from None
+    # the loop that reads requests waits this long for a thread that computes; by default 5 ms
+    sys.setswitchinterval(_SWITCH_SECONDS)
     app = App(service)
     server = uvicorn.Server(uvicorn.Config(app, **_options(service.settings)))
     # uvicorn raises the signal again at its end; ours ends with 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything that an analyst sees of a question, but for the released numbers.
+"""Everything that an asker sees of a question, except released numbers.
 
 What is left after they are blanked may depend on the text, the declarations and the charges
 before, on nothing else: on neighbouring data it is the same.
@@ -13,13 +13,14 @@ from contextlib import contextmanager
 from itertools import cycle
 from typing import Any
 
-import sfumato as sf
+from sfumato.errors import SfumatoError
 from sfumato.query.answer import Answer
+from sfumato.query.session import Session
 
-EPSILON: Mapping[str, object] = {"epsilon": 1}
-RHO: Mapping[str, object] = {"rho": "0.01"}
+EPSILON: Mapping[str, Any] = {"epsilon": 1}
+RHO: Mapping[str, Any] = {"rho": "0.01"}
 # for groups that are not public
-DELTA: Mapping[str, object] = {"delta": "1e-9"}
+DELTA: Mapping[str, Any] = {"delta": "1e-9"}
 
 # what is computed from released numbers in a text that is otherwise public
 _NOISY = re.compile(r"= \S+ was (answered first|learnt privately) \(#\)")
@@ -30,15 +31,15 @@ _OF_NUMBERS = ("the noisy group size is not positive", "it cannot be told")
 _BLANK = "#"
 
 
-class _Kept(logging.Handler):
-    """Every record of every logger."""
+class _Lines(logging.Handler):
+    """Keeps every record of every logger as a line."""
 
     def __init__(self) -> None:
         super().__init__(logging.NOTSET)
         self.lines: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        # Spark of another test in this process lets its objects go whenever they are collected
+        # Spark lets its objects go whenever they are collected
         if record.name == "py4j.clientserver":
             return
         self.lines.append(f"{record.name} {record.levelname} {record.getMessage()}")
@@ -46,8 +47,8 @@ class _Kept(logging.Handler):
 
 @contextmanager
 def logs() -> Iterator[list[str]]:
-    """What is logged inside, by whomever."""
-    handler, root = _Kept(), logging.getLogger()
+    """Collects what is logged inside the block, by whomever."""
+    handler, root = _Lines(), logging.getLogger()
     level = root.level
     root.addHandler(handler)
     root.setLevel(logging.DEBUG)
@@ -58,43 +59,46 @@ def logs() -> Iterator[list[str]]:
         root.setLevel(level)
 
 
-def seen(session: sf.Session, text: str, price: Mapping[str, object] = EPSILON) -> dict[str, Any]:
-    """What one question shows: its answer or its error, its charge, what is logged."""
+def seen(session: Session, text: str, price: Mapping[str, Any] = EPSILON) -> dict[str, Any]:
+    """Returns what one question shows: its answer or its error, the account, what is logged."""
     with logs() as lines:
-        found = _answered(session, text, price)
-    return {"answer": found, "logs": list(lines), "budget": session.budget.to_json()}
+        answer = _answered(session, text, price)
+    return {"answer": answer, "logs": list(lines), "budget": session.budget.to_json()}
 
 
-def all_seen(session: sf.Session, texts: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """What a list of questions shows, one after the other.
-
-    Open groups are paid for with a delta.
-    """
-    found = {}
-    for text, price in zip(texts, cycle((EPSILON, RHO))):
-        found[text] = seen(session, text, price)
-        if "spends delta" in str(found[text]["answer"]):
-            found[text] = seen(session, text, {**price, **DELTA})
-    return found
+def all_seen(session: Session, texts: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Returns what questions show, asked one after the other."""
+    prices = cycle((EPSILON, RHO))
+    return {
+        text: seen_with_keys(session, text, price)
+        for text, price in zip(texts, prices, strict=False)
+    }
 
 
-def previewed(session: sf.Session, texts: Iterable[str]) -> dict[str, object]:
-    """What a preview of each question shows."""
+def seen_with_keys(session: Session, text: str, price: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what one question shows; open groups are paid for with a delta."""
+    shown = seen(session, text, price)
+    if "spends delta" in str(shown["answer"]):
+        return seen(session, text, {**price, **DELTA})
+    return shown
+
+
+def previewed(session: Session, texts: Iterable[str]) -> dict[str, object]:
+    """Returns what a preview of each question shows."""
     return {text: _previewed(session, text, {**EPSILON, **DELTA}) for text in texts} | {
         f"{text} (rho)": _previewed(session, text, RHO) for text in texts
     }
 
 
 def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """The questions that look different in two datasets."""
-    assert one.keys() == other.keys()
+    """Returns the questions that look different in two datasets."""
     return [text for text in one if one[text] != other[text]]
 
 
-def _previewed(session: sf.Session, text: str, price: Mapping[str, object]) -> object:
+def _previewed(session: Session, text: str, price: Mapping[str, Any]) -> object:
     try:
         preview = session.preview(text, **price)
-    except sf.SfumatoError as refused:
+    except SfumatoError as refused:
         return [type(refused).__name__, str(refused)]
     return [
         preview.cost.to_json(),
@@ -105,35 +109,33 @@ def _previewed(session: sf.Session, text: str, price: Mapping[str, object]) -> o
     ]
 
 
-def _answered(session: sf.Session, text: str, price: Mapping[str, object]) -> object:
+def _answered(session: Session, text: str, price: Mapping[str, Any]) -> object:
     try:
         answer = session.query(text, **price)
-    except sf.SfumatoError as refused:
+    except SfumatoError as refused:
         said = _NOISY.sub(_BLANK, _CHARGE.sub(_BLANK, str(refused)))
         return [type(refused).__name__, said, str(refused.__context__), refused.exit_code]
     return blanked(answer, open_keys="delta" in price)
 
 
 def blanked(answer: Answer, *, open_keys: bool) -> dict[str, Any]:
-    """The form of an answer without what was released.
+    """Returns the form of an answer without what was released.
 
-    Of ``open_keys`` the groups are released too.
+    With ``open_keys`` the groups are released, too.
     """
     if answer.inner:
         # the rest is computed from the inner answers, which are all that was read
         inner = [blanked(each, open_keys=open_keys) for each in answer.inner]
         return {"inner": inner, "columns": answer.form["columns"]}
-    form = dict(answer.form)
+    form: dict[str, Any] = dict(answer.form)
     released = dict(form.pop("released"))
     released.pop("order")
     parts = [{**part, "values": _BLANK, "copies": _BLANK} for part in released["parts"]]
     chosen = open_keys or released["output"]["having"] or released["output"]["limit"] is not None
     if not open_keys:
         for part, honest in zip(parts, released["parts"], strict=True):
-            part["values"], part["copies"] = (
-                [len(row) for row in honest["values"]],
-                honest["copies"],
-            )
+            part["values"] = [len(row) for row in honest["values"]]
+            part["copies"] = honest["copies"]
     rows, errors = form.pop("rows"), form.pop("errors")
     if not chosen:
         cells = [
