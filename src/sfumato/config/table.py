@@ -47,6 +47,7 @@ TABLE = (
     Key("thousands", as_is, '"."', "the sign between groups of three digits", None),
     Key("sheet", as_is, '"Data 2024"', "the sheet of an Excel file; by default the first", None),
     Key("header_row", as_is, "3", "the line that names the columns", None),
+    Key("skip_rows", as_is, "2", "the same: how many lines are above it", None),
 )
 UNIT = (
     Key("column", as_is, '"person_id"', "the column that says whom a row is about"),

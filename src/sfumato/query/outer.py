@@ -10,21 +10,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from sfumato.engines.scratch import Held, Scratch, Stopped, Unbound
+from sfumato.engines.scratch import ROW_NUMBER, Held, Scratch, Stopped, Unbound
 from sfumato.engines.stop import Patience
 from sfumato.errors import OuterFailed, Refused, UnsupportedSql, WrongUse
-from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import Quantiles
 from sfumato.privacy.event import Json
 from sfumato.query.answer import Answer
 from sfumato.query.choose import Planned
 from sfumato.query.outer_answer import OuterAnswer, Result
+from sfumato.query.outer_errors import Release, Releases
 from sfumato.query.preview import planned_columns
 from sfumato.query.price import Price
 from sfumato.query.selected import candidates, declared_rows
 from sfumato.query.statements import Statements
-from sfumato.query.subqueries import Policy, Resolver
-from sfumato.query.table import released_of
+from sfumato.query.subqueries import Policy, Resolver, Step
 from sfumato.sql.outer import require_allowed, text_of_outer
 from sfumato.sql.split import Inner as InnerQuestion
 from sfumato.sql.split import Split, name_of, split
@@ -46,8 +45,7 @@ class Outer:
     text: str
     notes: tuple[str, ...]
     questions: tuple[Resolver, ...]
-    plans: tuple[Planned, ...]
-    datasets: tuple[Dataset, ...]
+    steps: tuple[Step, ...]
     columns: tuple[tuple[str, str], ...]
     statement: str
     trace: Trace | None
@@ -62,17 +60,20 @@ class Outer:
             As ``Statements.answer_all``.
             OuterFailed: the outer statement failed; the inner answers are paid and stored.
         """
-        inner = statements.answer_all(self.questions, patience)
+        inner = statements.answer_all(self.questions, patience) if self.questions else []
+        releases = Releases(inner)
         tables = {}
-        for place, answer in enumerate(inner):
-            tables[name_of(place)] = _held(answer, numbered=self.trace is not None)
+        for place, (answer, release) in enumerate(zip(inner, releases.releases, strict=True)):
+            tables[name_of(place)] = _held(answer, release, numbered=self.trace is not None)
         try:
             rows = scratch.rows(self.statement, tables, patience)
         except Stopped as failure:
             charges = tuple(answer.charge_id for answer in inner)
             raise OuterFailed(str(failure), charges) from None
         known = None if self.trace is None else self.trace.columns
-        return OuterAnswer(self.text, self.notes, inner, Result(self.columns, rows, known))
+        result = Result(self.columns, rows, known)
+        name = statements.asker.dataset.name
+        return OuterAnswer(self.text, self.notes, inner, releases, result, name)
 
 
 def planned_outer(
@@ -91,13 +92,14 @@ def planned_outer(
     if parts is None:
         return None
     names = [name_of(place) for place in range(len(parts.inner))]
-    questions, plans, datasets = [], [], []
+    questions, plans, steps = [], [], []
     for inner, share in zip(parts.inner, _shares(price, parts.inner), strict=True):
         question = asked.part(inner.text, share)
         step = question.resolve(policy)
         questions.append(question)
-        plans.append(statements.planned(step))
-        datasets.append(step.dataset)
+        # what it would cost with what is stored matters to a preview alone
+        plans.append(statements.unstored_plan(step))
+        steps.append(step)
     forms = [planned_columns(plan) for plan in plans]
     tables = {name: _table(columns) for name, columns in zip(names, forms, strict=True)}
     try:
@@ -113,8 +115,7 @@ def planned_outer(
         sql if isinstance(sql, str) else sql.sql("duckdb"),
         parts.notes,
         tuple(questions),
-        tuple(plans),
-        tuple(datasets),
+        tuple(steps),
         columns,
         statement,
         trace,
@@ -219,31 +220,30 @@ def _unique(name: str, taken: set[str]) -> str:
 def _numbered(tables: Mapping[str, Held]) -> dict[str, Held]:
     """Tables with a last column of row numbers."""
     return {
-        name: Held((*table.columns, (ROW, "integer")), table.rows) for name, table in tables.items()
+        name: Held((*table.columns, (ROW, ROW_NUMBER)), table.rows)
+        for name, table in tables.items()
     }
 
 
-def _held(answer: Answer, *, numbered: bool) -> Held:
+def _held(answer: Answer, release: Release, *, numbered: bool) -> Held:
     """The table of an answer, with its rows in the order of their keys."""
     table = _table(answer.columns)
-    told = answer.told
-    _, _, order = released_of(answer.form)
-    kinds = [kind for _, kind in table.columns]
-    places = sorted(range(len(told)), key=order.__getitem__)
+    moments = [place for place, (_, kind) in enumerate(table.columns) if kind == "timestamp"]
     rows = []
-    for place in places:
-        row = [_local(value, kind) for value, kind in zip(told[place], kinds, strict=True)]
+    for place in sorted(range(len(release.told)), key=release.order.__getitem__):
+        row = list(release.told[place])
+        for moment in moments:
+            row[moment] = _local(row[moment])
         rows.append((*row, place) if numbered else tuple(row))
-    columns = (*table.columns, (ROW, "integer")) if numbered else table.columns
+    columns = (*table.columns, (ROW, ROW_NUMBER)) if numbered else table.columns
     return Held(columns, rows)
 
 
-def _local(value: Json, kind: str) -> Json:
-    """A cell as the outer statement reads it: a moment without its offset from UTC."""
-    if kind == "timestamp" and value is not None:
-        moment = datetime.datetime.fromisoformat(str(value))
-        return str(moment.replace(tzinfo=None))
-    return value
+def _local(moment: object) -> str | None:
+    """A moment as the outer statement reads it: without its offset from UTC."""
+    if moment is None:
+        return None
+    return str(datetime.datetime.fromisoformat(str(moment)).replace(tzinfo=None))
 
 
 def require_no_key(key: str | None) -> None:

@@ -190,9 +190,10 @@ class Session:
         except NotOneQuestion as several:
             outer = self._outer(question, previewed, several.refusal)
             previews = []
-            for plan, declared in zip(outer.plans, outer.datasets, strict=True):
+            for step in outer.steps:
+                plan = self._statements.planned(step)
                 bounded = plan.statement(self._engine.statement)
-                previews.append(Preview(plan, declared, bounded))
+                previews.append(Preview(plan, step.dataset, bounded))
             return OuterPreview(outer.columns, tuple(previews), outer.statement, self.balances)
         plan = self._statements.planned(step)
         return Preview(plan, step.dataset, plan.statement(self._engine.statement), self.balances)
