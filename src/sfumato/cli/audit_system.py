@@ -61,7 +61,7 @@ def command(
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
     if form == "json":
-        click.echo(as_json(_json(result)))
+        click.echo(as_json(to_json(result)))
     else:
         _show(result)
     if result.verdict is Verdict.VIOLATED:
@@ -106,7 +106,7 @@ def _show(result: System) -> None:
     say(result.sentence)
 
 
-def _json(result: System) -> Json:
+def to_json(result: System) -> dict[str, Json]:
     """Returns the result as JSON."""
     forms: list[Json] = [{"name": each.name, "result": each.result} for each in result.forms]
     return {
