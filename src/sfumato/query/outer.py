@@ -84,8 +84,8 @@ class Outer:
             statements.ledger.require_key(self._request(statements.asker, key))
         # before the charge: a file that cannot be read costs nothing
         tables = {name: _public(name, scratch.public[name]) for name in self.public}
-        inner = statements.answer_all(self.questions, patience)
-        if key:
+        inner = statements.answer_all(self.questions, patience) if self.questions else []
+        if key and inner:
             paid = {answer.charge_id for answer in inner}
             statements.ledger.reread(self._request(statements.asker, key), paid)
         releases = Releases(inner)
@@ -98,7 +98,8 @@ class Outer:
             raise OuterFailed(str(failure), charges) from None
         known = None if self.trace is None else self.trace.columns
         result = Result(self.columns, rows, known)
-        return OuterAnswer(self.text, self.notes, inner, releases, result)
+        name = statements.asker.dataset.name
+        return OuterAnswer(self.text, self.notes, inner, releases, result, name)
 
     def _request(self, asker: Asker, key: str) -> Request:
         """What an idempotency key is bound to: the whole statement, at its price."""
