@@ -60,7 +60,7 @@ class Outer:
             As ``Statements.answer_all``.
             OuterFailed: the outer statement failed; the inner answers are paid and stored.
         """
-        inner = statements.answer_all(self.questions, patience)
+        inner = statements.answer_all(self.questions, patience) if self.questions else []
         releases = Releases(inner)
         tables = {}
         for place, (answer, release) in enumerate(zip(inner, releases.releases, strict=True)):
@@ -72,7 +72,8 @@ class Outer:
             raise OuterFailed(str(failure), charges) from None
         known = None if self.trace is None else self.trace.columns
         result = Result(self.columns, rows, known)
-        return OuterAnswer(self.text, self.notes, inner, releases, result)
+        name = statements.asker.dataset.name
+        return OuterAnswer(self.text, self.notes, inner, releases, result, name)
 
 
 def planned_outer(
