@@ -21,7 +21,7 @@ ENGINE_PEERS := opendp-polars smartnoise pipelinedp tumult
 # The tests start hundreds of processes: what those import is compiled once.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: docs torch installed demo demo-census demo-stream demo-synthetic demo-telemetry demo-learning demo-graph demo-hospitals demo-federation test durations coverage prove chaos lint format proofs corpus clean lock bench bench-noise bench-accounting bench-query bench-engines bench-largest bench-ledger bench-census bench-graph bench-synopsis bench-synthetic bench-telemetry bench-telemetry-stored bench-learning bench-federated figures demo-mining bench-mining demo-service bench-service bench-audit
+.PHONY: docs torch installed demo demo-census demo-stream demo-synthetic demo-telemetry demo-learning demo-graph demo-hospitals demo-federation test durations coverage prove chaos lint format proofs corpus clean lock bench bench-noise bench-accounting bench-query bench-engines bench-largest bench-ledger bench-census bench-graph bench-synopsis bench-synthetic bench-telemetry bench-telemetry-stored bench-learning bench-federated figures demo-mining bench-mining demo-service bench-service bench-audit demo-audit bench-attacks
 
 demo: $(VENV)/.run
 	$(BIN)/sfumato demo --report demo-report.html
@@ -53,6 +53,10 @@ demo-mining: $(VENV)/.run
 # Three hospitals as processes, one study, no pooled data; one is killed and comes back: demo-federation.html.
 demo-federation: $(VENV)/.dev
 	$(BIN)/sfumato demo federation
+
+# A census area from its tables, an audit, the hospitals' documents: demo-audit.html, demo-audit/.
+demo-audit: $(VENV)/.run
+	$(BIN)/sfumato demo audit
 
 # A service for two analysts: a race, a kill, a restart, the report: demo-service.html.
 demo-service: $(VENV)/.dev
@@ -238,7 +242,7 @@ figures: $(VENV)/.run
 	$(BIN)/python -m benchmarks.table_scale
 
 clean:
-	rm -rf $(VENV) .bench .installed .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-report.html demo-census.html demo-telemetry.html demo-learning.html demo-federation.html demo-service.html site
+	rm -rf $(VENV) .bench .installed .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-report.html demo-census.html demo-telemetry.html demo-learning.html demo-federation.html demo-service.html demo-audit.html demo-audit site
 
 $(VENV)/.run: requirements/run.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("sfumato needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'

@@ -38,7 +38,7 @@ from sfumato.metadata.dataset import Dataset
 from sfumato.noise import DiscreteGaussian
 
 RESULTS = Path(__file__).parent / "results" / "federated.json"
-SITE_ROWS, SEEDS = 5_000, 10
+SITE_ROWS, SEEDS, QUERIES = 5_000, 10, 7
 # By rho (epsilon 0.1, 0.3, 1, 3 at delta 1e-5): how far below a curator a study may be, in points.
 BARS = {"0.00043": 0.6, "0.0033": 0.3, "0.031": 0.3, "0.22": 0.3}
 # A cost whose noise is far below one person.
@@ -171,7 +171,7 @@ def accuracies() -> tuple[dict[str, dict[str, float]], float]:
 
 
 def runs() -> Iterator[tuple[str, float]]:
-    """Wall seconds of whole runs: a query, its own part at one site, and a model of 51 steps."""
+    """Wall seconds of whole runs: a query beyond a curator's own, and a model of 51 steps."""
     with tempfile.TemporaryDirectory() as name, ExitStack() as left:
         folder = Path(name)
         study = demo.write_study(folder)
@@ -181,14 +181,17 @@ def runs() -> Iterator[tuple[str, float]]:
         opened = left.enter_context(federated.open(study, key=folder / "analyst.pem"))
         count = "SELECT COUNT(*) AS n FROM patients"
         opened.query(count, rho="0.001", wait_s=60)
-        begun = time.monotonic()
-        opened.query(demo.QUESTION, rho="0.02", wait_s=60)
-        yield "query", time.monotonic() - begun
+        beyond = []
         with sf.load(folder / "pooled.toml") as pooled:
             pooled.query(count, rho="0.001")
-            begun = time.monotonic()
-            pooled.query(demo.QUESTION, rho="0.02")
-            yield "query of the pooled tables", time.monotonic() - begun
+            for place in range(QUERIES):
+                rho = f"0.02{place}"
+                begun = time.monotonic()
+                opened.query(demo.QUESTION, rho=rho, wait_s=60)
+                joint = time.monotonic()
+                pooled.query(demo.QUESTION, rho=rho)
+                beyond.append(2 * joint - begun - time.monotonic())
+        yield "query beyond that of the pooled tables", median(beyond)
         begun = time.monotonic()
         opened.fit(ln.Additive(), demo.ROWS, label="response", rho="0.03", wait_s=60)
         yield "model", time.monotonic() - begun
@@ -209,7 +212,7 @@ def main() -> None:
         if numbers == 11_170 and sites == 3:
             told(f"{what}, kB", size / 1000, "at most 90", holds=size <= 90_000)
     timed = dict(runs())
-    beyond = 1000 * (timed["query"] - timed["query of the pooled tables"])
+    beyond = 1000 * timed["query beyond that of the pooled tables"]
     told("a query beyond a curator's own time, ms", beyond, "at most 300", holds=beyond <= 300)
     told(
         "Additive, 51 steps, 5 processes, s",

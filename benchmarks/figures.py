@@ -25,7 +25,7 @@ _LEFTS = 62, 434
 _COLOURS = {OURS: "#3b6ea5", "numpy": "#c8794a", "opendp": "#5b9a68"}
 _NAMES = {OURS: "sfumato, exact", "numpy": "numpy, unsafe floats", "opendp": "OpenDP, exact"}
 _STYLE = (
-    "<style>.t{font-size:14px;font-weight:600;fill:#222}.a{font-size:11.5px;fill:#555}.n{font-size:12px;font-weight:600}"
+    "<style>.t{font-size:14px;font-weight:600;fill:#222}.a{font-size:12px;fill:#555}.n{font-size:12px;font-weight:600}"
     ".g{stroke:#e6e6e6}.l{fill:none;stroke-width:2.2;stroke-linejoin:round}.b{fill:#a9c3de}.d{fill:#b5532a}</style>"
 )
 
@@ -171,7 +171,8 @@ def _text(
 
 def _document(name: str, inside: str) -> str:
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{name}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}" '
+        f'viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{name}" '
         f'font-family="system-ui, sans-serif">{_STYLE}<rect width="{_WIDTH}" height="{_HEIGHT}" rx="6" fill="#fff"/>'
         f"{inside}</svg>\n"
     )

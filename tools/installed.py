@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 # ``sfumato demo`` alone, and with these names.
-DEMOS = ("", "census", "hospitals", "learning", "stream", "synthetic")
+DEMOS = ("", "census", "graph", "hospitals", "learning", "mining", "stream", "synthetic")
 ROOMS = ("audit", "learning", "synopsis", "synthetic", "telemetry")
 # The package that is missing here, by the module or page that needs it, and how it is named.
 NEED_EXTRA = {

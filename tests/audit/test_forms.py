@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every physical form of a table gives the integers of the reference engine, or is refused."""
 
+import datetime
+
+import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.audit.forms import FORMS, Form
+from sfumato.audit.forms import FORMS, Form, _days
 from sfumato.audit.made_up import World
 from sfumato.errors import InvalidDeclaration, InvalidSource
 from sfumato.metadata.dataset import Dataset
@@ -18,6 +21,7 @@ COLUMNS = {
     "d": sf.Date("2000-01-01", "2000-12-31"),
     "f": sf.Boolean(),
     "t": sf.Timestamp("2020-01-01", "2020-12-31"),
+    "m": sf.Timestamp("2020-01-01", "2020-12-31", zone="Asia/Tokyo", step=86_400),
     "z": sf.Text(),
 }
 STATEMENTS = (
@@ -26,7 +30,7 @@ STATEMENTS = (
     "SELECT COUNT(w) AS n, COUNT(DISTINCT who) AS u, AVG(x) AS m FROM people",
     "SELECT COUNT(*) AS n FROM people WHERE w = 'a' OR w LIKE 'B%' OR z = 'x'",
     "SELECT MONTH(d) AS m, COUNT(*) AS n FROM people WHERE HOUR(t) < 12 GROUP BY MONTH(d)",
-    "SELECT f, MEDIAN(n) AS m FROM people GROUP BY f",
+    "SELECT f, MEDIAN(n) AS m FROM people WHERE MONTH(m) < 7 GROUP BY f",
 )
 UNIT = sf.Unit("who", max_rows=2, max_groups=2)
 DATASET = Dataset("made-up", {"people": sf.Table("none.csv", columns=COLUMNS, unit=UNIT)})
@@ -84,6 +88,17 @@ def without_last(frame, table, folder):
     return frame.slice(0, len(frame) - 1), {}
 
 
-@pytest.mark.parametrize("write", [lowered, without_last])
+def a_day_later(frame, table, folder):
+    """What a source would give that reads a date alone as the end of its day."""
+    later = [None if day is None else day + datetime.timedelta(1) for day in frame["m"].to_pylist()]
+    return frame.set_column(frame.column_names.index("m"), "m", [later]), {}
+
+
+def test_midnights_are_written_as_days(made):
+    days = _days(made[0]).schema
+    assert days.field("m").type == pa.date32() and days.field("t").type == pa.timestamp("us")
+
+
+@pytest.mark.parametrize("write", [lowered, without_last, a_day_later])
 def test_mutants_of_a_source(write, made, tmp_path):
     assert integers(Form("mutant", write), made, tmp_path) != made[2]

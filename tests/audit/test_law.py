@@ -10,6 +10,8 @@ from flint import arb, ctx, fmpq
 
 from sfumato.audit.explore import ONE, Explored
 from sfumato.audit.law import Effort, is_whole, law_by_formula, law_of, paths_needed
+from sfumato.audit.verdict import Verdict
+from sfumato.audit.verify import verify
 from sfumato.errors import InvalidDeclaration
 from sfumato.mechanisms import (
     SelectionMechanism,
@@ -21,6 +23,7 @@ from sfumato.mechanisms import (
     staircase,
     vector,
 )
+from sfumato.mechanisms.ladder import ladder
 from sfumato.mechanisms.response import randomized_response
 from sfumato.mechanisms.sparse import sparse_vector
 from sfumato.mechanisms.threshold import (
@@ -296,3 +299,30 @@ def test_the_formula_of_a_stream_is_the_law_of_its_verdicts_alone():
     assert law_by_formula(gap, gap.event(ONE_STEP), given) is None
     assert [is_whole(each.event(ONE_STEP), longer) for each in (plain, gap)] == [True, False]
     assert is_whole(gap.event(ONE_STEP), given)
+
+
+@pytest.mark.parametrize("width", [0, 1, 3])
+def test_a_ladder_is_in_proportion_to_its_rungs(width):
+    mechanism = ladder(ONE_STEP, 1)
+    law = law_of(mechanism, mechanism.event(ONE_STEP), (5, width), EFFORT)
+    rungs = {0: 0}
+    distance = 0
+    for rung in range(1, 8):
+        for _ in range(width + rung - 1):
+            distance += 1
+            rungs[distance] = rungs[-distance] = rung
+    with ctx.workprec(300):
+        # the closed form of the sum of all weights: mechanisms/ladder.proof.md
+        q = (-arb(1) / 2).exp()
+        total = 1 + 2 * width * q / (1 - q) + 2 * q**2 / (1 - q) ** 2
+        for distance, rung in rungs.items():
+            low, high = law.masses[5 + distance]
+            assert arb(low) <= q**rung / total * ONE <= arb(high)
+            assert high - low < ONE >> 20
+    assert 0 < law.rest < ONE >> 20
+
+
+def test_a_rung_of_one_integer_too_many_is_found():
+    # as if an edge could change the number of triangles by one more than the width
+    wide = verify(ladder(ONE_STEP, 2), ONE_STEP, neighbours=[((0, 1), (3, 1))])
+    assert wide.verdict is Verdict.VIOLATED

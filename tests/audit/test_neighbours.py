@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sfumato.audit.neighbours import Neighbours, worst_neighbours
 from sfumato.errors import InvalidDeclaration
 from sfumato.mechanisms import AdditiveMechanism, exponential, laplace, report_noisy_max, staircase
+from sfumato.mechanisms.ladder import ladder
 from sfumato.mechanisms.response import randomized_response
 from sfumato.mechanisms.sparse import sparse_vector
 from sfumato.mechanisms.threshold import ThresholdMechanism
@@ -121,3 +122,21 @@ def test_the_last_shifts_are_tried_too():
     distance = Distance(Norm.LINF, Fraction(10))
     mechanism = staircase(distance, 1)
     assert [pair.other for pair in pairs(mechanism, distance)] == [(1,), (8,), (9,), (10,)]
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+def test_no_rung_of_a_pair_of_ladders_moves_further_than_the_distance(steps):
+    distance = Distance(Norm.LINF, Fraction(steps))
+
+    def rung(exact, width, integer):
+        reach = at = 0
+        while abs(integer - exact) > reach:
+            at += 1
+            reach += width + at - 1
+        return at
+
+    moves = set()
+    for pair in pairs(ladder(distance, 1), distance):
+        for integer in range(-40, 41):
+            moves.add(abs(rung(*pair.one, integer) - rung(*pair.other, integer)))
+    assert max(moves) == steps

@@ -45,6 +45,31 @@ def test_a_finding_gives_exit_3(shell: Shell, monkeypatch: pytest.MonkeyPatch) -
     assert ran.code == 3 and "moved 2, claimed 1" in ran.out and "seed 3" in ran.out
 
 
+def test_statements_of_the_ledger_are_tried_too(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[str] = []
+
+    def kept(dataset: object, statements: list[str], **named: object) -> System:
+        given.extend(statements)
+        return System(1, tuple(statements), (), 1, 1, (), ())
+
+    monkeypatch.setattr(COMMAND, "system", kept)
+    assert shell.run("audit", "system", "--asked").code == 3
+    shell.run("query", BY_SEX, "--epsilon", "1")
+    shell.write("mine.sql", COUNT)
+    ran = shell.run("audit", "system", "--statements", "mine.sql", "--asked")
+    assert ran.code == 0 and given == [COUNT, BY_SEX]
+
+
+def test_a_ledger_without_statements_is_refused(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell.run("query", COUNT, "--epsilon", "1")
+    monkeypatch.setattr(COMMAND, "asked_statements", lambda *given: [])
+    assert shell.run("audit", "system", "--asked").code == 2
+
+
 @pytest.mark.parametrize("text", [None, " ;\n;"])
 def test_a_file_without_statements_is_refused(shell: Shell, text: str | None) -> None:
     if text is not None:

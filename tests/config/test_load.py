@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``sfumato.toml``: the example of the design, and every wrong key and type, named."""
 
+import dataclasses
 import datetime
 from pathlib import Path
 
@@ -122,6 +123,12 @@ def test_a_sheet_of_excel_is_declared(folder):
     path = written(folder, source='source = "people.xlsx"\nsheet = "Data 2024"\nheader_row = 3')
     people = read_declarations(path).dataset.tables["people"]
     assert (people.sheet, people.header_row) == ("Data 2024", 3)
+
+
+def test_lines_above_the_names_of_a_csv_file_are_skipped(folder):
+    path = written(folder, source='source = "people.csv"\nskip_rows = 2')
+    people = read_declarations(path).dataset.tables["people"]
+    assert people == dataclasses.replace(people, header_row=3)
 
 
 HOSPITAL = """

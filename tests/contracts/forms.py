@@ -43,6 +43,8 @@ COLUMNS: Mapping[str, ColumnType] = {
     "n": sf.Integer(0, 10),
     "x": sf.Real(0, 1, step="0.25"),
     "d": sf.Date("2000-01-01", "2000-12-31"),
+    # every form stores dates alone: a time is their midnight
+    "m": sf.Timestamp("2000-01-01", "2000-12-31", zone="Europe/London", step=1800),
     "f": sf.Boolean(),
 }
 IDS = ("P0", "p0", "P1", "p1", "é", "e\u0301", "P0 ")
@@ -53,7 +55,7 @@ STATEMENTS = (
     "SELECT w, COUNT(*) AS n, SUM(n) AS s FROM t GROUP BY w",
     "SELECT t, COUNT(*) AS n FROM t GROUP BY t",
     "SELECT COUNT(*) AS n, AVG(x) AS m FROM t WHERE w IN ('a', 'É') OR t LIKE 'A%'",
-    "SELECT MONTH(d) AS m, COUNT(*) AS n FROM t GROUP BY MONTH(d)",
+    "SELECT MONTH(d) AS m, COUNT(*) AS n, COUNT_IF(HOUR(m) = 0) AS h FROM t GROUP BY MONTH(d)",
     "SELECT f, MEDIAN(n) AS m, COUNT(DISTINCT t) AS k FROM t GROUP BY f",
 )
 
@@ -103,6 +105,7 @@ def made_up_rows(count: int, seed: int) -> Rows:
             "n": dice.randrange(-2, 13),
             "x": dice.randrange(-1, 6) / 4,
             "d": first + datetime.timedelta(dice.randrange(-3, 370)),
+            "m": first + datetime.timedelta(dice.randrange(-3, 370)),
             "f": dice.random() < 0.5,
         }
         for name in row:
@@ -121,6 +124,7 @@ _TYPES = {
     "n": pa.int64(),
     "x": pa.float64(),
     "d": pa.date32(),
+    "m": pa.date32(),
     "f": pa.bool_(),
 }
 _TEXTS = ("who", "w", "t")
@@ -408,6 +412,7 @@ _IN_DUCKDB = {
     "n": "BIGINT",
     "x": "DOUBLE",
     "d": "DATE",
+    "m": "DATE",
     "f": "BOOLEAN",
 }
 
@@ -493,8 +498,8 @@ IN_DUCKDB = (
         partial(
             _in_duckdb,
             table="u",
-            more="CREATE TABLE u (who VARCHAR, w VARCHAR, t VARCHAR, n INT, x DOUBLE, d DATE, f BOOLEAN, "
-            "twice INT AS (n * 2)); INSERT INTO u SELECT * FROM t",
+            more="CREATE TABLE u (who VARCHAR, w VARCHAR, t VARCHAR, n INT, x DOUBLE, d DATE, "
+            "m DATE, f BOOLEAN, twice INT AS (n * 2)); INSERT INTO u SELECT * FROM t",
         ),
         _HAS_NO_TABLE,
     ),
@@ -576,6 +581,7 @@ _IN_POSTGRES = {
     "n": "bigint",
     "x": "double precision",
     "d": "date",
+    "m": "date",
     "f": "boolean",
 }
 
@@ -688,6 +694,7 @@ _IN_MARIADB = {
     "n": "BIGINT",
     "x": "DOUBLE",
     "d": "DATE",
+    "m": "DATE",
     "f": "BOOLEAN",
 }
 

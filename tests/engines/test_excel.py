@@ -105,6 +105,9 @@ def test_a_day_in_a_column_of_times_is_its_first_second(tmp_path):
     codes = [code_of(Column("t", kind), row["t"]) for row in read(path, {"t": kind})]
     start = int(datetime.datetime(2024, 12, 31, tzinfo=datetime.UTC).timestamp())
     assert codes == [start, start + 12 * 3600, start + 18 * 3600]
+    formed = sf.Timestamp("2024-12-31", "2025-01-31", format="%d/%m/%Y %H:%M")
+    codes = [code_of(Column("t", formed), row["t"]) for row in read(path, {"t": formed})]
+    assert codes == [start, start + 12 * 3600, None]
 
 
 def test_a_day_without_its_format_is_missing_and_that_is_noticed(tmp_path, monkeypatch):

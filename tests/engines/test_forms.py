@@ -240,7 +240,7 @@ def apart_by_one_row(place_of) -> bool:
     form = named("DuckDB, values NOCASE")
     dataset = Dataset("d", {"t": sf.Table("t.csv", columns=COLUMNS)})
     plan = compile_plan(understand(STATEMENTS[1], dataset).raw, dataset, Norm.L1)
-    row = {"who": "p", "w": "a", "t": "a", "n": 1, "x": 0.5, "d": None, "f": True}
+    row = {"who": "p", "w": "a", "t": "a", "n": 1, "x": 0.5, "d": None, "m": None, "f": True}
     found = []
     for rows in ([row], []):
         table = sf.Table(**form.build(rows, place_of(form)), columns=COLUMNS)

@@ -18,6 +18,7 @@ from sfumato.engines.value_sql import Source, code, reading
 from sfumato.metadata import Column as Declared
 from sfumato.metadata import Timestamp
 from sfumato.metadata.moment_format import FORMATS
+from sfumato.metadata.zones import DAY
 from tests.contracts.effort import examples
 from tests.contracts.zones import NAIVE, ZONES, around, first_shown, offset, shown, turns
 from tests.metadata.test_timestamp import UNWRITTEN, WRITTEN
@@ -151,7 +152,12 @@ def test_a_string_of_a_declared_format_is_read_like_the_reference(form):
     found = codes(table(words, pa.string()), kind)
     assert found == [code_of(Declared("x", kind), word) for word in words]
     second = (moment - NAIVE) // SECOND - 3600 - (0 if form.endswith("%S") else 9)
-    assert found[-3:] == [second, None, None]
+    # clocks of London leave out the hour from 1 on this day; midnight is before it
+    midnight = (moment.date() - NAIVE.date()).days * DAY
+    wanted = [second, None, None] if "%H" in form else [midnight, midnight, None]
+    assert found[-3:] == wanted
+    alone = moment.strftime(form.partition("%H")[0].rstrip(" T"))
+    assert codes(table([alone], pa.string()), kind) == [midnight]
 
 
 @settings(deadline=None, max_examples=examples(0.2))
@@ -186,6 +192,33 @@ def test_no_timestamp_can_make_a_reading_fail(tmp_path, unit, zone):
         path = tmp_path / "data.parquet"
         pq.write_table(pa.table({"x": cells, "i": range(len(cells))}), path)
         assert codes(str(path), kind) == found
+
+
+@pytest.mark.parametrize("step", [1, 7000, 86_400])
+@pytest.mark.parametrize("zone", ["UTC", "Europe/London", "America/Sao_Paulo"])
+def test_a_date_alone_is_its_midnight_in_the_zone(zone, step):
+    """As a string, as a string of a format, and as a stored date: by ``zoneinfo`` alone."""
+    days = [
+        each // DAY for second in turns(zone) for each in range(second - DAY, second + 2 * DAY, DAY)
+    ]
+    dates = [NAIVE.date() + datetime.timedelta(day) for day in days]
+    kind = whole(zone, step)
+    found = [wanted(kind, first_shown(zone, day * DAY)) for day in days]
+    assert codes(table(list(map(str, dates)), pa.string()), kind) == found
+    assert codes(table(dates, pa.date32()), kind) == found
+    assert [code_of(Declared("x", kind), date) for date in dates] == found
+    formed = Timestamp("1970-01-03", "2037-12-29", zone=zone, step=step, format="%d.%m.%Y %H:%M")
+    written = [f"{date:%d.%m.%Y}" for date in dates]
+    assert codes(table(written, pa.string()), formed) == found
+    # clocks of Sao Paulo left out some midnights
+    assert (None in found) is (zone == "America/Sao_Paulo")
+
+
+def test_no_date_can_make_a_reading_fail():
+    kind = whole("Europe/London")
+    days = [2**31 - 1, -(2**31) + 2, -(2**31) + 1, 10_957, None]
+    found = codes(table(pa.array(days, pa.int32()).cast(pa.date32()), pa.date32()), kind)
+    assert found == [kind.upper_code, kind.lower_code, kind.lower_code, 10_957 * DAY, None]
 
 
 def test_a_column_without_a_value_has_no_moment():

@@ -42,6 +42,9 @@ def table(zone):
     return pa.table(
         {
             "place": range(len(seconds)),
+            "day": pa.array([clock.date() for clock in clocks], pa.date32()),
+            "bare": [str(clock.date()) for clock in clocks],
+            "bare_written": [f"{clock:%d/%m/%Y}" for clock in clocks],
             "text": [f"{clock}.5" for clock in clocks],
             "local": pa.array(clocks, pa.timestamp("us")),
             "written": [f"{clock:%d/%m/%Y %H:%M:%S}" for clock in clocks],
@@ -55,10 +58,10 @@ def codes(spark, zone):
     """What Spark reads of each cell, less its lower bound, and how many values there are."""
     source = table(zone)
     kind = sf.Timestamp("1970-01-01", "2037-12-31", zone=zone)
-    names = ("text", "local", "written", "known", "moment")
+    names = ("text", "local", "written", "known", "moment", "day", "bare", "bare_written")
     place = Column("place", sf.Integer(0, len(source)))
     formed = sf.Timestamp("1970-01-01", "2037-12-31", zone=zone, format="%d/%m/%Y %H:%M:%S")
-    columns = [Column(name, formed if name == "written" else kind) for name in names]
+    columns = [Column(name, formed if "written" in name else kind) for name in names]
     whole = sf.Integer(kind.lower_code, kind.upper_code)
     asked = [Sum(Value(each.name, whole, Field(each))) for each in columns]
     tables = {"t": sf.Table(source, columns={each.name: each.type for each in (place, *columns)})}
@@ -76,7 +79,10 @@ def agree(spark, zone):
     low = sf.Timestamp("1970-01-01", "2037-12-31", zone=zone).lower_code
     local = [second and max(second, low) for second in local]
     known = [max(second, low) for second in seconds]
-    assert codes(spark, zone) == [local, local, local, known, known]
+    midnights = [(clock.replace(hour=0, minute=0, second=0) - NAIVE) // SECOND for clock in clocks]
+    days = [first_shown(zone, midnight) or 0 for midnight in midnights]
+    days = [second and max(second, low) for second in days]
+    assert codes(spark, zone) == [local, local, local, known, known, days, days, days]
 
 
 @pytest.mark.parametrize(

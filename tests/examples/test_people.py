@@ -27,3 +27,8 @@ def test_each_session_has_a_fresh_ledger_which_ends_with_the_process() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60
     )
     assert (finished.returncode, finished.stderr) == (0, "")
+
+
+def test_the_budget_is_the_one_that_is_wanted() -> None:
+    with sf.examples.people(epsilon=3) as session:
+        assert session.budget.left == 3

@@ -8,11 +8,13 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 
+from sfumato.errors import StudyRefused
 from sfumato.federated.coordinator import Coordinator, added
 from sfumato.federated.declaration import read_study
 from sfumato.federated.messages import ANALYST, Message, request_text, run_of
 from sfumato.telemetry.keys import private_key
 from tests.contracts.federation import NAMES, write_study
+from tests.contracts.federation_world import BEGAN, Life, study_of
 
 NOW = 1_000_000
 
@@ -80,8 +82,10 @@ def share(number):
 def test_a_sum_is_of_all_sites_of_the_run(caller):
     run = caller.propose()
     for number, name in enumerate(NAMES):
-        assert caller.ask(name, "GET", f"/sums/{run}/1/0") == (204, b"")
+        # its share is asked for
+        assert caller.ask(name, "GET", f"/sums/{run}/1/0") == (409, b"")
         assert caller.ask(name, "POST", f"/steps/{run}/1", share(number + 1)) == (202, b"")
+        assert number == 2 or caller.ask(name, "GET", f"/sums/{run}/1/0") == (204, b"")
         # the same share again, and another one in its place, change nothing
         caller.ask(name, "POST", f"/steps/{run}/1", share(number + 1))
         caller.ask(name, "POST", f"/steps/{run}/1", share(77))
@@ -105,6 +109,64 @@ def test_what_was_acknowledged_is_there_after_a_crash(caller):
     caller.say("northgate", "approved", run)
     caller.restarted()
     assert len(caller.ask("anne", "GET", "/messages/1/0")[1].split(b"\n")) == 2
+
+
+def test_a_restarted_coordinator_asks_for_the_shares_again(caller):
+    run = caller.propose()
+    caller.ask("anne", "POST", f"/steps/{run}/1", share(1))
+    assert caller.ask("anne", "GET", f"/sums/{run}/1/0") == (204, b"")
+    caller.restarted()
+    assert caller.ask("anne", "GET", f"/sums/{run}/1/0") == (409, b"")
+
+
+def test_a_message_cut_inside_of_a_letter_was_never_acknowledged(caller):
+    run = caller.propose()
+    with (caller.folder / "messages").open("ab") as file:
+        file.write("\u00e9".encode()[:1])
+    caller.restarted()
+    caller.say("anne", "approved", run)
+    caller.restarted()
+    assert len(caller.ask("anne", "GET", "/messages/0/0")[1].split(b"\n")) == 2
+
+
+def test_only_a_site_of_the_run_ends_it_and_nobody_cancels_what_all_have_held(caller):
+    run = caller.propose(NAMES[:2])
+    caller.say(NAMES[2], "withdrawn", run)
+    for name in NAMES[:2]:
+        caller.say(name, "ready", run)
+    caller.say(ANALYST, "cancelled", run)
+    assert caller.ask(NAMES[0], "POST", f"/steps/{run}/1", share(1)) == (202, b"")
+    other = caller.propose(NAMES[:2], attempt="2")
+    caller.say(NAMES[0], "ready", other)
+    caller.say(ANALYST, "cancelled", other)
+    caller.say(NAMES[1], "ready", other)
+    assert caller.ask(NAMES[0], "POST", f"/steps/{other}/1", share(1)) == (410, b"")
+
+
+@pytest.mark.parametrize(("places", "away"), [(1, 20.0), (2, 1.0), (3, 20.0)])
+def test_wherever_the_coordinator_dies_a_question_ends_and_is_paid_once(
+    place, tmp_path, places, away
+):
+    """Its parties wait for it; who asked in vain was not charged, and gets the answer next time."""
+    declared, keys = study_of(place)
+    fatal = events = 1
+    while fatal <= events:
+        with pytest.MonkeyPatch.context() as patch:
+            folder = tmp_path / str(fatal)
+            world = Life(patch, declared, keys, folder, places=places, fatal=fatal, away=away)
+            try:
+                answer = world.ask()
+            except StudyRefused:
+                assert away > 10
+                answer = world.ask()
+            assert answer == 111
+            assert world.now - BEGAN < away + 5
+            for book in world.books.values():
+                assert book.paid == 1 and len(set(book.drawn)) == len(book.drawn) == places
+            events = world.events
+            world.stop()
+        fatal += 1
+    assert events > 40
 
 
 def test_a_run_that_has_ended_takes_no_share(caller):

@@ -150,14 +150,44 @@ def test_a_run_is_executed_once():
 
 def test_a_run_that_has_ended_is_never_executed():
     held = new("a")
-    for kind in ("approved", "ready"):
-        for site in SITES:
+    for kind, sites in (("approved", SITES), ("ready", SITES[:2])):
+        for site in sites:
             held = held.after(Message(kind, RUN, site, {}))
     ended = held.after(Message("cancelled", RUN, "analyst", {}))
     after, act = ended.next(0, permitted=True)
     assert act is Act.VOID and after.next(0, permitted=True) == (after, Act.WAIT)
     late, act = held.next(END, permitted=True)
     assert act is Act.WITHDRAW and late.phase is Phase.ENDED
+    # a site that reserves it after that does not bring it back
+    last = ended.after(Message("ready", RUN, "c", {}))
+    assert not last.is_held and last.next(0, permitted=True)[1] is Act.VOID
+
+
+def test_what_all_have_held_is_executed_whatever_the_clock_and_the_analyst_say():
+    """Else some sites would execute it, and others not."""
+    held = new("a")
+    for site in SITES:
+        held = held.after(Message("approved", RUN, site, {}))
+    held, act = held.next(0, permitted=True)
+    held, act = held.next(0, permitted=True)
+    assert act is Act.HOLD
+    for site in SITES:
+        held = held.after(Message("ready", RUN, site, {}))
+    for last in (held, held.after(Message("cancelled", RUN, "analyst", {}))):
+        assert last.next(END + 1, permitted=True)[1] is Act.EXECUTE
+    broken = held.after(Message("withdrawn", RUN, "b", {}))
+    assert broken.next(0, permitted=True)[1] is Act.VOID
+
+
+def test_a_run_that_was_postponed_is_held_later():
+    run = new("a")
+    for site in SITES:
+        run = run.after(Message("approved", RUN, site, {}))
+    run, _ = run.next(0, permitted=True)
+    run, act = run.next(0, permitted=True)
+    assert act is Act.HOLD
+    run, act = run.postponed().next(1, permitted=True)
+    assert act is Act.HOLD and run.phase is Phase.HELD
 
 
 def test_the_first_key_of_a_site_is_its_key():

@@ -6,12 +6,14 @@ from types import SimpleNamespace
 
 import pytest
 
+from sfumato.errors import StudyFailed
 from sfumato.federated.joint import JointSeries
 from sfumato.federated.messages import ANALYST, Message, run_of
 from sfumato.federated.question import Question, compiled
 from sfumato.federated.round import Phase
 from sfumato.federated.site import Site
 from tests.contracts.federation import NAMES, write_study
+from tests.contracts.federation_world import Book, Life, study_of
 
 BY_SEX = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex"
 
@@ -168,6 +170,26 @@ def test_a_site_answers_alone_only_if_it_has_the_last_piece(site, monkeypatch, s
     monkeypatch.undo()
 
 
+def test_a_question_that_is_being_answered_is_held_after_that(site):
+    first, second = proposal(site), proposal(site, attempt="2")
+    assert advanced(site, first) == ["approved", "ready"]
+    paid = taken(site)
+    assert advanced(site, second) == ["approved", "ready", "approved"]
+    assert site.rounds[second.run].phase is Phase.APPROVED and taken(site) == paid
+    site._hear(Message("withdrawn", first.run, "northgate", {}), str)
+    site._advance(first.run, str)
+    site._advance(second.run, str)
+    assert site.said[-1][0] == "ready" and taken(site) == paid
+
+
+def test_a_question_that_a_site_has_answered_is_not_charged(site):
+    first, second = proposal(site), proposal(site, attempt="2")
+    site._hear(first, str)
+    site._hear(Message("answered", first.run, "northgate", {"answer": "e30="}), str)
+    advanced(site, second)
+    assert site.said[-1] == ("answered", {"answer": "e30="}) and taken(site) == 0
+
+
 def test_a_finished_run_is_not_withdrawn_in_a_later_life(site):
     message = proposal(site)
     assert advanced(site, message) == ["approved", "ready"]
@@ -192,3 +214,37 @@ def test_a_refusal_of_the_ledger_says_nothing_of_what_is_left(tmp_path):
         poor.said = said
         advanced(poor, proposal(poor))
         assert said[-1] == ("refused", {"why": "anne refuses."})
+
+
+def broken_off(folder, patch):
+    """A model of four pieces; one site has stored the second, one has lost it, one not begun it."""
+    write_study(folder)
+    world = Life(patch, *study_of(folder), folder, places=4)
+    for name, stored, begun in zip(NAMES, ((1, 2), (1,), (1,)), (2, 2, 1), strict=True):
+        book = world.books[name]
+        book.state, book.paid, book.left = "suspended", 1, 4 - begun
+        book.earlier = dict.fromkeys(stored, b"8 bytes.")
+    return world
+
+
+def drawn(world):
+    """The places that each site has drawn."""
+    return [[place for _, place in book.drawn] for book in world.books.values()]
+
+
+def test_what_is_lost_at_one_site_is_skipped_at_all(tmp_path, monkeypatch):
+    world = broken_off(tmp_path, monkeypatch)
+    assert world.ask() == 111
+    assert drawn(world) == [[3, 4]] * 3
+    assert [book.paid for book in world.books.values()] == [1, 1, 1]
+    world.stop()
+
+
+def test_a_site_that_skips_nothing_draws_what_the_others_do_not(tmp_path, monkeypatch):
+    """The mutant of the test above."""
+    world = broken_off(tmp_path, monkeypatch)
+    monkeypatch.setattr(Book, "skip", lambda book, places: None)
+    with pytest.raises(StudyFailed):
+        world.ask()
+    assert drawn(world) == [[3], [3], [2]]
+    world.stop()

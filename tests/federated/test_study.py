@@ -207,9 +207,8 @@ def test_a_key_of_somebody_else_opens_no_study_and_no_site(tmp_path):
 def test_no_coordinator_is_said(tmp_path, monkeypatch):
     path = write_study(tmp_path)
     with federated.open(path, key=tmp_path / "analyst.pem") as study:
-        monkeypatch.setattr(
-            study._wire, "post", lambda message: study._wire._request("POST", "/", b"", 0)
-        )
+        monkeypatch.setattr("sfumato.federated.wire._SLACK", 0)
+        monkeypatch.setattr("sfumato.federated.study._AWAY", 0)
         with pytest.raises(StudyFailed, match="cannot be reached"):
             study.query(BY_SEX, rho="0.1", wait_s=1)
 

@@ -10,7 +10,7 @@ import pytest
 from sfumato.errors import LedgerUnavailable
 from sfumato.ledger import Ledger
 from sfumato.ledger.store.base import COMMITTED, FORFEITED
-from sfumato.ledger.summary import summary
+from sfumato.ledger.summary import asked_statements, summary
 from sfumato.privacy import Budget
 from tests.contracts.charges import contract, in_state, opened, paid, pure
 
@@ -42,6 +42,14 @@ def test_what_was_released_comes_newest_first_with_its_sql(ledger: Ledger) -> No
         ("ann", "SELECT 1", COMMITTED),
     ]
     assert {each.cost.epsilon for each in found} == {10**11}
+
+
+def test_statements_are_those_of_the_answers_of_the_dataset(ledger: Ledger) -> None:
+    paid(ledger, pure("0.1", "six"), b'{"statement":"SELECT 1"}')
+    paid(ledger, pure("0.1", "seven"), b'{"statement":"SELECT 2"}')
+    paid(ledger, pure("0.1", "eight", dataset="e"), b'{"statement":"SELECT 3"}')
+    assert asked_statements(ledger, "d") == ["SELECT 1", "SELECT 2"]
+    assert asked_statements(ledger, "e") == ["SELECT 3"]
 
 
 def test_the_acts_of_the_owner_come_newest_first(ledger: Ledger) -> None:

@@ -5,6 +5,7 @@ import copy
 import os
 import pickle
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -336,6 +337,22 @@ def test_how_text_is_written_is_part_of_what_a_table_means():
     assert table.numerals == table.described.numerals == Numerals(",", ".")
     assert Table("people.csv").numerals == PLAIN
     assert pickle.loads(pickle.dumps(table)) == table
+
+
+@pytest.mark.parametrize("rows", [-1, 1.0, "1", True, 2**20])
+def test_skipped_rows_are_those_above_the_header(rows):
+    for source in ("people.csv", "people.xlsx"):
+        for above in (0, 2):
+            table = Table(source, skip_rows=above)
+            assert table == Table(source, header_row=above + 1)
+            assert replace(table, size=9).header_row == above + 1
+            assert pickle.loads(pickle.dumps(table)) == table
+        with pytest.raises(InvalidDeclaration, match="_row"):
+            Table(source, skip_rows=rows)
+        with pytest.raises(InvalidDeclaration, match="skip_rows= and header_row="):
+            Table(source, skip_rows=2, header_row=3)
+    with pytest.raises(InvalidDeclaration, match="header_row= of a source"):
+        Table("people.parquet", skip_rows=2)
 
 
 @pytest.mark.parametrize("options", [{"sheet": "Data"}, {"header_row": 3}])

@@ -9,6 +9,7 @@ import pytest
 
 from sfumato.errors import WrongUse
 from sfumato.query.outer_answer import OuterAnswer, Result
+from sfumato.query.outer_errors import Releases
 from sfumato.sql.outer_forms import Kind as Of
 from sfumato.sql.outer_forms import Known, Leaf
 from tests.query.test_outer_errors import answer, code
@@ -21,7 +22,8 @@ COLUMNS = [("g", "text"), ("n", "integer"), ("r", "integer")]
 
 def outer(rows, known=(KEY, CELL, RANK), columns=COLUMNS, inner=None):
     result = Result(columns, rows, known)
-    return OuterAnswer("SELECT ...", ["of today"], inner or [answer([5, 7])], result)
+    inner = inner or [answer([5, 7])]
+    return OuterAnswer("SELECT ...", ["of today"], inner, Releases(inner), result, "shop")
 
 
 def test_rows_errors_and_notes():
@@ -37,7 +39,7 @@ def test_rows_errors_and_notes():
     assert "of today" in own.notes
     assert "r: computed from noisy numbers, without an interval." in own.notes
     assert own.charge_id == "c" and own.inner[0].charge_id == "c"
-    assert json.loads(own.bytes)["rows"] == own.rows
+    assert json.loads(own.bytes) == own.form
 
 
 def test_what_duckdb_gives_becomes_json():

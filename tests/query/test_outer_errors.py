@@ -231,7 +231,7 @@ def test_ends_in_whole_numbers_are_those_of_the_interval(miss):
     forms += [(DIFFERENCE, [code(7), code(2)]), (DIFFERENCE, [code(7), code(7)])]
     forms += [total(values, rows=range(count)) for count in (1, 12, 64, 65, 90)]
     for form, hidden in forms:
-        ends = wholes.ends(form, hidden)
+        (ends,) = wholes.column(form, [hidden])
         assert ends is not None and ends == interval(form, hidden, own, miss=miss)
 
 
@@ -244,18 +244,19 @@ def test_what_is_not_in_whole_numbers_is_left_to_the_interval():
         [*hidden[:4], code(2, place=1)],
         [20.5, *hidden[1:]],
     ):
-        assert wholes.ends(leaf, wrong) is None
-    assert wholes.ends(replace(leaf, chosen=True), hidden) is None
-    assert wholes.ends(*total(values, Kind.MEAN)) is None
-    assert wholes.ends(DIFFERENCE, [code(0), code(1, place=1)]) is None
-    assert wholes.ends(DIFFERENCE, [code(0), None]) is None
+        assert wholes.column(leaf, [wrong]) == [None]
+    assert wholes.column(replace(leaf, chosen=True), [hidden]) == [None]
+    mean, cells = total(values, Kind.MEAN)
+    assert wholes.column(mean, [cells]) == [None]
+    assert wholes.column(DIFFERENCE, [[code(0), code(1, place=1)]]) == [None]
+    assert wholes.column(DIFFERENCE, [[code(0), None]]) == [None]
 
 
 def test_sums_beyond_exact_doubles_are_wider():
     values = [2**52, 2**52, 5]
     own = answer(values)
     leaf, hidden = total(values, rows=[0, 1])
-    assert WholeEnds(Releases([own]), MISS).ends(leaf, hidden) is None
+    assert WholeEnds(Releases([own]), MISS).column(leaf, [hidden]) == [None]
     assert width(leaf, hidden, own) > 2 * 41
 
 
@@ -294,9 +295,9 @@ def test_no_interval_of_a_sum_misses_more_often_than_its_law_allows(noise, unit)
 
 
 def test_a_floor_of_noise_that_is_not_whole_is_noticed(monkeypatch):
-    true = module._Release.reach
+    true = module.Release.reach
     monkeypatch.setattr(
-        module._Release, "reach", lambda self, *rest: Fraction(math.floor(true(self, *rest)))
+        module.Release, "reach", lambda self, *rest: Fraction(math.floor(true(self, *rest)))
     )
     assert missing(LAW, 2, farthest(LAW, Fraction(1, 2), 2)) > float(MISS)
 

@@ -178,3 +178,22 @@ def test_the_owner_sees_how_times_are_written(session):
     facts = session.check_data()
     assert "99/99/9999" in str(facts) or "dd/mm/yyyy" in str(facts)
     assert "YYYY-MM-DD HH:MM:SS" in str(facts)
+
+
+@pytest.mark.parametrize("form", ["text", "written", "date32", "pandas"])
+def test_a_column_of_dates_alone_has_times(form, tmp_path):
+    """100 rows of one day under a declared time: all are at its midnight, in the zone."""
+    day, zone = datetime.date(2024, 7, 1), "Asia/Tokyo"
+    cells = {"text": str(day), "written": f"{day:%d/%m/%Y}"}.get(form, day)
+    pattern = "%d/%m/%Y %H:%M" if form == "written" else None
+    frame = pa.table({"t": [cells] * 100})
+    source = frame.to_pandas() if form == "pandas" else frame
+    kind = sf.Timestamp("2024-01-01", "2024-12-31", zone=zone, format=pattern)
+    with sf.connect(
+        {"t": sf.Table(source, columns={"t": kind})},
+        dataset="days",
+        budget=sf.Budget(10**6),
+        ledger=tmp_path / "ledger.db",
+    ) as opened:
+        text = "SELECT COUNT(t) AS n, COUNT_IF(t = '2024-06-30 15:00:00Z') AS m FROM t"
+        assert asked(opened, text).rows == [[100, 100]]

@@ -13,8 +13,10 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import InvalidDeclaration, SfumatoError, UnsupportedSql
+from sfumato.mechanisms import laplace
 from sfumato.metadata.dataset import Dataset
 from sfumato.privacy.distance import Distance, Norm
+from sfumato.privacy.event import Repeated
 from sfumato.query.cells import Cells, Units
 from sfumato.query.curator import Curator
 from sfumato.query.price import price
@@ -126,6 +128,28 @@ def test_it_has_the_methods_of_a_curator():
     for name in ("measure", "select", "select_each", "quantiles", "threshold", "sample", "best"):
         own, theirs = (inspect.signature(getattr(kind, name)) for kind in (Witness, Curator))
         assert list(own.parameters) == list(theirs.parameters), name
+
+
+class Pieces:
+    """A series whose pieces depend on those before."""
+
+    event = Repeated(laplace(Distance(Norm.L1, Fraction(1)), 1).event(Distance(Norm.L1, 1)), 30)
+
+    def __init__(self, task):
+        self.task, self.seen = task, []
+
+    def piece(self, place, earlier):
+        self.seen.append((place, list(earlier)))
+        return self.task
+
+
+def test_pieces_of_a_series_are_run_after_those_before_them():
+    dataset = declared(BASE)
+    series = Pieces(sql_task("SELECT COUNT(*) AS n FROM people", dataset, price(epsilon=1)))
+    with MadeUp([dataset.tables, declared(BASE, ENTERS).tables]) as worlds:
+        steps = worlds.steps(series, dataset)
+    assert len(steps) == 20 and all(step.holds and step.moved for step in steps)
+    assert series.seen[0] == (1, []) and series.seen[-1] == (20, list(range(1, 20)))
 
 
 def test_what_is_not_compared_is_refused():

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from sfumato.show.page import page, tiles
+from sfumato.show.svg import WIDTH
 
 
 class Tags(HTMLParser):
@@ -56,3 +57,11 @@ def test_every_colour_of_the_style_sheet_is_a_variable_so_that_dark_pages_change
     assert rules and not re.findall(r"#[0-9a-f]{3,6}\b", "".join(rules))
     for name in set(re.findall(r"var\((--[a-z]+)\)", style)):
         assert f"{name}: #" in style
+
+
+def test_a_phone_scrolls_charts_and_numbers_instead_of_shrinking_them() -> None:
+    style = page("t", "")
+    # at least the units of a chart: its text of 12 units is 12 px
+    assert re.search(rf"svg {{[^}}]*min-width: {WIDTH}px;", style)
+    assert re.search(r"section {[^}]*overflow-x: auto;", style)
+    assert re.search(r"table\.sfumato td:not\(:first-child\) {[^}]*white-space: nowrap;", style)

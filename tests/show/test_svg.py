@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Documents, texts and numbers of pictures."""
 
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -23,6 +24,17 @@ def test_a_document_has_its_title_for_those_who_do_not_see_it(title: str) -> Non
     root = ElementTree.fromstring(svg_document(100, title, "<g/>"))
     assert root.get("viewBox") == f"0 0 {WIDTH} 100" and root.get("role") == "img"
     assert len(root.get("aria-label")) == len(title)
+
+
+def test_a_saved_document_has_the_size_of_its_units_and_text_of_twelve_pixels(
+    tmp_path: Path,
+) -> None:
+    place = tmp_path / "chart.svg"
+    Figure(svg_document(100, "t", "<g/>")).save(place)
+    root = ElementTree.parse(place).getroot()
+    assert (root.get("width"), root.get("height")) == (str(WIDTH), "100")
+    sizes = [float(size) for size in re.findall(r"font-size:([\d.]+)px", place.read_text())]
+    assert len(sizes) == 3 and min(sizes) >= 12
 
 
 @given(st.floats(-1e9, 1e9), st.floats(1e-6, 1e9))

@@ -17,6 +17,7 @@ from sfumato.accounting import Profile, account
 from sfumato.audit.attack import Audit, audit
 from sfumato.audit.verdict import Verdict, overall
 from sfumato.audit.verify import Verification, verify
+from sfumato.mechanisms.ladder import ladder
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import PoissonSample
 from sfumato.privacy.guarantee import ApproxDP
@@ -157,6 +158,9 @@ def _choices() -> Iterator[Promised]:
     yield Promised("sparse-vector-with-gap", sparse_gap, _LINF, ((5, 5), (6, 5)))
     yield Promised("randomized-response", make.randomized_response(1), _REPLACED, (0, 1))
     yield Promised("response-of-four", make.randomized_response(1, 4), _REPLACED, (0, 1))
+    climbed = ladder(_LINF, 2)
+    inputs = ((0, 1), (1, 2))
+    yield Promised("ladder", climbed, _LINF, inputs, run=lambda given: climbed.release(*given))
     yield Promised("peeled-top-k", make.peeled_top_k(_LINF, 2, 1), _LINF, _SCORES, exact=False)
     yield Promised("joint-top-k", make.joint_top_k(_LINF, 2, 1), _LINF, _SCORES, exact=False)
 

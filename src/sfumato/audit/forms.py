@@ -71,6 +71,16 @@ def _dictionaries(frame: pa.Table) -> pa.Table:
     return frame
 
 
+def _days(frame: pa.Table) -> pa.Table:
+    """Writes the columns of times that are all midnights as days."""
+    for place, field in enumerate(frame.schema):
+        if pa.types.is_timestamp(field.type):
+            days = frame.column(place).cast(pa.date32())
+            if days.cast(field.type) == frame.column(place):
+                frame = frame.set_column(place, field.name, days)
+    return frame
+
+
 def _chunks(frame: pa.Table) -> pa.Table:
     return pa.concat_tables([frame.slice(start, 3) for start in range(0, len(frame), 3)])
 
@@ -101,7 +111,13 @@ def _linked_folder(frame: pa.Table, table: Table, folder: Path) -> tuple[object,
     return linked, {}
 
 
-def _csv(*, encoding: str = "utf-8", newline: str = "\n", quote: int = csv.QUOTE_MINIMAL) -> Write:
+def _csv(
+    *,
+    encoding: str = "utf-8",
+    newline: str = "\n",
+    quote: int = csv.QUOTE_MINIMAL,
+    change: Callable[[pa.Table], pa.Table] = lambda frame: frame,
+) -> Write:
     declared = {} if encoding in ("utf-8", "utf-8-sig") else {"encoding": encoding}
 
     def write(frame: pa.Table, table: Table, folder: Path) -> tuple[object, dict[str, Any]]:
@@ -109,7 +125,8 @@ def _csv(*, encoding: str = "utf-8", newline: str = "\n", quote: int = csv.QUOTE
         with path.open("w", encoding=encoding, newline="") as lines:
             writer = csv.writer(lines, lineterminator=newline, quoting=quote)  # type: ignore[arg-type]
             writer.writerow(frame.column_names)
-            for row in zip(*(column.to_pylist() for column in frame.columns), strict=True):
+            columns = (column.to_pylist() for column in change(frame).columns)
+            for row in zip(*columns, strict=True):
                 writer.writerow([_text(value) for value in row])
         return path, declared
 
@@ -222,6 +239,7 @@ def _every() -> Iterator[Form]:
     yield Form("arrow text view", _arrow(_cast(is_text, pa.string_view())))
     yield Form("arrow chunks", _arrow(_chunks))
     yield Form("arrow narrow integers", _arrow(_cast(pa.types.is_int64, pa.int16())))
+    yield Form("arrow, midnights as days", _arrow(_days))
     yield Form("arrow decimals", _arrow(_cast(pa.types.is_int64, pa.decimal128(30, 2))))
     yield Form("parquet", _parquet())
     yield Form(
@@ -234,6 +252,7 @@ def _every() -> Iterator[Form]:
     yield Form("parquet folder", _parquet_folder)
     yield Form("folder with a symbolic link", _linked_folder)
     yield Form("csv", _csv())
+    yield Form("csv, midnights as days", _csv(change=_days))
     yield Form("csv with a byte order mark", _csv(encoding="utf-8-sig"))
     yield Form("csv, CRLF, all quoted", _csv(newline="\r\n", quote=csv.QUOTE_ALL))
     yield Form("csv in UTF-16", _csv(encoding="utf-16"))

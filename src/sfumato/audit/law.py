@@ -31,6 +31,7 @@ from sfumato.audit.outcome import Key
 from sfumato.errors import InvalidDeclaration
 from sfumato.exact.exponential import exp_scaled
 from sfumato.mechanisms import VectorMechanism
+from sfumato.mechanisms.ladder import LadderMechanism
 from sfumato.privacy.event import (
     AdditiveNoise,
     Event,
@@ -52,6 +53,8 @@ _MOST_CANDIDATES = 30
 _PROBES = 1_000
 # The longest stream whose code is run; longer ones have too many paths.
 _LONGEST_RUN = 2
+# The weight of a rung of a ladder from which on rungs are left out.
+_LEFT_OUT = ONE >> 34
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +163,9 @@ def _stream(mechanism: Any, answers: Sequence[int]) -> object:
     return mechanism.release(answers, _NONE)
 
 
-def _selected(mechanism: Any, scores: Sequence[int]) -> Explored:
+def _selected(mechanism: Any, scores: Any) -> Explored:
+    if isinstance(mechanism, LadderMechanism):
+        return _climbed(mechanism, scores)
     if len(scores) > _MOST_CANDIDATES:
         raise InvalidDeclaration(
             f"{len(scores)} candidates.", allowed=f"at most {_MOST_CANDIDATES}"
@@ -180,6 +185,37 @@ def _selected(mechanism: Any, scores: Sequence[int]) -> Explored:
         _, high = _first(highs, lows, index)
         law[index] = low, high
     return Explored(law)
+
+
+def _climbed(mechanism: LadderMechanism, given: tuple[int, int]) -> Explored:
+    """The distribution of a ladder: each integer in proportion to q^rung, with q = e^-rate.
+
+    Rung t has the next width + t - 1 integers on each side. The last rungs are left out, and
+    bounded by the sum of their series.
+    """
+    exact, width = given
+    rate = mechanism.rate
+    weights = {exact: (ONE, ONE)}
+    reach = rung = 0
+    high = ONE
+    while high > _LEFT_OUT:
+        rung += 1
+        power = rung * rate
+        low, high = exp_scaled(power.numerator, power.denominator, BITS)
+        for distance in range(reach + 1, reach + width + rung):
+            weights[exact - distance] = weights[exact + distance] = low, high
+        reach += width + rung - 1
+    most = Fraction(exp_scaled(rate.numerator, rate.denominator, BITS)[1], ONE)
+    series = (width + rung) / (1 - most) + most / (1 - most) ** 2
+    beyond = math.ceil(2 * high * most * series)
+    lowest_sum = sum(low for low, _ in weights.values())
+    highest_sum = sum(high for _, high in weights.values()) + beyond
+    return Explored(
+        {
+            integer: (ONE * low // highest_sum, -(-ONE * high // lowest_sum))
+            for integer, (low, high) in weights.items()
+        }
+    )
 
 
 def _reported(mechanism: Any, truth: int) -> Explored:

@@ -152,7 +152,8 @@ def _draw(kind: ColumnType, generator: np.random.Generator, shape: str) -> Any:
     if shape == "broken" and generator.random() < 0.7:
         return None
     values = _values(kind)
-    if shape == "extreme":
+    if shape in ("full", "extreme"):
+        # declared values, so that the unit counts
         return values[int(generator.integers(2))]
     if not shape and generator.random() < 0.1:
         return None

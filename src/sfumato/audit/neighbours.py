@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.errors import InvalidDeclaration
+from sfumato.mechanisms.ladder import LadderMechanism
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import (
     AdditiveNoise,
@@ -149,6 +150,9 @@ def _scores(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
 
     For a weighted selection, which has a formula, it is also far ahead and far behind.
     """
+    if isinstance(mechanism, LadderMechanism):
+        yield from _ladders(int(distance.value))
+        return
     step = int(distance.value)
     starts: list[tuple[int, ...]] = [(0, 0, 0), (0, 0)]
     rate = getattr(mechanism, "rate", None)
@@ -157,6 +161,18 @@ def _scores(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
         starts += [(lead, 0, 0), (-lead, 0, 0)]
     for scores in starts:
         yield from _moved(scores, step, monotone=mechanism.monotone)
+
+
+def _ladders(steps: int) -> Iterator[tuple[Any, Any]]:
+    """Pairs of an exact integer and a width, of which no rung moves by more than ``steps``.
+
+    In one step the width moves by at most one and the integer by at most the lesser width.
+    """
+    for width in (0, 2):
+        rise = sum(width + step for step in range(steps))
+        yield (0, width), (rise, width + steps)
+        yield (0, width), (steps * width, width)
+        yield (0, width), (0, width + steps)
 
 
 def _moved(scores: tuple[int, ...], step: int, *, monotone: bool) -> Iterator[tuple[Any, Any]]:

@@ -16,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from sfumato.audit.declared import DeclaredTask
 from sfumato.audit.door import NOISES, PREFIX, differing_statements, noisy_cells
 from sfumato.audit.forms import FORMS, Form
 from sfumato.audit.made_up import SHAPES, World
@@ -29,7 +30,7 @@ from sfumato.plan.stages import Bounded
 from sfumato.privacy.unit import Relation
 from sfumato.query.price import Price, price
 from sfumato.query.release import SqlTask
-from sfumato.query.witness import MadeUp, questions_of, reference_integers, sql_task
+from sfumato.query.witness import MadeUp, Step, questions_of, reference_integers, sql_task
 
 _ROWS = 24
 _MOST_ROUNDS = 10_000
@@ -102,12 +103,14 @@ def system(
     rounds: int = 20,
     seed: int = 1,
     forms: Sequence[Form] | None = None,
+    tasks: Sequence[DeclaredTask] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> System:
     """Tries to refute declarations and statements on this installation, with made-up rows.
 
     ``statements``: by default some for each column. ``rounds``: pairs of neighbours; each is tried
-    with every statement. ``seed`` reproduces a finding. ``progress(done, total)`` is called after
+    with every statement. ``tasks`` (``declared_tasks``) are tried on a pair of each shape. ``seed``
+    reproduces a finding. ``progress(done, total)`` is called after
     each form and each round.
 
     Raises:
@@ -134,6 +137,8 @@ def system(
     doors = min(rounds, len(SHAPES))
     total = len(chosen) + rounds + doors + 1
     report = progress or (lambda done, total: None)
+    # a mapping keeps the order, and each once
+    refused = dict.fromkeys(statement.text for statement in compiled if not statement.tasks)
     findings: list[str] = []
     results = []
     for done, result in enumerate(_try_forms(world, tried, chosen, findings), 1):
@@ -147,13 +152,14 @@ def system(
     questions = 0
     for number in range(doors):
         questions += _try_door(World(dataset, seed + number), number, answered, findings)
+        steps += _try_tasks(World(dataset, seed + number), number, tasks, refused, findings)
         report(len(chosen) + rounds + number + 1, total)
     cells = _try_noise(seed, findings)
     report(total, total)
     return System(
         seed=seed,
-        statements=tuple(statement.text for statement in tried),
-        refused=tuple(statement.text for statement in compiled if not statement.tasks),
+        statements=(*answered, *(task.name for task in tasks if task.name not in refused)),
+        refused=tuple(refused),
         steps=steps,
         pairs=rounds,
         forms=tuple(results),
@@ -290,12 +296,42 @@ def _try_pair(world: World, number: int, tried: Sequence[_Statement], findings: 
             for task in statement.tasks:
                 compared = worlds.steps(task, world.dataset)
                 steps += len(compared)
-                findings.extend(
-                    f"neighbours, a unit of shape {shape} (seed {world.seed}): {step}: "
-                    f"{statement.text}"
-                    for step in compared
-                    if not step.holds
-                )
+                findings.extend(_moved_too_far(compared, shape, world.seed, statement.text))
+    return steps
+
+
+def _moved_too_far(steps: Sequence[Step], shape: str, seed: int, name: str) -> Iterator[str]:
+    """Yields a finding for each step that moved further than its claim."""
+    for step in steps:
+        if not step.holds:
+            yield f"neighbours, a unit of shape {shape} (seed {seed}): {step}: {name}"
+
+
+def _try_tasks(
+    world: World,
+    number: int,
+    declared: Sequence[DeclaredTask],
+    refused: dict[str, None],
+    findings: list[str],
+) -> int:
+    """Tries declared tasks on a pair of neighbours; returns how many steps were compared.
+
+    Those that are not compared are added to ``refused``.
+    """
+    if not declared:
+        return 0
+    one, other, shape = _worlds(world, number)
+    steps = 0
+    with MadeUp([one, other]) as worlds:
+        for each in declared:
+            try:
+                compared = worlds.steps(each.task, world.dataset) if each.task else []
+            except SfumatoError:
+                compared = []
+            if not compared:
+                refused[each.name] = None
+            steps += len(compared)
+            findings.extend(_moved_too_far(compared, shape, world.seed, each.name))
     return steps
 
 

@@ -216,9 +216,7 @@ def _require_readable(
         fits = ("whole", "float", "decimal", "null")
         family = Source("", {column: source.element(column) or "other"}).family(column)
     elif isinstance(kind, Timestamp):
-        fits = ("text", "null")
-        if source.types[column].upper() != "DATE":
-            fits = ("date", "instant", *fits)
+        fits = ("date", "instant", "text", "null")
     elif isinstance(kind, Date):
         fits = ("date", "text", "null")
     elif isinstance(kind, Category | Boolean | Text):

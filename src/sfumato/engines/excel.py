@@ -17,6 +17,7 @@ from sfumato.engines.value_codes import text_of
 from sfumato.errors import InvalidSource
 from sfumato.metadata.column import ColumnType, Date
 from sfumato.metadata.date_format import in_format
+from sfumato.metadata.moment_format import in_moment_format
 from sfumato.metadata.table import Table
 from sfumato.metadata.timestamp import Timestamp
 
@@ -66,8 +67,8 @@ def cell_text(cell: object, kind: ColumnType | None = None) -> str | None:
         return None
     if isinstance(kind, Date) and isinstance(cell, date):
         return in_format(cell, kind.format or _ISO)
-    if isinstance(kind, Timestamp) and type(cell) is date:
-        return f"{cell} 00:00:00"
+    if isinstance(kind, Timestamp) and kind.format is not None and isinstance(cell, date):
+        return in_moment_format(cell, kind.format)
     return text_of(cell)
 
 

@@ -30,14 +30,14 @@ def moment_reading(
     raw: sql.Expression,
     family: str,
     *,
-    nanoseconds: bool = False,
+    physical: str = "",
     form: str | None = None,
 ) -> sql.Expression:
     """Reads a stored timestamp as one integer: 2 s for local time, 2 s + 1 for UTC.
 
     Here s is the number of seconds since 1970, rounded down; a value without an offset is local
-    time. ``nanoseconds``: the stored integer counts nanoseconds; ``form``: the declared format of
-    strings.
+    time, and a date its midnight. ``physical``: the stored type, of which dates and nanoseconds are
+    read otherwise; ``form``: the declared format of strings.
 
     Guarantees:
         no timestamp can make a reading fail
@@ -47,7 +47,15 @@ def moment_reading(
     if family == "text":
         return _of_text(raw)
     known = int(family == "instant")
-    if nanoseconds:
+    day = sql.TryCast(raw, sql.SqlType.DATE)
+    # infinity has a day, but no seconds
+    far = (
+        (day > _LAST_DAY, sql.Constant(_FAR + known)),
+        (day < _FIRST_DAY, sql.Constant(known - _FAR)),
+    )
+    if physical.upper() == "DATE":
+        return sql.Opaque(sql.Case(far, _days(day) * (2 * DAY)))
+    if physical.upper().endswith("_NS"):
         # a cast to microseconds would round up
         parts, size = sql.call("epoch_ns", raw), 10**9
     else:
@@ -56,19 +64,18 @@ def moment_reading(
     is_before = parts % size < 0
     missed = sql.Case(((is_before, sql.Constant(1)),), sql.Constant(0))
     seconds = sql.Paren(parts // size - missed)
-    # infinity has a day, but no seconds
-    day = sql.TryCast(raw, sql.SqlType.DATE)
-    far = (
-        (day > _LAST_DAY, sql.Constant(_FAR + known)),
-        (day < _FIRST_DAY, sql.Constant(known - _FAR)),
-    )
     return sql.Opaque(sql.Case(far, seconds * 2 + known))
+
+
+def _days(day: sql.Expression) -> sql.Expression:
+    """Returns the days since 1970 of a date."""
+    return sql.call("date_diff", sql.Constant("day"), _ZERO_DAY, day)
 
 
 def _of_text(raw: sql.Expression) -> sql.Expression:
     """Reads an ISO string, by the places of its parts."""
-    day = sql.TryCast(_piece(raw, 1, 10), sql.SqlType.DATE)
-    days = sql.call("date_diff", sql.Constant("day"), _ZERO_DAY, day)
+    days = _days(sql.TryCast(_piece(raw, 1, 10), sql.SqlType.DATE))
+    is_date = _piece(raw, 11, 1).equals(sql.Constant(""))
     has_seconds = _piece(raw, 17, 1).equals(sql.Constant(":"))
     seconds = sql.Case(((has_seconds, _number(_piece(raw, 18, 2))),), sql.Constant(0))
     hours = _number(_piece(raw, 12, 2))
@@ -76,25 +83,30 @@ def _of_text(raw: sql.Expression) -> sql.Expression:
     local = sql.Paren(days * DAY + hours * 3600 + minutes * 60 + seconds)
     is_match = sql.call("regexp_full_match", raw, sql.Constant(MOMENT_PATTERN))
     is_unread = sql.Not(sql.Paren(is_match))
-    branches: list[_Branch] = [(is_unread, sql.Typed(sql.NULL, sql.SqlType.BIGINT))]
+    branches: list[_Branch] = [
+        (is_unread, sql.Typed(sql.NULL, sql.SqlType.BIGINT)),
+        (is_date, days * (2 * DAY)),
+    ]
     branches += _in_utc(raw, local * 2 + 1)
     return sql.Opaque(sql.Case(tuple(branches), local * 2))
 
 
 def _of_format(raw: sql.Expression, form: str) -> sql.Expression:
-    """Reads a string of a declared format: local time, with its clock at the end."""
+    """Reads a string of a declared format: local time, with its clock at the end or none."""
     pattern = sql.Constant(moment_pattern(form))
     order = sql.Constant(moment_order(form))
     day = sql.TryCast(sql.call("regexp_replace", raw, pattern, order), sql.SqlType.DATE)
-    days = sql.call("date_diff", sql.Constant("day"), _ZERO_DAY, day)
+    midnight = _days(day) * (2 * DAY)
     clock = "HH:MM:SS" if has_seconds(form) else "HH:MM"
     hours = _number(_piece(raw, -len(clock), 2))
     minutes = _number(_piece(raw, 3 - len(clock), 2))
-    local = days * DAY + hours * 3600 + minutes * 60
+    past = hours * 3600 + minutes * 60
     if has_seconds(form):
-        local = local + _number(_piece(raw, -2, 2))
+        past = past + _number(_piece(raw, -2, 2))
     is_match = sql.call("regexp_full_match", raw, pattern)
-    return sql.Opaque(sql.Case(((is_match, sql.Paren(local) * 2),)))
+    has_clock = _piece(raw, -3, 1).equals(sql.Constant(":"))
+    local = sql.Case(((has_clock, midnight + sql.Paren(past) * 2),), midnight)
+    return sql.Opaque(sql.Case(((is_match, local),)))
 
 
 def _in_utc(raw: sql.Expression, local: sql.Expression) -> Iterator[_Branch]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A DuckDB of its own in which an outer statement runs over answers; it never sees the data.
 
-It holds nothing but tables of released answers, so whatever runs there is post-processing. What is
-limited here protects the host: memory, time, rows, files, extensions and settings.
+It holds nothing but tables of released answers and public tables, so whatever runs there is
+post-processing. What is limited here protects the host: memory, time, rows, files, extensions and settings.
 """
 
 import threading
@@ -18,6 +18,7 @@ from sfumato.engines.stop import ENDLESS, Patience
 from sfumato.engines.time_limit import Watcher
 from sfumato.engines.worker import Worker
 from sfumato.errors import Cancelled
+from sfumato.metadata.table import Table
 
 if TYPE_CHECKING:
     import pyarrow
@@ -39,6 +40,8 @@ _SETTINGS = (
     "enable_external_access = false",
     "lock_configuration = true",
 )
+# The type of a column of row numbers, which are always small.
+ROW_NUMBER = "row number"
 # The type in DuckDB of a column of an answer.
 _TYPES = {
     "integer": "HUGEINT",
@@ -48,6 +51,7 @@ _TYPES = {
     "timestamp": "TIMESTAMP",
     "local time": "TIMESTAMP",
     "text": "VARCHAR",
+    ROW_NUMBER: "BIGINT",
 }
 # The type of a column of a result, by the name of its type in DuckDB without parameters.
 _KINDS = {
@@ -70,6 +74,8 @@ _KINDS = {
     "UTINYINT": "integer",
     '"NULL"': "text",
 }
+# The most descriptions of statements that are remembered.
+_REMEMBERED = 256
 # The name under which the rows of a table are handed to DuckDB.
 _FRAME = "rows_to_insert"
 
@@ -93,6 +99,9 @@ class Held:
 class Scratch:
     """Runs statements over tables of released values; one of them at a time.
 
+    ``public`` are the public tables that statements may name, with their sources; whoever runs a
+    statement reads them.
+
     Guarantees:
         a statement sees the tables that it is given and nothing else
         a statement ends within the limits
@@ -103,11 +112,13 @@ class Scratch:
     [(3,)]
     """
 
-    def __init__(self) -> None:
+    def __init__(self, public: Mapping[str, Table] | None = None) -> None:
+        self.public = dict(public or {})
         # opened with the first statement: it takes as long as several small questions
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._lock = threading.Lock()
         self._closed = False
+        self._described: dict[tuple[object, ...], list[tuple[str, str]]] = {}
 
     def described(self, statement: str, tables: Mapping[str, Held]) -> list[tuple[str, str]]:
         """The names and types of the columns of a statement, from those of the tables.
@@ -119,6 +130,17 @@ class Scratch:
             Unbound: DuckDB does not accept it, or a column is of a type that an answer has not.
             Stopped: it takes too long whatever the answers are.
         """
+        key = statement, tuple((name, table.columns) for name, table in tables.items())
+        known = self._described.get(key)
+        if known is None:
+            known = self._columns(statement, tables)
+            # a new dictionary: another thread may be reading the old one
+            self._described = {} if len(self._described) >= _REMEMBERED else self._described
+            self._described[key] = known
+        return known
+
+    def _columns(self, statement: str, tables: Mapping[str, Held]) -> list[tuple[str, str]]:
+        """As ``described``, which asks DuckDB once."""
         empty = {name: Held(table.columns) for name, table in tables.items()}
         with self._cursor(empty) as cursor:
             for name in empty:
@@ -252,14 +274,11 @@ def _array(kind: str, values: Sequence[object]) -> "pyarrow.Array[Any]":
         )
     if kind == "boolean":
         return pyarrow.array(values, pyarrow.bool_())
-    if kind == "integer" and all(value is None or _is_small(value) for value in values):
-        return pyarrow.array(values, pyarrow.int64())
+    if kind in ("integer", ROW_NUMBER):
+        with suppress(OverflowError, pyarrow.ArrowInvalid):
+            return pyarrow.array(values, pyarrow.int64())
     texts = [None if value is None else str(value) for value in values]
     return pyarrow.array(texts, pyarrow.string())
-
-
-def _is_small(value: object) -> bool:
-    return isinstance(value, int) and -(2**63) <= value < 2**63
 
 
 def _quoted(name: str) -> str:

@@ -25,6 +25,7 @@ from sfumato.metadata.column import (
 from sfumato.metadata.date_format import date_pattern, places
 from sfumato.metadata.file_text import PLAIN, Numerals
 from sfumato.metadata.timestamp import Timestamp, local_time
+from sfumato.metadata.zones import DAY
 
 _BLANKS = r"[ \t\n\f\r]*"
 NUMBER_PATTERN = rf"{_BLANKS}[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?{_BLANKS}"
@@ -176,7 +177,8 @@ def _moment_code(kind: Timestamp, value: object) -> int | None:
         return kind.code_of_text(value)
     if isinstance(value, datetime.datetime):
         return kind.code_of_local(*local_time(value))
-    return None
+    day = date_code(value)
+    return None if day is None else kind.code_of_local(day * DAY, None)
 
 
 def _has_offset(value: object) -> bool:

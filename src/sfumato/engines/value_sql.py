@@ -155,8 +155,7 @@ def reading(
         case Date():
             read = _read_day(raw, family, kind)
         case Timestamp():
-            nanoseconds = source.types[column].upper().endswith("_NS")
-            read = moment_reading(raw, family, nanoseconds=nanoseconds, form=kind.format)
+            read = moment_reading(raw, family, physical=source.types[column], form=kind.format)
         case Category() | Boolean() | Text():
             read = text_reading(raw, family)
         case Array():

@@ -10,17 +10,23 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from sfumato.exact.rational import Number
 from sfumato.examples.census import census
 from sfumato.privacy.budget import Budget
 from sfumato.query.connect import connect
 from sfumato.query.session import Session
 
 
-def people() -> Session:
+def people(epsilon: Number = 1) -> Session:
     """Opens a session over a census extract: the table ``people``, a row for each of 27,253 people.
+
+    Its budget is ``epsilon``, with a delta of 1e-6.
 
     The extract is published, so the ledger may be temporary: it lies in a temporary folder, and
     each call opens a new one. Data of real people need one permanent ledger.
+
+    Raises:
+        InvalidNumber: the epsilon is no number.
 
     >>> import sfumato as sf
     >>> with sf.examples.people() as session:
@@ -32,7 +38,7 @@ def people() -> Session:
     return connect(
         {"people": census()},
         dataset="acs-2019",
-        budget=Budget(epsilon=1, delta="1e-6"),
+        budget=Budget(epsilon=epsilon, delta="1e-6"),
         ledger=Path(folder) / "ledger.db",
     )
 

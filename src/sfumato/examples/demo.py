@@ -46,6 +46,10 @@ _DEMOS = {
         f"{_HERE}.demo_mining",
         "What many people say, buy and do next; one person's secret is sought.",
     ),
+    "audit": (
+        f"{_HERE}.demo_audit",
+        "What tables of an area give away; an audit, and the documents about it.",
+    ),
     "hospitals": (
         f"{_HERE}.hospitals",
         "One unit over three tables: a study and a statistics office.",

@@ -54,6 +54,7 @@ class Coordinator:
         self._lines: list[str] = []
         self._known: set[str] = set()
         self._sites: dict[str, frozenset[str]] = {}
+        self._unready: dict[str, set[str]] = {}
         self._ended: set[str] = set()
         self._shares: dict[tuple[str, int], dict[str, bytes]] = {}
         self._heard: dict[str, float] = {}
@@ -108,7 +109,7 @@ class Coordinator:
             case "GET", ["messages", after, wait]:
                 return await self._waited(lambda: self._later(int(after)), wait)
             case "GET", ["sums", run, step, wait] if step.isdecimal():
-                return await self._waited(lambda: self._sum(run, int(step)), wait)
+                return await self._waited(lambda: self._sum_for(caller, run, int(step)), wait)
             case "GET", ["sites"]:
                 now = self._clock()
                 ages = {name: now - at for name, at in self._heard.items()}
@@ -140,8 +141,17 @@ class Coordinator:
         if message.kind == "proposed" and isinstance(sites, list):
             named = frozenset(str(name) for name in sites) & set(self._study.sites)
             self._sites.setdefault(message.run, named)
-        elif message.kind in ENDINGS and message.kind != "answered":
-            self._ended.add(message.run)
+            self._unready.setdefault(message.run, set(named))
+        elif message.run in self._sites:
+            unready = self._unready[message.run]
+            if message.kind == "ready":
+                unready.discard(message.author)
+            # what all have held is not cancelled any more
+            is_its = message.author in self._sites[message.run] or (
+                message.kind == "cancelled" and unready
+            )
+            if is_its and message.kind in ENDINGS and message.kind != "answered":
+                self._ended.add(message.run)
 
     def _later(self, after: int) -> tuple[int, bytes] | None:
         """The messages after the first ones, a line each."""
@@ -174,6 +184,13 @@ class Coordinator:
         with suppress(FileNotFoundError):
             return 200, self._place(run, step).read_bytes()
         return (410, b"") if run in self._ended else None
+
+    def _sum_for(self, caller: str, run: str, step: int) -> tuple[int, bytes] | None:
+        """The sum of a step; 409 where the caller's share is not known, as in a life before."""
+        there = self._sum(run, step)
+        if there is None and caller not in self._shares.get((run, step), {}):
+            return 409, b""
+        return there
 
     def _store(self, run: str, step: int, total: bytes) -> None:
         """Stores a sum, on disk before anybody gets it."""
@@ -214,10 +231,12 @@ class Coordinator:
         place = self._folder / "messages"
         if not place.exists():
             return []
-        whole, _, torn = place.read_text("utf-8").rpartition("\n")
+        # a cut may be inside of a letter
+        whole, _, torn = place.read_bytes().rpartition(b"\n")
         if torn:
-            place.write_text(whole + "\n" if whole else "", "utf-8")
-        return whole.split("\n") if whole else []
+            with place.open("r+b") as file:
+                file.truncate(place.stat().st_size - len(torn))
+        return whole.decode().split("\n") if whole else []
 
 
 def added(shares: Mapping[str, bytes]) -> bytes:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from math import exp, pi
+from math import exp, expm1, pi
 from typing import Any, TypeAlias
 
 from sfumato.accounting import order_price
@@ -21,6 +21,7 @@ from sfumato.errors import (
     shown,
 )
 from sfumato.exact.rational import Number, decimal_text, to_fraction
+from sfumato.federated.answers import question_of
 from sfumato.federated.declaration import Declared
 from sfumato.federated.joint import Exchange, JointSeries, JointTask, most_integers
 from sfumato.federated.messages import canonical
@@ -35,7 +36,7 @@ from sfumato.learning.ridge import Ridge
 from sfumato.metadata.clip import Values
 from sfumato.metadata.contract import Contract
 from sfumato.privacy.budget import Budget
-from sfumato.privacy.event import Composed, Event, Json, SharedNoise, event_to_json
+from sfumato.privacy.event import Composed, Event, Json, Repeated, SharedNoise, event_to_json
 from sfumato.query.answer import Answer
 from sfumato.query.asker import Asker
 from sfumato.query.choose import Planned, plan_for_price
@@ -127,6 +128,11 @@ class Compiled:
     def event_hash(self) -> str:
         """A hash of the privacy event of each site."""
         return hashlib.sha256(canonical(event_to_json(self.asked.event)).encode()).hexdigest()
+
+    @property
+    def question(self) -> str:
+        """The id of the question, equal for all its runs."""
+        return question_of({"form": self.form_hash, "event": self.event_hash})
 
 
 def compiled(question: Question, study: Declared, exchange: Exchange | None = None) -> Compiled:
@@ -284,20 +290,29 @@ def _notes(study: Declared, event: Event) -> list[str]:
         f"at most {terms.colluders} of them pool what they know."
     )
     notes = [shared]
-    narrowest = min(_variances(event))
-    # how far a sum of shares is from the law that intervals are computed with
-    apart = sum(
-        10 * exp(-2 * pi**2 * float(narrowest) * k / (k + 1)) for k in range(1, terms.sites)
-    )
-    if apart > _SMALL:
-        notes.append(f"An interval may miss more often than it states, by a share of {apart:.1g}.")
+    excess = excess_misses(float(min(_variances(event))), terms.sites)
+    if excess > _SMALL:
+        notes.append(f"An interval may miss more often than it states, by a share of {excess:.1g}.")
     return notes
+
+
+def excess_misses(variance: float, sites: int) -> float:
+    """Returns by which share an interval for a sum of shares misses more often than it states.
+
+    Intervals are computed with one discrete Gaussian of the sum's variance; no outcome of the sum
+    is likelier than there by more than a factor of e^tau (Kairouz, Liu, Steinke 2021, Theorem 1).
+    ``variance`` is the parameter of one share.
+    """
+    tau = sum(10 * exp(-2 * pi**2 * variance * k / (k + 1)) for k in range(1, sites))
+    return expm1(tau)
 
 
 def _variances(event: Event) -> Iterator[Fraction]:
     """The variance parameters of the shares of an event."""
     if isinstance(event, SharedNoise):
         yield event.noise.sigma_squared
+    elif isinstance(event, Repeated):
+        yield from _variances(event.event)
     elif isinstance(event, Composed):
         for part in event.events:
             yield from _variances(part)

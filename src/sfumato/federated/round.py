@@ -3,7 +3,8 @@
 
 Messages may come in any order, twice, late or never. A site holds the question once all have
 approved, and executes it once all have held it; whatever ends a run before that leaves it at no
-cost.
+cost. Once all have held it, no clock and no cancellation ends it: all sites hear the messages in
+one order, so either all execute or none does.
 """
 
 from collections.abc import Mapping
@@ -59,6 +60,11 @@ class Round:
     ready: Mapping[str, Body] = field(default_factory=dict)
     endings: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def is_held(self) -> bool:
+        """Whether all sites have reserved the question's cost."""
+        return self.sites <= set(self.ready)
+
     def after(self, message: Message) -> "Round":
         """Returns the state after a message; messages of other runs or of strangers change nothing."""
         author, kind = message.author, message.kind
@@ -66,9 +72,11 @@ class Round:
             return self
         if kind == "approved":
             return replace(self, approved=self.approved | {author})
-        if kind == "ready" and author not in self.ready:
+        if kind == "ready" and author not in self.ready and not self.endings:
             # the first key of a site is its key
             return replace(self, ready={**self.ready, author: message.body})
+        if kind == "cancelled" and self.is_held:
+            return self
         if kind in ENDINGS and author not in self.endings:
             return replace(self, endings={**self.endings, author: kind})
         return self
@@ -81,15 +89,22 @@ class Round:
             return self, Act.WAIT
         if self.endings:
             return replace(self, phase=Phase.ENDED), Act.VOID
+        if self.phase is Phase.HELD and self.is_held:
+            return replace(self, phase=Phase.RUNNING), Act.EXECUTE
         if now >= self.until:
             return replace(self, phase=Phase.ENDED), Act.WITHDRAW
         if self.phase is Phase.PROPOSED and permitted:
             return replace(self, phase=Phase.APPROVED), Act.APPROVE
         if self.phase is Phase.APPROVED and self.approved >= self.sites:
             return replace(self, phase=Phase.HELD), Act.HOLD
-        if self.phase is Phase.HELD and self.sites <= set(self.ready):
-            return replace(self, phase=Phase.RUNNING), Act.EXECUTE
         return self, Act.WAIT
+
+    def postponed(self) -> "Round":
+        """Returns the state after a try to hold: another run of the question goes on at this site.
+
+        It ends in an answer, which this run sends, or frees the question, which this run holds.
+        """
+        return replace(self, phase=Phase.APPROVED)
 
     def ended(self) -> "Round":
         """Returns the state after the site has finished the run."""

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from sfumato.config.load import load
 from sfumato.errors import (
+    InProgress,
     InvalidConfig,
     InvalidDeclaration,
     SfumatoError,
@@ -24,6 +25,7 @@ from sfumato.errors import (
     WrongUse,
     shown,
 )
+from sfumato.federated.answers import Answers, question_of
 from sfumato.federated.declaration import Declared, SiteFile, differences, read_site, read_study
 from sfumato.federated.joint import Exchange, JointSeries
 from sfumato.federated.messages import Body, Message, verified
@@ -48,6 +50,7 @@ class _Work:
     """A run at this site: the question, and the charge that is reserved for it."""
 
     asked: Compiled
+    question: str
     exchange: Exchange
     fresh: FreshKey | None = None
     hold: Hold | None = None
@@ -81,6 +84,7 @@ class Site:
         self._session = self._owner.asking_as(self.study.name, "study")
         self._rounds: dict[str, Round] = {}
         self._work: dict[str, _Work] = {}
+        self._answers = Answers()
         self._lock = threading.RLock()
         self._threads: list[threading.Thread] = []
 
@@ -121,7 +125,10 @@ class Site:
                 after += len(lines)
                 for line in lines:
                     with suppress(InvalidDeclaration):
-                        self._hear(verified(line, self.study.keys), told)
+                        message = verified(line, self.study.keys)
+                        self._hear(message, told)
+                        # after each message: all sites hold questions in the same order
+                        self._advance(message.run, told)
                 for run in self.rounds:
                     self._advance(run, told)
             for thread in self._threads:
@@ -148,6 +155,7 @@ class Site:
     def _hear(self, message: Message, told: Callable[[str], object]) -> None:
         """Takes note of a message; a proposal begins a round."""
         run = message.run
+        self._answers.hear(message)
         with self._lock:
             if run in self._rounds:
                 self._rounds[run] = self._rounds[run].after(message)
@@ -171,7 +179,8 @@ class Site:
         else:
             try:
                 exchange = Exchange(run)
-                self._work[run] = _Work(self._own(message.body, named, exchange), exchange)
+                own = self._own(message.body, named, exchange)
+                self._work[run] = _Work(own, question_of(message.body), exchange)
             except SfumatoError as refusal:
                 told(f"{run[:12]}: refused: {refusal.problem}")
                 self._say(run, "refused", {"why": refusal.problem})
@@ -213,6 +222,8 @@ class Site:
     def _advance(self, run: str, told: Callable[[str], object]) -> None:
         """Does what is next in a run."""
         with self._lock:
+            if run not in self._rounds:
+                return
             self._rounds[run], act = self._rounds[run].next(
                 time.time(), permitted=self._is_approved(run)
             )
@@ -234,6 +245,10 @@ class Site:
         """Reserves the cost, and says so with a fresh key; or sends the answer that is stored."""
         work = self._work[run]
         joint = work.asked.asked
+        answered = self._answers.to(work.question)
+        if answered is not None:
+            self._answer(run, answered.body)
+            return
         self._mark(run).touch()
         try:
             work.hold = hold = self._session.hold(joint)
@@ -247,6 +262,12 @@ class Site:
             elif not hold.charge:
                 self._answer(run, hold.ask().body)
                 return
+        except InProgress:
+            # an earlier run of the question goes on here: its answer will be this run's too
+            _let_go(work)
+            with self._lock:
+                self._rounds[run] = self._rounds[run].postponed()
+            return
         except SfumatoError as refusal:
             told(f"{run[:12]}: refused: {refusal.problem}")
             # what is left of a budget is nobody else's

@@ -2,17 +2,17 @@
 """The analyst's side of a study: it proposes questions and reads joint answers; it holds no data."""
 
 import time
-from base64 import b64decode
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from sfumato.errors import InvalidDeclaration, StudyFailed, StudyRefused, WrongUse
 from sfumato.exact.rational import Number
+from sfumato.federated.answers import Answers
 from sfumato.federated.declaration import Declared, read_study
 from sfumato.federated.messages import ANALYST, Message, run_of, verified
 from sfumato.federated.question import Compiled, Question, compiled
+from sfumato.federated.round import Round
 from sfumato.federated.wire import LONGEST, Wire
 from sfumato.learning.fit_preview import Preview as FitPreview
 from sfumato.learning.recipe import OneRelease, Recipe, Run
@@ -26,8 +26,8 @@ from sfumato.telemetry.keys import PrivateKey, private_key
 Fitted = TypeVar("Fitted")
 # Seconds that a question waits for approvals, by default.
 WAIT = 600.0
-# Seconds after its approvals that a run may take.
-_RUN = 3600.0
+# Seconds after its approvals that a run may take, and that the coordinator may be away.
+_RUN, _AWAY = 3600.0, 60.0
 
 
 class Study:
@@ -45,6 +45,8 @@ class Study:
         self.declared = declared
         self._wire = Wire(declared.coordinator, ANALYST, own)
         self._said: dict[str, str] = {}
+        self._answers = Answers()
+        self._after, self._reached = 0, time.monotonic()
 
     def preview(
         self,
@@ -65,8 +67,8 @@ class Study:
     def query(self, sql: str, *, rho: Number, wait_s: float = WAIT) -> Answer:
         """Returns the answer over the rows of all sites together; each site is charged the rho.
 
-        The same question at the same rho returns the same answer at no cost, if a site has it
-        stored. If a site refuses or is silent for ``wait_s`` seconds, the others are asked without
+        The same question at the same rho returns the same answer at no cost, if a site has sent it
+        before or has it stored. If a site refuses or is silent for ``wait_s`` seconds, the others are asked without
         it, as long as ``least`` remain.
 
         Raises:
@@ -122,17 +124,21 @@ class Study:
         return compiled(question, self.declared)
 
     def _asked(self, question: Question, wait_s: float) -> Any:
-        """Proposes a question to all sites, and to fewer if some do not take part."""
+        """The answer that a question has; else it is proposed to all sites, and to fewer if some do
+        not take part.
+        """
         made = self._compiled(question)
+        self._read(0)
         sites = list(self.declared.sites)
-        while True:
+        while (answered := self._answers.to(made.question)) is None:
             run = self._propose(question, made, sites, wait_s)
-            kinds = self._wait(run, sites, wait_s)
-            if isinstance(kinds, bytes):
-                return made.decode(kinds, run)
+            kinds = self._wait(run, made.question, sites, wait_s)
+            if kinds is None:
+                continue
             away = [name for name in sites if kinds.get(name) in ("refused", "withdrawn")]
             # who was silent, unless somebody refused before the others had time
             away = away or [name for name in sites if name not in kinds]
+            away = away or [name for name in sites if kinds[name] == "approved"]
             left = [name for name in sites if name not in away]
             if not self.declared.terms.least <= len(left) < len(sites):
                 told = ", ".join(f"{name}: {text}" for name, text in self.sites.items())
@@ -141,6 +147,7 @@ class Study:
                     allowed=f"{self.declared.terms.least} sites that take part",
                 )
             sites = left
+        return made.decode(answered.body, answered.run)
 
     def _propose(
         self,
@@ -159,58 +166,74 @@ class Study:
             "event": made.event_hash,
             "sites": list[Json](sites),
             "attempt": token(),
-            "until": int(time.time() + wait_s) + 1,
+            # the coordinator may be away for a while; the analyst cancels in time
+            "until": int(time.time() + wait_s + _AWAY) + 1,
         }
         run = run_of(body)
-        self._wire.post(Message("proposed", run, ANALYST, body))
+        self._wire.post(Message("proposed", run, ANALYST, body), _AWAY)
+        self._reached = time.monotonic()
         return run
 
-    def _wait(self, run: str, sites: list[str], wait_s: float) -> bytes | dict[str, str]:
-        """The answer of a run; or what each site said last, if the run ended before it was executed.
+    def _wait(
+        self,
+        run: str,
+        question: str,
+        sites: list[str],
+        wait_s: float,
+    ) -> dict[str, str] | None:
+        """What each site said last, if a run ended before it was executed; None: it is answered.
 
         Raises:
             StudyFailed: it broke off after that.
         """
         self._said = {}
-        end = time.monotonic() + wait_s
-        for message in self._messages(run, lambda: end + (_RUN if self._is_ready(sites) else 0)):
-            if message.kind == "answered":
-                return b64decode(str(message.body.get("answer", "")))
-            text = message.kind
-            if message.kind == "refused":
-                text = f"refused: {message.body.get('why', '')}"
-            if message.author in sites:
-                self._said[message.author] = text
-            if message.kind == "failed" or (message.kind == "withdrawn" and self._is_ready(sites)):
-                raise StudyFailed(
-                    f"The run broke off at {message.author}.",
-                    remedy="Ask again: what is stored is not paid again.",
-                )
-            if message.kind in ("refused", "withdrawn"):
-                break
-        else:
-            if self._is_ready(sites):
+        end, is_cancelled = time.monotonic() + wait_s, False
+        seen = Round(run, ANALYST, frozenset(sites), end)
+        while not seen.endings:
+            left = end - time.monotonic()
+            if seen.is_held and left < -_RUN:
                 raise StudyFailed("The run has no answer in time.", remedy="Ask again.")
-        with suppress(StudyFailed, StudyRefused):
-            self._wire.post(Message("cancelled", run, ANALYST, {}))
+            if left <= 0 and not seen.is_held and not is_cancelled:
+                # all sites may have reserved it by now: then it is executed
+                self._wire.post(Message("cancelled", run, ANALYST, {}), _AWAY)
+                is_cancelled = True
+            for message in self._read(max(1, min(LONGEST, int(left))) if left > 0 else LONGEST):
+                seen = seen.after(message)
+                if message.run == run and message.author in sites:
+                    why = f": {message.body.get('why', '')}" if message.kind == "refused" else ""
+                    self._said[message.author] = message.kind + why
+            if self._answers.to(question) is not None:
+                return None
+        if seen.is_held:
+            raise StudyFailed(
+                f"The run broke off at {', '.join(seen.endings)}.",
+                remedy="Ask again: what is stored is not paid again.",
+            )
+        if not is_cancelled:
+            with suppress(StudyFailed, StudyRefused):
+                self._wire.post(Message("cancelled", run, ANALYST, {}))
         return {name: text.partition(":")[0] for name, text in self._said.items()}
 
-    def _is_ready(self, sites: list[str]) -> bool:
-        """Whether all sites have held the question, so that it may be executed."""
-        return all(self._said.get(name) in ("ready", "failed", "withdrawn") for name in sites)
+    def _read(self, wait: int) -> list[Message]:
+        """The messages that came since the last call; waits up to so many seconds for some.
 
-    def _messages(self, run: str, end: Any) -> Iterator[Message]:
-        """The messages about a run, until a time."""
-        after = 0
-        while time.monotonic() < end():
-            wait = max(1, min(LONGEST, int(end() - time.monotonic())))
-            lines = self._wire.messages(after, wait)
-            after += len(lines)
-            for line in lines:
-                with suppress(InvalidDeclaration):
-                    message = verified(line, self.declared.keys)
-                    if message.run == run and message.kind != "proposed":
-                        yield message
+        A coordinator may be away for a while: the run goes on without its reader.
+        """
+        try:
+            lines = self._wire.messages(self._after, wait)
+        except StudyFailed:
+            if time.monotonic() > self._reached + _AWAY:
+                raise
+            return []
+        self._reached = time.monotonic()
+        self._after += len(lines)
+        messages = []
+        for line in lines:
+            with suppress(InvalidDeclaration):
+                message = verified(line, self.declared.keys)
+                self._answers.hear(message)
+                messages.append(message)
+        return messages
 
 
 class StudyPreview:

@@ -61,8 +61,8 @@ class Wire:
             StudyFailed: the run has ended, or there is no sum in time.
         """
         status = 204
-        while status == 204 and time.monotonic() < until:
-            # a coordinator that was started again has forgotten the share
+        # 409: a coordinator that was started again has forgotten the share
+        while status in (204, 409) and time.monotonic() < until:
             status, _ = self._request("POST", f"/steps/{run}/{step}", body, until)
             if status == 202:
                 path = f"/sums/{run}/{step}/{_SHARE_AGAIN}"
@@ -91,11 +91,16 @@ class Wire:
 
     def _request(self, method: str, path: str, body: bytes, until: float) -> tuple[int, bytes]:
         """The status and the body of an answer."""
+        is_old = getattr(self._local, "connection", None) is not None
         while True:
             try:
                 return self._once(method, path, body)
             except (OSError, http.client.HTTPException):
                 self.leave()
+                if is_old:
+                    # a connection that was idle is closed by the other end: no reason to wait
+                    is_old = False
+                    continue
                 if time.monotonic() >= until:
                     raise StudyFailed(
                         f"The coordinator at {self._address.netloc} cannot be reached.",

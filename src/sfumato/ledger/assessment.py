@@ -189,7 +189,7 @@ def as_html(document: Assessment) -> str:
                 + "</tr>"
                 for label, fact in section.facts.items()
             )
-            body.append(f'<table class="log"><thead><tr>{head}</tr></thead>{rows}</table>')
+            body.append(f'<table class="log facts"><thead><tr>{head}</tr></thead>{rows}</table>')
         for _, question, answer in section.questions:
             body.append(f"<p>{_tag('strong', question)}</p>")
             body.append(_tag("p", answer or words["unanswered"]))

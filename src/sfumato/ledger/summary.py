@@ -95,6 +95,19 @@ def summary(ledger: Ledger, dataset: str) -> Summary:
     return ledger.store.read(lambda rows: _gathered(rows, Scope(dataset).id, damage))
 
 
+def asked_statements(ledger: Ledger, dataset: str) -> list[str]:
+    """Returns the SQL statements that a dataset's charges paid for, each once, the oldest first."""
+
+    def read(rows: Rows) -> list[str]:
+        root = Scope(dataset).id
+        mine = [row for row, _ in rows.history() if row.dataset == root and row.state == COMMITTED]
+        released = [_released(rows, "", row) for row in mine]
+        texts = [each.statement for each in released if each.kind == SQL and each.statement]
+        return list(dict.fromkeys(texts))
+
+    return ledger.store.read(read)
+
+
 def _gathered(rows: Rows, root: str, damage: list[str]) -> Summary:
     from_journal = _Latest(root)
     for chain in rows.chains():

@@ -123,3 +123,23 @@ def require_sheet(sheet: str | None, header_row: int | None) -> None:
         raise InvalidDeclaration(
             f"header_row={shown(header_row)}.", allowed=f"a number from 1 to {_EXCEL_ROWS:,}"
         )
+
+
+def header_below(skip_rows: object, header_row: int | None) -> int:
+    """Returns the header row of a file whose first rows are skipped.
+
+    Raises:
+        InvalidDeclaration: no number of rows, or a header row as well.
+
+    >>> header_below(2, None)
+    3
+    """
+    if isinstance(skip_rows, bool) or not isinstance(skip_rows, int) or skip_rows < 0:
+        raise InvalidDeclaration(
+            f"skip_rows={shown(skip_rows)}.", allowed="the number of rows above the names"
+        )
+    if header_row is not None:
+        raise InvalidDeclaration(
+            "skip_rows= and header_row=.", allowed="one of them", remedy="Drop one."
+        )
+    return skip_rows + 1

@@ -3,7 +3,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import InitVar, dataclass, field, fields, replace
 from pathlib import Path
 
 from sfumato.errors import InvalidDeclaration, WrongUse, shown, without_secrets
@@ -11,6 +11,7 @@ from sfumato.metadata.column import Column, ColumnType
 from sfumato.metadata.file_text import (
     Numerals,
     encoding_named,
+    header_below,
     numerals_of,
     require_csv_text,
     require_sheet,
@@ -82,6 +83,7 @@ class Table:
         sheet: the sheet of an Excel file; its first one if None.
         header_row: the number of the row that names the columns there, or of the line in a CSV
             file; rows above it are not read; 1 if None.
+        skip_rows: the same as the number of rows above the names: header_row less 1.
 
     Guarantees:
         a table shows nothing of its source that is not declared
@@ -103,8 +105,11 @@ class Table:
     thousands: str | None = None
     sheet: str | None = None
     header_row: int | None = None
+    skip_rows: InitVar[int | None] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, skip_rows: int | None) -> None:
+        if skip_rows is not None:
+            object.__setattr__(self, "header_row", header_below(skip_rows, self.header_row))
         if self.unit is not None and not isinstance(self.unit, Unit | Node):
             raise InvalidDeclaration(
                 f"unit={shown(self.unit)}.",

@@ -22,8 +22,8 @@ Bound: TypeAlias = str | datetime.datetime | datetime.date
 _DATE = r"([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-[0-9]{2}-[0-9]{2}"
 _CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,9})?)?"
 _OFFSET = r"(Z|[+-]([01][0-9]|2[0-3])(:?[0-5][0-9])?)?"
-# What is read of strings: ISO 8601, with seconds and an offset from UTC or without.
-MOMENT_PATTERN = rf"{_DATE}[ T]{_CLOCK}{_OFFSET}"
+# What is read of strings: ISO 8601, with seconds and an offset from UTC or without; or a date alone.
+MOMENT_PATTERN = rf"{_DATE}([ T]{_CLOCK}{_OFFSET})?"
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC).replace(tzinfo=None)
 # Bounds lie between the years 1800 and 2300, in seconds since 1970.
@@ -40,8 +40,8 @@ class Timestamp(Coded):
     A bound is an ISO string or a ``datetime``; without an offset from UTC it is local time of
     ``zone``, a name of the IANA list. A date alone is its first second as the lower bound, and its
     last one as the upper bound. ``format`` is how strings of the data are written: None for ISO
-    8601 with an offset or without, or a format of ``moment_format``. A code is a number of steps
-    since 1970-01-01T00:00:00Z.
+    8601 with an offset or without, or a format of ``moment_format``. A date alone is read as its
+    midnight. A code is a number of steps since 1970-01-01T00:00:00Z.
 
     ``changes`` are the offsets of the zone, taken from ``zoneinfo`` when the column is declared.
     Only results of ``DATE_TRUNC`` have the zone "": they are local times without an offset.
@@ -172,11 +172,13 @@ def parsed_moment(text: str) -> tuple[int, int | None] | None:
     """Parses an ISO 8601 date and time: local seconds since 1970, and the offset from UTC in
     seconds.
 
-    The offset is None if the string has none. Fractions of a second are dropped. Returns None for a
-    string that is no date and time.
+    The offset is None if the string has none. Fractions of a second are dropped; a date alone is
+    its midnight. Returns None for a string that is no date.
 
     >>> parsed_moment("1970-01-02T00:00:01.9+01:00"), parsed_moment("1970-01-01 00:01")
     ((86401, 3600), (60, None))
+    >>> parsed_moment("1970-01-02")
+    (86400, None)
     """
     if not re.fullmatch(MOMENT_PATTERN, text, re.ASCII):
         return None
@@ -185,6 +187,8 @@ def parsed_moment(text: str) -> tuple[int, int | None] | None:
     except ValueError:
         return None
     days = (date - _EPOCH.date()).days
+    if len(text) == len("1970-01-01"):
+        return days * DAY, None
     minutes = 60 * int(text[11:13]) + int(text[14:16])
     seconds = int(text[17:19]) if text[16:17] == ":" else 0
     offset = text[16:].lstrip("0123456789:.")

@@ -31,7 +31,7 @@ from sfumato.query.answer_files import (
 from sfumato.query.consistent import NOTE, consistent_error, consistent_rows, is_count
 from sfumato.query.cost import Cost
 from sfumato.query.estimate import AnyReleased
-from sfumato.query.table import error_rows, is_untold, load_body, released_of
+from sfumato.query.table import UNTOLD, error_rows, is_untold, load_body, released_of
 from sfumato.show.bars import Bar, bar_chart
 from sfumato.show.render import cells, html_table, key, text_table
 from sfumato.show.svg import Figure
@@ -71,8 +71,11 @@ class Answer:
         recalled: whether the answer was stored before, so that it cost nothing this time.
     """
 
-    def __init__(self, body: bytes, *, recalled: bool = False) -> None:
-        form = load_body(body)
+    def __init__(
+        self, body: bytes, *, recalled: bool = False, form: dict[str, Json] | None = None
+    ) -> None:
+        # who has just written the bytes need not read them again
+        form = load_body(body) if form is None else form
         self.recalled = recalled
         self.bytes = body
         self.charge_id = str(form["charge_id"])
@@ -98,6 +101,9 @@ class Answer:
         The interval of such a cell is the whole possible range.
         """
         errors = cast(list[list[Json]], self.form["errors"])
+        if UNTOLD not in self.bytes:
+            # most answers have no such cell, and some have many cells
+            return [list(row) for row in self.rows]
         rows = []
         for row, line in zip(self.rows, errors, strict=True):
             cells = zip(row, line, strict=True)

@@ -38,7 +38,7 @@ def sum_reach(
     >>> sum_reach(DiscreteLaplace(10), Fraction(1, 20), (Fraction(1),), 2)
     Fraction(41, 1)
     """
-    known = reach(noise, miss, tuple(coefficients), _rounded_up(count))
+    known = reach(noise, miss, tuple(coefficients), rounded_up(count))
     weights = {abs(coefficient) for coefficient in coefficients if coefficient}
     draws = count * sum(1 for coefficient in coefficients if coefficient)
     if len(weights) != 1 or not 2 <= draws <= _MOST_DRAWS or miss < _SMALLEST_MISS:
@@ -48,10 +48,10 @@ def sum_reach(
     return known if exact is None else min(known, exact * weight)
 
 
-def _rounded_up(count: int) -> int:
+def rounded_up(count: int) -> int:
     """A count that is not smaller, by at most 2%: running sums have many, and a bound takes long.
 
-    >>> _rounded_up(64), _rounded_up(1_000), _rounded_up(1_001)
+    >>> rounded_up(64), rounded_up(1_000), rounded_up(1_001)
     (64, 1008, 1008)
     """
     step = 1 << max(count.bit_length() - 6, 0) if count > _MOST_DRAWS else 1

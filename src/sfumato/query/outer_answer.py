@@ -17,7 +17,7 @@ from sfumato.ledger.journal import canonical_json
 from sfumato.privacy.event import Json
 from sfumato.query.answer import Answer
 from sfumato.query.cost import total_cost
-from sfumato.query.outer_errors import Releases, WholeEnds
+from sfumato.query.outer_errors import Ends, Releases, WholeEnds
 from sfumato.query.output_intervals import Cell
 from sfumato.query.table import end_forms, finite, interval_form, warnings
 from sfumato.sql.outer_forms import Computed, Form, Known, Leaf
@@ -44,11 +44,10 @@ class Result:
     rows: Sequence[Sequence[object]]
     known: Sequence[Known] | None
 
-    def lines(self, answers: Sequence[Answer], miss: Fraction) -> list[Json]:
+    def lines(self, releases: Releases, miss: Fraction) -> list[Json]:
         """Returns the interval of each cell, row by row, at confidence 1 - ``miss``; null if it has
         none.
         """
-        releases = Releases(answers)
         columns = [self._column(place, releases, miss) for place in range(len(self.columns))]
         return [list(line) for line in zip(*columns, strict=True)]
 
@@ -60,21 +59,25 @@ class Result:
         kind = self.columns[place][1]
         if form is None:
             return [_error(_NOTHING, kind, row[place]) for row in self.rows]
-        whole = WholeEnds(releases, miss)
-        is_default = miss == _DEFAULT_MISS
+        stored: list[Json] = [None] * len(self.rows)
+        if miss == _DEFAULT_MISS and isinstance(form, Leaf):
+            stored = releases.stored_errors(form, self.rows)
+        wholes: list[Ends | None] = [None] * len(self.rows)
+        if kind in ("integer", "real") and None in stored:
+            wholes = WholeEnds(releases, miss).column(form, self.rows)
         errors: list[Json] = []
-        for row in self.rows:
+        for row, known, ends in zip(self.rows, stored, wholes, strict=True):
             value = row[place]
+            error: Json = None
             if value is None:
-                errors.append(_error(_NOTHING, kind, value))
-                continue
-            known = releases.stored_error(form, row.__getitem__) if is_default else None
-            if known is None:
-                ends = whole.ends(form, row)
-                known = None if ends is None else _whole_error(*ends, kind, value)
-            if known is None:
-                known = _error(releases.interval(form, row.__getitem__, miss), kind, value)
-            errors.append(known)
+                error = _error(_NOTHING, kind, value)
+            elif known is not None:
+                error = known
+            elif ends is not None:
+                error = _whole_error(*ends, value)
+            if error is None:
+                error = _error(releases.interval(form, row.__getitem__, miss), kind, value)
+            errors.append(error)
         return errors
 
     def is_noisy(self, place: int) -> bool:
@@ -98,15 +101,24 @@ class Result:
 
 
 class OuterAnswer(Answer):
-    """The answer to SQL over private answers (``inner``): a function of their stored bytes alone."""
+    """The answer to SQL over private answers (``inner``): a function of their stored bytes alone.
+
+    Without inner answers it is a list of declared values.
+    """
 
     def __init__(
-        self, statement: str, notes: Sequence[str], inner: Sequence[Answer], result: Result
+        self,
+        statement: str,
+        notes: Sequence[str],
+        inner: Sequence[Answer],
+        releases: Releases,
+        result: Result,
+        dataset: str,
     ) -> None:
-        errors = result.lines(inner, _DEFAULT_MISS)
+        errors = result.lines(releases, _DEFAULT_MISS)
         form: dict[str, Json] = {
             "charge_id": ", ".join(answer.charge_id for answer in inner),
-            "dataset": inner[0].dataset,
+            "dataset": dataset,
             "statement": statement,
             "cost": total_cost([answer.cost for answer in inner]).to_json(),
             "protected": _lines(inner, lambda answer: answer.protected),
@@ -121,15 +133,16 @@ class OuterAnswer(Answer):
             "notes": [*_notes(inner, result), *notes, *_warnings(result, errors)],
         }
         recalled = all(answer.recalled for answer in inner)
-        super().__init__(canonical_json(form).encode(), recalled=recalled)
+        super().__init__(canonical_json(form).encode(), recalled=recalled, form=form)
         self.inner = tuple(inner)
+        self._releases = releases
         self._result = result
 
     def error(self, confidence: Number = 0.95) -> list[dict[str, Json]]:
         """As ``Answer.error``; a cell without an interval has ``low`` and ``high`` None."""
         fraction = to_fraction("confidence", confidence)
         level = positive("confidence", fraction, at_most=1 - Fraction(1, 10**12))
-        return self._cells_with(self._result.lines(self.inner, 1 - level))
+        return self._cells_with(self._result.lines(self._releases, 1 - level))
 
     def consistent(self) -> NoReturn:
         """Not available: only the answer of a single question can be made consistent.
@@ -143,11 +156,11 @@ class OuterAnswer(Answer):
         )
 
 
-def _whole_error(low: int, high: int, kind: str, value: object) -> Json:
+def _whole_error(low: int, high: int, value: object) -> dict[str, Json] | None:
     """The error of a whole number from whole ends; None if it is no such number."""
-    if kind not in ("integer", "real") or not isinstance(value, int | float) or value % 1:
+    if not isinstance(value, int | float) or value % 1:
         return None
-    if max(-low, high) >= _EXACT:
+    if low <= -_EXACT or high >= _EXACT:
         return None
     middle = int(value)
     return {"low": low, "high": high, "half_width": max(high - middle, middle - low)}
@@ -176,6 +189,8 @@ def _is_chosen(form: Form | None) -> bool:
 
 def _shown(value: object) -> Json:
     """A value of DuckDB as JSON."""
+    if type(value) is int or type(value) is str:
+        return value
     if isinstance(value, Decimal):
         return int(value) if value == int(value) else float(value)
     if isinstance(value, float):

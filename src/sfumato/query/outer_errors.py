@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from typing import cast
+from typing import TypeAlias, cast
 
 from sfumato.metadata.column import EPOCH
 from sfumato.plan.output import Item
@@ -23,10 +23,13 @@ from sfumato.plan.statistic import Statistic
 from sfumato.privacy.event import Json
 from sfumato.query.answer import Answer
 from sfumato.query.estimate import AnyReleased, Range, Released, linear_weights
-from sfumato.query.noise_sums import sum_reach
+from sfumato.query.noise_sums import rounded_up, sum_reach
 from sfumato.query.output_intervals import Cell, combined, ranges_of
 from sfumato.query.table import released_of
-from sfumato.sql.outer_forms import Computed, FixedNumber, Form, Kind, Leaf, cell_of
+from sfumato.sql.outer_forms import ROWS, Computed, FixedNumber, Form, Kind, Leaf, cell_of
+
+# The ends of an interval in whole numbers.
+Ends: TypeAlias = tuple[int, int]
 
 # A sum of that many cells is one of doubles in DuckDB: each addition is off by at most this share.
 _OFF = Fraction(1, 2**50)
@@ -40,7 +43,7 @@ class Releases:
     """The private answers below an outer SQL statement; its cells refer to their cells by codes."""
 
     def __init__(self, answers: Sequence[Answer]) -> None:
-        self.releases = [_Release.of(answer) for answer in answers]
+        self.releases = [Release.of(answer) for answer in answers]
         self._cells: dict[tuple[int, Fraction], Cell] = {}
 
     def interval(self, form: Form, hidden: Callable[[int], object], miss: Fraction) -> Cell:
@@ -54,15 +57,20 @@ class Releases:
         share = miss / max(sum(1 for _ in self._random(form, hidden)), 1)
         return self._range(form, hidden, share)
 
-    def stored_error(self, form: Form, hidden: Callable[[int], object]) -> Json:
-        """The stored error of a cell, at 95%, if a form is one that noise did not choose."""
-        if not isinstance(form, Leaf) or form.kind is not Kind.CELL or form.chosen:
-            return None
-        code = hidden(form.hidden[0])
-        if not isinstance(code, int):
-            return None
-        answer, column, row = cell_of(code)
-        return self.releases[answer].errors[row][column]
+    def stored_errors(self, leaf: Leaf, rows: Sequence[Sequence[object]]) -> list[Json]:
+        """The stored errors of a column of cells, at 95%; None if noise chose them, or in sums."""
+        errors: list[Json] = [None] * len(rows)
+        if leaf.kind is not Kind.CELL or leaf.chosen:
+            return errors
+        (hidden,) = leaf.hidden
+        for place, shown in enumerate(rows):
+            code = shown[hidden]
+            if isinstance(code, int):
+                answer, column, row = cell_of(code)
+                error = self.releases[answer].errors[row][column]
+                # the answer may be changed by who reads it
+                errors[place] = dict(error) if isinstance(error, dict) else error
+        return errors
 
     def _random(self, form: Form, hidden: Callable[[int], object]) -> Iterator[Form]:
         """The parts of a form that may miss, each with the noise of its own."""
@@ -159,7 +167,7 @@ class Releases:
         if weights is None:
             return None
         far = release.reach(column, weights, count, miss)
-        if leaf.kind is Kind.MEAN or not release.adds_exactly(column, count):
+        if leaf.kind is Kind.MEAN or count > release.most_exact(column):
             # DuckDB adds doubles, and divides as doubles
             far += count * count * release.largest(column) * _OFF
         if leaf.kind is Kind.MEAN:
@@ -168,14 +176,10 @@ class Releases:
 
     def _pair(self, form: Computed, hidden: Callable[[int], object]) -> "_Column | None":
         """The column of which a form is the difference of two cells; None for other forms."""
-        if form.operation != "-" or len(form.parts) != 2:
+        places = _cells_of(form)
+        if places is None:
             return None
-        codes = []
-        for part in form.parts:
-            if not isinstance(part, Leaf) or part.kind is not Kind.CELL or part.chosen:
-                return None
-            codes.append(hidden(part.hidden[0]))
-        one, other = codes
+        one, other = map(hidden, places)
         if not isinstance(one, int) or not isinstance(other, int):
             return None
         answer, column, _ = cell_of(one)
@@ -205,103 +209,118 @@ class WholeEnds:
     def __init__(self, releases: Releases, miss: Fraction) -> None:
         self._releases = releases.releases
         self._miss = miss
-        self._columns: dict[tuple[int, int, bool], _Wholes | None] = {}
+        self._columns: dict[tuple[int, bool], _Wholes | None] = {}
 
-    def ends(self, form: Form, row: Sequence[object]) -> tuple[int, int] | None:
-        """Returns the ends of the interval of a computed cell; ``row`` has its hidden columns.
+    def column(self, form: Form, rows: Sequence[Sequence[object]]) -> list[Ends | None]:
+        """Returns the ends of the intervals of a computed column; rows have its hidden columns.
 
-        None if they are no whole numbers, or if ``Releases.interval`` has to tell.
+        None in a row where they are no whole numbers, or where ``Releases.interval`` has to tell.
 
         Guarantees:
             ends in whole numbers are those of the interval
         """
         if isinstance(form, Leaf):
+            hidden = [[row[place] for row in rows] for place in form.hidden]
             if form.kind is Kind.CELL:
-                return self._cell(row[form.hidden[0]], chosen=form.chosen)
+                return [self._cell(code, chosen=form.chosen) for code in hidden[0]]
             if form.kind is Kind.SUM and not form.chosen:
-                return self._sum([row[place] for place in form.hidden])
-        elif isinstance(form, Computed) and form.operation == "-":
-            return self._difference(form.parts, row)
-        return None
+                return [self._sum(*cells) for cells in zip(*hidden, strict=True)]
+        pair = _cells_of(form)
+        if pair is None:
+            return [None] * len(rows)
+        one, other = pair
+        return [self._difference(row[one], row[other]) for row in rows]
 
-    def _cell(self, code: object, *, chosen: bool) -> tuple[int, int] | None:
+    def _cell(self, code: object, *, chosen: bool) -> Ends | None:
         """The ends of a released cell."""
         if not isinstance(code, int):
             return None
-        answer, column, place = cell_of(code)
-        wholes = self._wholes(answer, column, chosen=chosen)
+        source, row = divmod(code, ROWS)
+        wholes = self._wholes(source, chosen=chosen)
         far = None if wholes is None else wholes.far(1)
         if wholes is None or far is None:
             return None
-        return wholes.points[place] - far, wholes.points[place] + far
+        point = wholes.points[row]
+        return point - far, point + far
 
-    def _sum(self, hidden: Sequence[object]) -> tuple[int, int] | None:
+    def _sum(
+        self, total: object, count: object, different: object, least: object, largest: object
+    ) -> Ends | None:
         """The ends of a sum of cells of one release, each of them once."""
-        total, count, different, least, largest = hidden
         if not isinstance(total, int | float) or total % 1 or not isinstance(count, int):
             return None
         if count < 1 or count != different:
             return None
         assert isinstance(least, int) and isinstance(largest, int), "codes of at least one cell"
-        answer, column, _ = cell_of(least)
-        if (answer, column) != cell_of(largest)[:2]:
+        source = least // ROWS
+        if source != largest // ROWS:
             return None
-        wholes = self._wholes(answer, column, chosen=False)
-        if wholes is None or not self._releases[answer].adds_exactly(column, count):
+        wholes = self._wholes(source, chosen=False)
+        if wholes is None or count > wholes.most:
             return None
         far = wholes.far(count)
         return None if far is None else (int(total) - far, int(total) + far)
 
-    def _difference(self, parts: Sequence[Form], row: Sequence[object]) -> tuple[int, int] | None:
+    def _difference(self, one: object, other: object) -> Ends | None:
         """The ends of the difference of two cells of one column."""
-        codes = []
-        for part in parts:
-            if not isinstance(part, Leaf) or part.kind is not Kind.CELL or part.chosen:
-                return None
-            code = row[part.hidden[0]]
-            if not isinstance(code, int):
-                return None
-            codes.append(cell_of(code))
-        (answer, column, one), (*same, other) = codes
-        if [answer, column] != same:
+        if not isinstance(one, int) or not isinstance(other, int):
             return None
-        wholes = self._wholes(answer, column, chosen=False)
+        (source, row), (same, subtracted) = divmod(one, ROWS), divmod(other, ROWS)
+        wholes = self._wholes(source, chosen=False) if source == same else None
         far = None if wholes is None else wholes.far(2)
         if wholes is None or far is None:
             return None
-        if one == other:
+        if row == subtracted:
             return 0, 0
-        middle = wholes.points[one] - wholes.points[other]
+        middle = wholes.points[row] - wholes.points[subtracted]
         return middle - far, middle + far
 
-    def _wholes(self, answer: int, column: int, *, chosen: bool) -> "_Wholes | None":
+    def _wholes(self, source: int, *, chosen: bool) -> "_Wholes | None":
         """A column of an answer in whole numbers; None if it has others."""
-        name = answer, column, chosen
+        name = source, chosen
         if name not in self._columns:
+            answer, column, _ = cell_of(source * ROWS)
             release = self._releases[answer]
             share = self._miss / release.rows if chosen else self._miss
             self._columns[name] = release.wholes(column, share)
         return self._columns[name]
 
 
+def _cells_of(form: Form) -> tuple[int, int] | None:
+    """The places of the codes in a difference of two cells that noise did not choose."""
+    if not isinstance(form, Computed) or form.operation != "-" or len(form.parts) != 2:
+        return None
+    places = []
+    for part in form.parts:
+        if not isinstance(part, Leaf) or part.kind is not Kind.CELL or part.chosen:
+            return None
+        places.append(part.hidden[0])
+    return places[0], places[1]
+
+
 @dataclass(frozen=True, slots=True)
 class _Wholes:
-    """A column of whole estimates, and how far the sum of so many of its cells reaches."""
+    """A column of whole estimates, and how far the sum of so many of its cells reaches.
+
+    ``most`` is the number of its cells that doubles add exactly.
+    """
 
     points: Sequence[int]
     reach: Callable[[int], Fraction]
+    most: int
     known: dict[int, int | None] = field(default_factory=dict)
 
     def far(self, count: int) -> int | None:
         """The error of a sum of so many cells; None if it is no whole number."""
-        if count not in self.known:
-            far = self.reach(count)
-            self.known[count] = far.numerator if far.denominator == 1 else None
-        return self.known[count]
+        counted_as = rounded_up(count)
+        if counted_as not in self.known:
+            far = self.reach(counted_as)
+            self.known[counted_as] = far.numerator if far.denominator == 1 else None
+        return self.known[counted_as]
 
 
 @dataclass(frozen=True, slots=True)
-class _Release:
+class Release:
     """One inner answer: its columns, its parts, and the group of each of its rows."""
 
     items: tuple[Item, ...]
@@ -314,10 +333,10 @@ class _Release:
     known_weights: dict[int, tuple[Fraction, ...] | None] = field(default_factory=dict)
     known_reaches: dict[tuple[int, int, Fraction], Fraction] = field(default_factory=dict)
     known_largest: dict[int, Fraction] = field(default_factory=dict)
-    known_whole: dict[int, bool] = field(default_factory=dict)
+    known_most: dict[int, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, answer: Answer) -> "_Release":
+    def of(cls, answer: Answer) -> "Release":
         """The release of an answer; ``rows`` are all groups that it could have shown."""
         output, parts, order = released_of(answer.form)
         rows = max(parts[0].count if parts else 1, 1)
@@ -370,7 +389,8 @@ class _Release:
         assert isinstance(expression, Estimate), "so says weights"
         part = self.parts[expression.index]
         assert isinstance(part, Released) and part.noise is not None, "so says weights"
-        name = column, count, miss
+        # the reach of both is one
+        name = column, rounded_up(count), miss
         if name not in self.known_reaches:
             far = sum_reach(part.noise, miss, weights, count)
             if all(weight.denominator == 1 for weight in weights):
@@ -392,26 +412,44 @@ class _Release:
         weights = self.weights(column)
         if weights is None:
             return None
-        points = [self.point(column, row) for row in range(len(self.told))]
+        points = self._points(column)
         if any(point.denominator != 1 for point in points):
             return None
         return _Wholes(
             [point.numerator for point in points],
             lambda count: self.reach(column, weights, count, miss),
+            self.most_exact(column),
         )
 
-    def adds_exactly(self, column: int, count: int) -> bool:
-        """Whether doubles add so many cells exactly: whole numbers whose sums stay small enough."""
-        if column not in self.known_whole:
-            values = [row[column] for row in self.told]
-            self.known_whole[column] = all(value is None or type(value) is int for value in values)
-        return self.known_whole[column] and count * self.largest(column) < _EXACT
+    def _points(self, column: int) -> Sequence[Fraction | int]:
+        """The estimates of a column, exactly."""
+        expression = self.items[column].expression
+        assert isinstance(expression, Estimate), "so says weights"
+        part = self.parts[expression.index]
+        assert isinstance(part, Released), "so says weights"
+        if part.reading.kind is Reads.NUMBER and part.reading.unit.denominator == 1:
+            # in whole numbers: a fraction takes ten times as long
+            return [part.values[row][0] * part.reading.unit.numerator for row in self.order]
+        return [self.point(column, row) for row in range(len(self.order))]
+
+    def most_exact(self, column: int) -> int:
+        """How many cells doubles add exactly: whole numbers whose sums stay small enough."""
+        if column not in self.known_most:
+            values = [row[column] for row in self.told if row[column] is not None]
+            whole = all(type(value) is int for value in values)
+            largest = max(self.largest(column), Fraction(1))
+            self.known_most[column] = math.ceil(_EXACT / largest) - 1 if whole else 0
+        return self.known_most[column]
 
     def largest(self, column: int) -> Fraction:
         """The largest magnitude in a column."""
         if column not in self.known_largest:
-            values = [abs(_number(row[column]) or Fraction(0)) for row in self.told]
-            self.known_largest[column] = max(values, default=Fraction(0))
+            values = [row[column] for row in self.told]
+            # whole numbers are compared as such: a fraction takes ten times as long
+            whole = [abs(value) for value in values if type(value) is int]
+            others = [_number(value) or Fraction(0) for value in values if type(value) is not int]
+            largest = max(map(abs, others), default=Fraction(0))
+            self.known_largest[column] = max(largest, Fraction(max(whole, default=0)))
         return self.known_largest[column]
 
 
@@ -419,7 +457,7 @@ class _Release:
 class _Column:
     """A column of one release whose cells can be added up."""
 
-    release: _Release
+    release: Release
     place: int
     weights: tuple[Fraction, ...]
 

@@ -168,6 +168,13 @@ class Statements:
         """Returns the cheapest plan of a step."""
         return self.cheapest(self.candidates(step)).planned
 
+    def unstored_plan(self, step: Step) -> Planned:
+        """Returns the cheapest plan of a step, as if nothing was released before."""
+        plans = self._plans(step)
+        if len(plans) == 1:
+            return plans[0]
+        return cheapest(plans, self.ledger.balances(*self.asker.path))
+
     def candidates(self, step: Step) -> list[Asked]:
         """Returns all plans of a step, with their cache keys."""
         asker = self.asker.about(step.dataset)

@@ -371,8 +371,9 @@ def _outward(value: Fraction, *, up: bool) -> Json:
 def warnings(names: Sequence[str], errors: Sequence[Json]) -> list[Json]:
     """Notes on columns with unknown cells, from the released numbers alone."""
     lines: list[Json] = []
-    for place, name in enumerate(names):
-        without = sum(is_untold(cast(list[Json], line)[place]) for line in errors)
+    columns = list(zip(*cast(Sequence[list[Json]], errors), strict=True)) or [()] * len(names)
+    for name, column in zip(names, columns, strict=True):
+        without = sum(map(is_untold, column))
         if without:
             rows = "rows" if without > 1 else "row"
             lines.append(
@@ -410,6 +411,10 @@ def _beyond_noise(
                 )
                 break
     return lines
+
+
+# It is in the bytes of each answer with a cell that the noise hides.
+UNTOLD = b'"untold"'
 
 
 def is_untold(error: Json) -> bool:

@@ -24,7 +24,10 @@ from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
 from sfumato.plan.cube import BoundedCube
+from sfumato.plan.graph import BoundedGraph
 from sfumato.plan.levels import Levels
+from sfumato.plan.open_cube import OpenCube
+from sfumato.plan.open_rows import OpenRows
 from sfumato.plan.rows import BoundedRows
 from sfumato.plan.stages import Bounded
 from sfumato.privacy.budget import Budget
@@ -34,12 +37,15 @@ from sfumato.query.asker import Asker
 from sfumato.query.choose import plan_for_price
 from sfumato.query.price import Price
 from sfumato.query.release import Asked, SqlTask
-from sfumato.query.statistic import Opened
+from sfumato.query.series import Series, places_of
+from sfumato.query.statistic import Opened, Reads
 from sfumato.query.task import Task
 from sfumato.sql.lower import understand
 
 # Both worlds sample the rows of a unit by this key.
 _KEY = "witness"
+# Later pieces of a series are of the same kind.
+_MOST_PIECES = 20
 _BUDGET = Budget(10**6, Fraction(1, 100))
 
 
@@ -194,14 +200,27 @@ class MadeUp:
             self.close()
             raise
 
-    def steps(self, task: Task, dataset: Dataset) -> list[Step]:
-        """Runs a task over the first two worlds; returns what was compared."""
+    def steps(self, task: Task | Series, dataset: Dataset) -> list[Step]:
+        """Runs a task over the first two worlds; returns what was compared.
+
+        Of a series the first pieces are run, each after those before it.
+        """
+        if not hasattr(task, "piece"):
+            return self._run(task, dataset)[0]
+        series: Any = task
+        steps: list[Step] = []
+        earlier: dict[int, bytes] = {}
+        for place in range(1, min(places_of(series.event), _MOST_PIECES) + 1):
+            compared, earlier[place] = self._run(series.piece(place, earlier), dataset)
+            steps.extend(compared)
+        return steps
+
+    def _run(self, task: Any, dataset: Dataset) -> tuple[list[Step], bytes]:
         one, other = (_open(task, dataset, engine) for engine in self.engines)
         with one, other:
             witness = Witness(one, other)
-            # it has the methods of a curator that a task calls
-            task.run(witness)  # type: ignore[arg-type]
-        return witness.steps
+            body = task.run(witness)
+        return witness.steps, body
 
     def integers(self, plans: Sequence[Bounded]) -> list[Exact]:
         """Returns the exact integers of plans in the first world."""
@@ -250,14 +269,27 @@ def _open(task: Task, dataset: Dataset, engine: Engine) -> Opened:
     if isinstance(plan, Bounded):
         return Opened(plan, engine.ready(plan, _KEY, ENDLESS))
     if isinstance(plan, Levels):
-        reads = {each: engine.ready(each, _KEY, ENDLESS) for each in plan.questions}
-        return Opened(plan, reads=reads)
+        return Opened(plan, reads=_reads(plan, engine))
     if isinstance(plan, BoundedCube):
         return Opened(plan, cube=engine.cube(plan, ENDLESS))
     if isinstance(plan, BoundedRows):
         rows: AbstractContextManager[Any] = engine.rows(plan, _KEY, ENDLESS)
         return Opened(plan, rows=rows)
+    if isinstance(plan, BoundedGraph):
+        return Opened(plan, graph=engine.edges(plan, _KEY, ENDLESS))
+    if isinstance(plan, OpenCube | OpenRows):
+        return Opened(
+            plan,
+            reads=_reads(plan, engine),
+            cubes=lambda cube: engine.cube(cube, ENDLESS),
+            listed=lambda rows: engine.rows(rows, _KEY, ENDLESS),
+        )
     raise _not_compared(type(plan).__name__)
+
+
+def _reads(plan: Levels | OpenCube | OpenRows, engine: Engine) -> Reads:
+    """How each question of a plan is read."""
+    return {each: engine.ready(each, _KEY, ENDLESS) for each in plan.questions}
 
 
 def _not_compared(what: str) -> InvalidDeclaration:

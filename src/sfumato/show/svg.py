@@ -39,13 +39,17 @@ class Figure:
 
 
 def svg_document(height: float, title: str, inside: str) -> str:
-    """Wraps drawn elements into an SVG document."""
+    """Wraps drawn elements into an SVG document.
+
+    Its size is that of its units, so that a saved picture shows text of 12 px or more.
+    """
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height:.0f}" '
+        f'viewBox="0 0 {WIDTH} {height:.0f}" role="img" '
         f'aria-label="{xml_text(title)}" font-family="system-ui, sans-serif">'
         "<style>.t{font-size:14px;font-weight:600;fill:currentColor}"
         ".h{font-size:12px;font-weight:600;fill:currentColor}"
-        ".a{font-size:11.5px;fill:currentColor;fill-opacity:.75}"
+        ".a{font-size:12px;fill:currentColor;fill-opacity:.75}"
         ".g{stroke:currentColor;stroke-opacity:.15}"
         ".w{stroke:currentColor;stroke-width:1.3;fill:none}</style>"
         f"{inside}</svg>"

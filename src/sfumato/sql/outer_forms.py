@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from sqlglot import exp
 
 # Rows and columns of an answer in the code of a cell.
-_ROWS = 2**32
+ROWS = 2**32
 _COLUMNS = 2**12
 
 
@@ -75,13 +75,13 @@ def cell_of(code: int) -> tuple[int, int, int]:
     >>> cell_of(code_of(2, 3) + 7)
     (2, 3, 7)
     """
-    column, row = divmod(code, _ROWS)
+    column, row = divmod(code, ROWS)
     return (*divmod(column, _COLUMNS), row)
 
 
 def code_of(answer: int, column: int) -> int:
     """The code of the first cell of a column."""
-    return (answer * _COLUMNS + column) * _ROWS
+    return (answer * _COLUMNS + column) * ROWS
 
 
 def quoted(name: str) -> exp.Identifier:

@@ -162,7 +162,7 @@ def _blocks(strip: Strip, left: float, top: float, width: float) -> Iterator[str
         words = f"{strip.blocks:,} blocks"
         yield f'<rect x="{left}" {size} width="{width}" fill="{BLUE}" opacity="0.75"/>'
         at = f'x="{left + width / 2:.1f}" y="{top + 13}" text-anchor="middle"'
-        yield f'<text {at} font-size="11.5" fill="#fff">{words}</text>'
+        yield f'<text {at} font-size="12" fill="#fff">{words}</text>'
         return
     cell = width / strip.cells
     gap = min(2.0, strip.width * cell / 4)

@@ -312,7 +312,8 @@ class Report:
         return (
             "<p>Association in the rows (Cramer's V): the darker, the more. A frame marks pairs "
             "that were measured.</p>"
-            f'<svg viewBox="0 0 {left + size} {size + left}" style="min-width:0;max-width:{left + size}px">'
+            f'<svg viewBox="0 0 {left + size} {size + left}" '
+            f'style="min-width:{left + size}px;max-width:{left + size}px">'
             f"{picture}</svg>"
         )
 

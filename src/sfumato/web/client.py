@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 _TRIES = 4
 _TIMEOUT = 60.0
 _AGAIN = (502, 503, 504)
-# SQL over private answers takes no key
-_NO_KEY = "key= of SQL over private answers"
 _NUMBERS = ("epsilon", "rho", "delta", "max_epsilon")
 
 
@@ -113,13 +111,7 @@ class Remote:
         form = self._form(sql, price)
         if time_limit is not None:
             form["time_limit"] = time_limit
-        try:
-            body, is_recalled = self._charged("query", form, key or secrets.token_hex(16))
-        except WrongUse as error:
-            if key is not None or not error.problem.startswith(_NO_KEY):
-                raise
-            # its parts are recalled by themselves
-            body, is_recalled = self._charged("query", form)
+        body, is_recalled = self._charged("query", form, key or secrets.token_hex(16))
         return Answer(body, recalled=is_recalled)
 
     def diagnose(self, sql: str | exp.Select, **price: Any) -> dict[str, Any]:
