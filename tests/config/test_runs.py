@@ -39,7 +39,7 @@ def test_a_fit_that_is_stopped_ends_at_a_checkpoint(
         progress(2, 3)
         raise AssertionError("it went on")
 
-    monkeypatch.setattr(learning, "fit", fit)
+    monkeypatch.setattr("sfumato.config.runs.fit_model", fit)
     with load(path) as session:
         run = KINDS["models"](str(path), "sexes", session)
         with pytest.raises(Cancelled) as cancelled:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-import sfumato as sf
+from sfumato.engines.stop import Stop
 from sfumato.query.cost import Cost
 from sfumato.query.session import Session
 
@@ -35,6 +35,6 @@ class Run(Protocol):
         """The cost, and a text on the plan."""
         ...
 
-    def measure(self, session: Session, stop: sf.Stop | None) -> Result:
+    def measure(self, session: Session, stop: Stop | None) -> Result:
         """Asks it, or recalls it."""
         ...

@@ -10,19 +10,24 @@ from pathlib import Path
 
 import pyarrow as pa
 
-import sfumato as sf
-from sfumato import learning, mining, synthetic
 from sfumato.config.census import read_census
 from sfumato.config.mining import read_mining
 from sfumato.config.model import read_model
 from sfumato.config.released import Form, Result, Run
 from sfumato.config.synopsis import read_synopsis
 from sfumato.config.synthetic import read_synthetic
+from sfumato.engines.stop import Stop
 from sfumato.errors import Cancelled
+from sfumato.learning.fit import fit as fit_model
+from sfumato.learning.fit import preview as preview_model
+from sfumato.mining.mine import mine
+from sfumato.mining.mine import preview as preview_mining
 from sfumato.query.cost import Cost
 from sfumato.query.session import Session
 from sfumato.synopsis.geography.census import measure_census
 from sfumato.synopsis.measure import cost_of_strategy, measured
+from sfumato.synthetic.fit import fit as fit_rows
+from sfumato.synthetic.fit import preview as preview_rows
 
 _NO_COST: Mapping[str, str | None] = {}
 
@@ -39,7 +44,7 @@ class SynopsisRun:
         """The cost, and the strategies with their errors."""
         return cost_of_strategy(session, self._planned, self._strategy), repr(self._planned)
 
-    def measure(self, session: Session, _stop: sf.Stop | None) -> Result:
+    def measure(self, session: Session, _stop: Stop | None) -> Result:
         """Measures it."""
         synopsis = measured(session, self._planned, self._strategy)
         stored = synopsis.stored
@@ -57,7 +62,7 @@ class CensusRun:
         task = self._planned.of(self._planned.named(None))
         return session.price(task), repr(self._planned)
 
-    def measure(self, session: Session, _stop: sf.Stop | None) -> Result:
+    def measure(self, session: Session, _stop: Stop | None) -> Result:
         """Measures it, and estimates its tables."""
         census = measure_census(session, self._planned)
         table, sink = census.to_arrow(), pa.BufferOutputStream()
@@ -76,12 +81,10 @@ class ModelRun:
     def preview(self, session: Session) -> tuple[Cost, str]:
         """The cost, and the noise of each release."""
         declared = self._declared
-        shown = learning.preview(
-            session, declared.recipe, declared.data, **declared.asked(_NO_COST)
-        )
+        shown = preview_model(session, declared.recipe, declared.data, **declared.asked(_NO_COST))
         return shown.cost, repr(shown)
 
-    def measure(self, session: Session, stop: sf.Stop | None) -> Result:
+    def measure(self, session: Session, stop: Stop | None) -> Result:
         """Fits it, or goes on at its last checkpoint."""
 
         def progress(place: int, places: int) -> None:
@@ -89,7 +92,7 @@ class ModelRun:
                 raise Cancelled(paid=True)
 
         declared = self._declared
-        model = learning.fit(
+        model = fit_model(
             session,
             declared.recipe,
             declared.data,
@@ -110,12 +113,12 @@ class SyntheticRun:
 
     def preview(self, session: Session) -> tuple[Cost, str]:
         """The cost, and what is measured."""
-        shown = synthetic.preview(session, self._declared.tables, **self._declared.arguments)
+        shown = preview_rows(session, self._declared.tables, **self._declared.arguments)
         return shown.cost, repr(shown)
 
-    def measure(self, session: Session, _stop: sf.Stop | None) -> Result:
+    def measure(self, session: Session, _stop: Stop | None) -> Result:
         """Measures the tables, and draws as many rows as they have by the noisy count."""
-        model = synthetic.fit(session, self._declared.tables, **self._declared.arguments)
+        model = fit_rows(session, self._declared.tables, **self._declared.arguments)
         file = BytesIO()
         with (
             tempfile.TemporaryDirectory(prefix="sfumato-rows-") as folder,
@@ -136,13 +139,13 @@ class MiningRun:
     def preview(self, session: Session) -> tuple[Cost, str]:
         """The cost, and the noise."""
         declared = self._declared
-        shown = mining.preview(session, declared.recipe, declared.data, **declared.cost(_NO_COST))
+        shown = preview_mining(session, declared.recipe, declared.data, **declared.cost(_NO_COST))
         return shown.cost, repr(shown)
 
-    def measure(self, session: Session, _stop: sf.Stop | None) -> Result:
+    def measure(self, session: Session, _stop: Stop | None) -> Result:
         """Asks it."""
         declared = self._declared
-        mined = mining.mine(session, declared.recipe, declared.data, **declared.cost(_NO_COST))
+        mined = mine(session, declared.recipe, declared.data, **declared.cost(_NO_COST))
         facts = {"charge": mined.charge, "cost": mined.cost.to_json(), "notes": [*mined.notes]}
         body = json.dumps({**facts, "rows": [*mined.to_dicts()]}, default=str).encode()
         return Result(body, (mined.charge,), mined.recalled)
