@@ -46,6 +46,7 @@ def command(
     form: str,
     output: str | None,
     save_plot: str | None,
+    *,
     excel: bool,
     **price: Any,
 ) -> None:
