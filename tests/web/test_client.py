@@ -90,13 +90,14 @@ def test_questions_without_sql(clinic: Clinic, wire: Wire) -> None:
         client(clinic).table("rooms")
 
 
-def test_sql_over_private_answers_needs_no_key(clinic: Clinic, wire: Wire) -> None:
+def test_sql_over_private_answers_takes_a_key(clinic: Clinic, wire: Wire) -> None:
     sql = "SELECT MAX(n) AS m FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS t"
     answer = client(clinic).query(sql, epsilon="0.1")
     assert len(answer) == 1 and clinic.spent("ann") == 10**11
     assert client(clinic).query(sql, epsilon="0.1").bytes == answer.bytes
-    with pytest.raises(WrongUse, match="key="):
-        client(clinic).query(sql, epsilon="0.1", key="mine")
+    assert client(clinic).query(sql, epsilon="0.1", key="mine").recalled
+    with pytest.raises(WrongUse, match="mine"):
+        client(clinic).query(sql.replace("MAX", "MIN"), epsilon="0.1", key="mine")
     assert clinic.spent("ann") == 10**11
 
 

@@ -50,7 +50,7 @@ from sfumato.query.known import Known, name_of
 from sfumato.query.marginal_table import Marginals
 from sfumato.query.marginal_target import least_of_left, tasks_for_error
 from sfumato.query.marginals import MarginalsTask, marginals_task
-from sfumato.query.outer import Outer, require_no_key
+from sfumato.query.outer import Outer
 from sfumato.query.outer_preview import OuterPreview
 from sfumato.query.paid_series import PaidSeries, paid_series, require_paid
 from sfumato.query.pipeline import UNPREPARED, compile_plan
@@ -130,7 +130,7 @@ class Session:
             dataset.described, contract, analyst, purpose, ledger.past_limits(dataset.name)
         )
         self._statements = Statements(asker, engine, ledger, kept, Shelf(ledger))
-        self._scratch = Scratch()
+        self._scratch = Scratch({n: table for n, table in dataset.tables.items() if table.public})
 
     @property
     def _asker(self) -> Asker:
@@ -269,9 +269,9 @@ class Session:
                 )
             except NotOneQuestion as several:
                 outer = self._outer(question, unanswered, several.refusal)
-                require_no_key(key)
                 return persistently(
-                    lambda: outer.answer(self._statements, self._scratch, patience), patience
+                    lambda: outer.answer(self._statements, self._scratch, patience, key or ""),
+                    patience,
                 )
         if name == naming():
             # still the same day

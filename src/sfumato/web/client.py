@@ -26,8 +26,6 @@ from sfumato.web.problems import error_of
 _TRIES = 4
 _TIMEOUT = 60.0
 _AGAIN = (502, 503, 504)
-# SQL over private answers takes no key
-_NO_KEY = "key= of SQL over private answers"
 _NUMBERS = ("epsilon", "rho", "delta", "max_epsilon")
 
 
@@ -108,21 +106,15 @@ class Remote:
         form = self._form(sql, price)
         if time_limit is not None:
             form["time_limit"] = time_limit
-        try:
-            return self._asked(form, key or secrets.token_hex(16))
-        except WrongUse as error:
-            if key is not None or not error.problem.startswith(_NO_KEY):
-                raise
-        # its parts are recalled by themselves
-        return self._asked(form, None)
+        return self._asked(form, key or secrets.token_hex(16))
 
-    def _asked(self, form: Mapping[str, Any], key: str | None) -> Answer:
+    def _asked(self, form: Mapping[str, Any], key: str) -> Answer:
         body, headers, status = self._send("POST", f"{self._place}/query", form, key)
         if status == 202:
             return self._awaited(json.loads(body)["job"], form, key)
         return Answer(body, recalled=headers.get("sfumato-recalled") == "true")
 
-    def _awaited(self, job: str, form: Mapping[str, Any], key: str | None) -> Answer:
+    def _awaited(self, job: str, form: Mapping[str, Any], key: str) -> Answer:
         """The answer of a question that goes on as a job."""
         while True:
             told = json.loads(self._send("GET", f"/v1/jobs/{job}?wait=30")[0])
