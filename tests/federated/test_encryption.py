@@ -148,7 +148,7 @@ def test_what_is_no_ciphertext_of_the_run_is_refused():
 
 
 @pytest.mark.usefixtures("bfv")
-def test_the_coordinator_sees_ciphertexts_alone(tmp_path, monkeypatch):
+def test_the_coordinator_sees_ciphertexts_alone_of_shares_sums_and_answers(tmp_path, monkeypatch):
     write_study(tmp_path, more='encryption = "bfv"')
     declared, keys = study_of(tmp_path)
     assert declared.is_encrypted
