@@ -34,7 +34,12 @@ def test_the_delimiter_is_that_of_the_first_line(tmp_path: Path, delimiter: str)
         ("utf-8-sig", "北京", None),
         ("utf-16", "北京", "utf-16"),
         ("gbk", "北京", "gb18030"),
+        ("gb18030", "姓名 年龄 性别 收入 职业 城市 学历", "gb18030"),
+        ("gb18030", "中华人民共和国", "gb18030"),
+        ("cp1251", "Москва и Нижний Новгород", "cp1251"),
+        ("cp1251", "САНКТ-ПЕТЕРБУРГ", "cp1251"),  # noqa: RUF001
         ("latin-1", "Köln", "cp1252"),
+        ("cp1252", "Gärtnerstraße Größe Äußerung Öl über", "cp1252"),
         ("cp1252", "Bob\u2019s \u201cSão Paulo\u201d \u2013 5 €", "cp1252"),
         ("cp932", "東京都ひらがな", "cp932"),
         ("cp949", "서울 부산 대구 인천 광주 대전 울산 수원", "cp949"),

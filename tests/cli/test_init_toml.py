@@ -69,3 +69,15 @@ def test_the_lines_to_fill_are_those_of_the_declared_keys(monkeypatch: pytest.Mo
     renamed = replace(epsilon, name="eps", help="another word")
     monkeypatch.setattr(init_toml, "BUDGET", (renamed, *others))
     assert '[budget]\neps = "?"  # another word\n' in config_text("d", [draft], keys)
+
+
+@pytest.mark.parametrize(("encoding", "is_marked"), [("cp1251", True), ("utf-16", False)])
+def test_an_encoding_that_names_were_read_in_is_marked_as_a_guess(
+    encoding: str, *, is_marked: bool
+) -> None:
+    columns = Columns({"x": {}}, options={"encoding": encoding})
+    draft = TableDraft("people", "people.csv", columns)
+    text = config_text("d", [draft], Keys.of({"people": ["x"]}))
+    (line,) = (line for line in text.splitlines() if line.startswith("encoding"))
+    assert ("a guess" in line) is is_marked
+    assert parsed(draft)["tables"]["people"]["encoding"] == encoding  # type: ignore[index]

@@ -14,8 +14,10 @@ import pytest
 from sfumato.cli import language
 from sfumato.cli.language import Words, choose, localized, words_of
 from sfumato.cli.lazy_group import LazyGroup
-from sfumato.cli.main import sfumato
+from sfumato.cli.main import run, sfumato
+from sfumato.show.render import display_width, text_table
 from tests.architecture.structure import FILES, SOURCE, nodes
+from tests.cli.census_folder import write_folder
 from tests.contracts.shell import COUNT, Shell
 
 ZH = words_of("zh")
@@ -128,6 +130,86 @@ def test_headers_keep_their_width_and_values_stay() -> None:
     table = "column  95% error\n------  ---------\n     x  95% error"
     header, rule, row = words.told(table).split("\n")
     assert (header, rule, row) == ("column  95% 误差", "------  ---------", "     x  95% error")
+
+
+def spans(line: str) -> list[tuple[int, int]]:
+    """Where the cells of a line begin and end on a terminal."""
+    ends, at = [], 0
+    for gap, cell in re.findall(r"( *)(\S+(?: \S+)*)", line):
+        at += len(gap)
+        ends.append((at, at + display_width(cell)))
+        at = ends[-1][1]
+    return ends
+
+
+def test_wide_tables_are_aligned_and_their_remarks_translated() -> None:
+    words = Words(
+        {"cannot be told": "无法确定", "north": "北"},
+        {"95% interval": "95% 区间"},
+        {"column  read": "列  已读"},
+    )
+    table = text_table(
+        ["城市", "mean", "95% interval"],
+        [["上海市", "cannot be told", "[0, 99]"], ["cannot be told", "3", "[1, 5]"]],
+    )
+    header, rule, first, second = words.told(table).split("\n")
+    assert [start for start, _ in spans(header)] == [start for start, _ in spans(rule)]
+    assert header.split() == ["城市", "mean", "95%", "区间"]
+    assert [end for _, end in spans(first)] == [end for _, end in spans(rule)]
+    # a value of the data that reads like a remark stays
+    assert first.split() == ["上海市", "无法确定", "[0,", "99]"] and "cannot be told" in second
+    assert words.told("column  read\n------  ----\n north     5") == (
+        "列      已读\n------  ----\n north     5"
+    )
+
+
+CLINIC = """\
+dataset = "clinic"
+ledger = "ledger.db"
+[budget]
+epsilon = 1
+[tables.visits]
+source = "visits.csv"
+unit = {column = "who", max_rows = 2, max_groups = 1}
+columns.cost = {type = "integer", lower = 0, upper = 300, clip = [10, 200], missing = "N"}
+columns."城市" = {type = "category", values = ["北京", "上海市", "广州"]}
+columns.day = {type = "date", lower = "2024-01-01", upper = "2024-12-31"}
+"""
+
+
+def test_a_check_of_the_data_is_chinese_but_for_its_names_and_forms(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"{n % 4},{100 * n},{'北京' if n % 2 else '上海市'},31/12/2024" for n in range(12)]
+    text = "\n".join(["who,cost,城市,day", *rows, ",N,x,"])
+    (tmp_path / "visits.csv").write_text(text, encoding="utf-8")
+    (tmp_path / "sfumato.toml").write_text(CLINIC, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert run(["--language", "zh", "check", "--data"]) == 2
+    lines = capsys.readouterr().out.splitlines()
+    declared = [line for line in lines if re.match(r"  (cost|城市|day): \w+\(", line)]
+    assert len(declared) == 3 and declared[0].startswith("  cost: Integer(")
+    table = lines.index(next(line for line in lines if line.startswith("------")))
+    assert [start for start, _ in spans(lines[table - 1])] == [
+        start for start, _ in spans(lines[table])
+    ]
+    told = [line for line in lines if line.strip() and line not in (*declared, *lines[table:][:4])]
+    assert [line for line in told if not HAN.search(line)] == []
+
+
+def test_a_census_and_its_plan_are_chinese(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(write_folder(tmp_path).parent)
+    assert run(["--language", "zh", "census", "--plan"]) == 0
+    assert run(["--language", "zh", "census", "--runs", "1", "--page", "page.html"]) == 0
+    english = re.findall(r"^[a-z][a-z ,:]+\b.*$", capsys.readouterr().out, re.MULTILINE)
+    # the rows of the tables begin with the names of levels
+    assert {line.split()[0] for line in english} == {"county"}
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert '<html lang="zh">' in page and "<th>估计</th>" in page and "<th>sex</th>" in page
+    paragraphs = re.findall(r"<p>(.*?)</p>", page)
+    assert paragraphs and all(map(HAN.search, paragraphs))
 
 
 def template(node: ast.AST) -> str:

@@ -42,6 +42,7 @@ def read(tmp_path, text):
             ln.LogisticRegression(order=ln.Fixed(5, 50)),
         ),
         ('recipe = "LogisticRegression"\norder = "full"', ln.LogisticRegression()),
+        ('recipe = "Additive"\nbag = {buckets = 64}', ln.Additive(bag=ln.Bag(64))),
         ('recipe = "Ridge"\nalpha = 3', ln.Ridge(3)),
         ('recipe = "NaiveBayes"\nbins = 4', ln.NaiveBayes(bins=4)),
         ('recipe = "DecisionTree"\ndepth = 3', ln.DecisionTree(depth=3)),

@@ -30,12 +30,13 @@ from sfumato.plan.aggregate import (
     Sum,
 )
 from sfumato.plan.cube import BoundedCube
-from sfumato.plan.evaluate import FIRST_DAY, LAST_DAY, day
+from sfumato.plan.evaluate import FIRST_DAY, LAST_DAY, day, evaluate
 from sfumato.plan.rows import BoundedRows
 from sfumato.plan.scalar import (
     And,
     Arithmetic,
     Case,
+    ChangeCase,
     Coalesce,
     Compare,
     Comparison,
@@ -55,6 +56,7 @@ from sfumato.plan.scalar import (
     Part,
     Quotient,
     Scalar,
+    Substring,
 )
 from sfumato.plan.stages import Bounded
 from sfumato.plan.value import GroupKey, Value
@@ -191,6 +193,18 @@ _WORDS = (
     "a\x00b",
     None,
 )
+_OF_TEXT: dict[str, Scalar] = {
+    "lower": ChangeCase(Field(T), upper=False),
+    "upper": ChangeCase(Field(T), upper=True),
+    "beginning": Substring(Field(T), 1, 1),
+    "nothing": Substring(Field(T), 1, 0),
+    "rest": Substring(Field(T), 2),
+    "middle": Substring(Field(T), 2, 2),
+    "upper beginning": Substring(ChangeCase(Field(T), upper=True), 1, 2),
+    "lower constant": ChangeCase(Constant("ÄB"), upper=False),
+}
+# Letters beyond A to Z, some of which become two letters or another alphabet's in other cases.
+_LETTERS = ("aBz", "Äb", "äB", "ß", "İ", "K", "Ǆ", "Ω", "AB\x00c")
 _PATTERNS = (
     "",
     "%",
@@ -415,6 +429,21 @@ class EngineContract:
             (T,),
             [(word,) for word in _WORDS],
         )
+
+    def test_a_function_of_a_text_means_what_evaluate_says(self) -> None:
+        words = [*_WORDS, *_LETTERS]
+        tests: dict[str, Scalar] = {}
+        for name, function in _OF_TEXT.items():
+            images = {evaluate(function, lambda _, word=word: word) for word in words}
+            places = {image: place for place, image in enumerate(sorted(images - {None}, key=str))}
+            branches = [
+                (Compare(Comparison.EQ, function, Constant(image)), Constant(place))
+                for image, place in places.items()
+            ]
+            tests[name] = Case(tuple(branches), Constant(-1))
+            tests[f"{name} is like a_"] = Like(function, "a_")
+            tests[f"{name} is a member"] = Member(function, ("", "AB", "a", "ab"))
+        self.agree(tests, (T,), [(word,) for word in words])
 
     def test_a_text_is_compared_by_its_code_points(self) -> None:
         tests = {

@@ -50,6 +50,7 @@ from sfumato.plan.scalar import (
     And,
     Arithmetic,
     Case,
+    ChangeCase,
     Coalesce,
     Compare,
     Comparison,
@@ -69,6 +70,7 @@ from sfumato.plan.scalar import (
     Part,
     Quotient,
     Scalar,
+    Substring,
 )
 from sfumato.plan.scope import provided
 from sfumato.plan.stages import Bounded, Limits, Raw, Tracked
@@ -147,9 +149,14 @@ def _node(draw: st.DrawFn, columns: tuple[Column, ...], depth: int) -> Scalar:
 def texts(columns: tuple[Column, ...]) -> st.SearchStrategy[Scalar]:
     """An expression that is a text."""
     fields = [Field(column) for column in columns if isinstance(column.type, Text)]
-    return st.one_of(
+    leaves = st.one_of(
         st.sampled_from(fields) if fields else st.nothing(),
         st.builds(Constant, st.sampled_from(["a", "", "o'c", None])),
+    )
+    return st.one_of(
+        leaves,
+        st.builds(ChangeCase, leaves, st.booleans()),
+        st.builds(Substring, leaves, st.integers(1, 3), st.integers(0, 2)),
     )
 
 

@@ -442,6 +442,9 @@ def _function(node: exp.Func) -> sql.Expression:
             given = [node.this, node.expression, node.args.get("replacement")]
             operands = [expression_of(operand) for operand in given if operand]
             return sql.Call(NAMES[type(node)], tuple(operands))
+        case exp.Substring():
+            places = [node.args[name] for name in ("start", "length")]
+            return sql.Call("substr", tuple(map(expression_of, (node.this, *places))))
         case exp.Anonymous():
             return sql.Call(node.name, tuple(map(expression_of, node.expressions)))
         case _:

@@ -57,6 +57,10 @@ OF_TEXTS = [
         f"x LIKE {text(pattern)}"
         for pattern in ("%", "_", "a%", "%b", "a\\%", "%\\%", "_%_", "__", "空_", "[a]")
     ),
+    "translate(x, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz')",
+    "translate(x, 'abcdefghijklmnopqrstuvwxyz', 'ABCDEFGHIJKLMNOPQRSTUVWXYZ')",
+    "substr(x, 1, 1)",
+    "substr(x, 2, 1073741824)",
     "TRY(x)",
     "TRY(CASE WHEN x NOT IN ('a', '') THEN x END)",
 ]
@@ -139,7 +143,7 @@ def test_a_mutant_function_is_noticed(both, monkeypatch, name, mutant):
 
 
 UNLISTED = [
-    "upper('a')", "random()", "substr('a', 1, 2)", "hash('a')", "regexp_full_match('a', 'a+')",
+    "upper('a')", "random()", "substr('a', 0, 2)", "translate('a', 'ab', 'cd')", "hash('a')", "regexp_full_match('a', 'a+')",
     "regexp_replace('a', 'b', 'c')",
     f"regexp_replace('a', {text(date_pattern('%d/%m/%Y'))}, 'c')",
     "avg(1)", "median(1)", "max_by(1, 2)", "date_part('epoch', DATE '1970-01-01')",

@@ -33,6 +33,7 @@ from sfumato.plan.scalar import (
     And,
     Arithmetic,
     Case,
+    ChangeCase,
     Coalesce,
     Compare,
     Comparison,
@@ -50,6 +51,7 @@ from sfumato.plan.scalar import (
     Or,
     Part,
     Quotient,
+    Substring,
 )
 from sfumato.plan.value_range import is_text
 from tests.contracts.world import plan
@@ -128,7 +130,9 @@ def of_text(column):
     field = Field(column)
     chosen = Case(((Compare(Comparison.GT, field, Constant("M")), Constant("a")),), Constant(None))
     found = []
-    for read in filter(expression.is_text, (field, chosen, Coalesce((chosen, Constant(None))))):
+    read_apart = ChangeCase(field, upper=False), Substring(field, 1, 2), Substring(chosen, 1, 1)
+    choices = chosen, Coalesce((chosen, Constant(None)))
+    for read in filter(expression.is_text, (field, *read_apart, *choices)):
         found += [Like(read, pattern) for pattern in ("N%", "a%", f"{LONG}%", "1%")]
         found += [Member(read, words) for words in (("N", "x"), ("1", "a"), (LONG, "true"), ())]
         found += [Compare(op, read, Constant("N")) for op in (Comparison.EQ, Comparison.GE)] + [

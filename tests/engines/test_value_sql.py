@@ -32,8 +32,16 @@ from sfumato.metadata.date_format import FORMATS
 from sfumato.metadata.file_text import DECIMALS, PLAIN, THOUSANDS, Numerals
 from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits
 from sfumato.plan.relation import Filter
-from sfumato.plan.scalar import Compare, Comparison, Constant, Like, Member
-from sfumato.plan.value import GroupKey
+from sfumato.plan.scalar import (
+    ChangeCase,
+    Compare,
+    Comparison,
+    Constant,
+    Like,
+    Member,
+    Substring,
+)
+from sfumato.plan.value import GroupKey, Value
 from sfumato.testing.strategies import column_types, values
 from tests.contracts.effort import examples
 from tests.contracts.verbatim import Verbatim
@@ -221,10 +229,16 @@ def agree_on_spellings(asker, folder, collation):
                 Member(value.expression, ("AB", "É")),
                 Like(value.expression, "A%"),
                 Compare(Comparison.LT, value.expression, Constant("b")),
+                Member(ChangeCase(value.expression, upper=True), ("AB", "É")),
+                Like(Substring(value.expression, 1, 1), "A"),
             ]
         aggregates = CountRows(), CountUnits(), CountDistinct(value)
         keys = (GroupKey(value, None, True),)
         plans = [ask.plan(*aggregates, keys=keys, limits=(None, 99, None))]
+        if isinstance(kind, sf.Text):
+            beginning = Value("x", kind, Substring(value.expression, 1, 1))
+            first = (GroupKey(beginning, None, True),)
+            plans.append(ask.plan(CountDistinct(beginning), keys=first, limits=(None, 99, None)))
         plans += [ask.plan(*aggregates, source=Filter(ask.scan, test)) for test in tests]
         reference = Reference({"people": rows})
         with closing(DuckDB(ask.tables)) as engine:

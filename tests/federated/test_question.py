@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Questions compile alike at every party, cost what they state, or are refused free."""
 
+import json
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from sfumato import learning as ln
 from sfumato.accounting.account import account
+from sfumato.config.model import recipe_of
 from sfumato.errors import InvalidDeclaration, InvalidNumber, SfumatoError, WrongUse
 from sfumato.federated.declaration import read_study
 from sfumato.federated.joint import JointSeries, JointTask
-from sfumato.federated.question import Question, compiled
+from sfumato.federated.question import Question, compiled, excess_misses
 from sfumato.privacy.event import Composed
 from tests.contracts.federation import write_study
 
@@ -27,7 +30,9 @@ def study(tmp_path_factory):
 def test_a_question_travels_as_json():
     plain = Question.of(BY_SEX, "0.5")
     model = Question.of(ROWS, 0.25, ln.Additive(bins=4), "responded")
-    for each in (plain, model):
+    texts = Question.of(ROWS, 1, ln.LogisticRegression(bag=ln.Bag(buckets=16)), "responded")
+    assert recipe_of("the model", json.loads(texts.model)).bag == ln.Bag(buckets=16)
+    for each in (plain, model, texts):
         assert Question.from_json(each.to_json()) == each
     assert model.rho == "0.25" and '"bins":4' in model.model
     for wrong in ([], {}, plain.to_json() | {"more": 1}, plain.to_json() | {"sql": 3}):
@@ -160,3 +165,38 @@ def test_a_series_drops_pieces_that_not_all_sites_have(study):
     assert series.piece(3, earlier).inner.state.to_bytes() == fresh.inner.state.to_bytes()
     series.exchange.agreed = frozenset({1})
     assert series.piece(3, earlier).inner.state.to_bytes() == earlier[1]
+
+
+def discrete_gaussian(variance, most=80):
+    """The probabilities of the integers from -most to most."""
+    weights = np.exp(-(np.arange(-most, most + 1.0) ** 2) / (2 * variance))
+    return weights / weights.sum()
+
+
+def most_excess(variance, sites):
+    """By which share intervals miss more often at most, from the exact law of a sum of shares."""
+    share = total = discrete_gaussian(variance)
+    for _ in range(sites - 1):
+        total = np.convolve(total, share)
+    half = len(total) // 2
+    stated = discrete_gaussian(sites * variance, half)
+    inside = [slice(half - within, half + within + 1) for within in range(12)]
+    return max(abs((1 - total[part].sum()) / (1 - stated[part].sum()) - 1) for part in inside)
+
+
+@pytest.mark.parametrize(("variance", "sites"), [(1.0, 3), (1.0, 5), (1.5, 3)])
+def test_an_interval_misses_by_no_larger_share_more_than_is_said(variance, sites):
+    assert most_excess(variance, sites) <= excess_misses(variance, sites)
+
+
+def test_a_hundredth_of_what_is_said_would_be_too_little():
+    assert most_excess(1.0, 3) > excess_misses(1.0, 3) / 100
+
+
+def test_a_narrow_share_is_noted(study):
+    def notes(rho):
+        made = compiled(Question.of("SELECT COUNT(*) AS n FROM patients", rho), study)
+        return " ".join(made.asked.inner.preface.facts["notes"])
+
+    assert "may miss more often" in notes("0.2") and "share of 4e-05" in notes("0.2")
+    assert "may miss" not in notes("0.01")

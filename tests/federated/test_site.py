@@ -6,12 +6,14 @@ from types import SimpleNamespace
 
 import pytest
 
+from sfumato.errors import StudyFailed
 from sfumato.federated.joint import JointSeries
 from sfumato.federated.messages import ANALYST, Message, run_of
 from sfumato.federated.question import Question, compiled
 from sfumato.federated.round import Phase
 from sfumato.federated.site import Site
 from tests.contracts.federation import NAMES, write_study
+from tests.contracts.federation_world import Book, Life, study_of
 
 BY_SEX = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex"
 
@@ -212,3 +214,37 @@ def test_a_refusal_of_the_ledger_says_nothing_of_what_is_left(tmp_path):
         poor.said = said
         advanced(poor, proposal(poor))
         assert said[-1] == ("refused", {"why": "anne refuses."})
+
+
+def broken_off(folder, patch):
+    """A model of four pieces; one site has stored the second, one has lost it, one not begun it."""
+    write_study(folder)
+    world = Life(patch, *study_of(folder), folder, places=4)
+    for name, stored, begun in zip(NAMES, ((1, 2), (1,), (1,)), (2, 2, 1), strict=True):
+        book = world.books[name]
+        book.state, book.paid, book.left = "suspended", 1, 4 - begun
+        book.earlier = dict.fromkeys(stored, b"8 bytes.")
+    return world
+
+
+def drawn(world):
+    """The places that each site has drawn."""
+    return [[place for _, place in book.drawn] for book in world.books.values()]
+
+
+def test_what_is_lost_at_one_site_is_skipped_at_all(tmp_path, monkeypatch):
+    world = broken_off(tmp_path, monkeypatch)
+    assert world.ask() == 111
+    assert drawn(world) == [[3, 4]] * 3
+    assert [book.paid for book in world.books.values()] == [1, 1, 1]
+    world.stop()
+
+
+def test_a_site_that_skips_nothing_draws_what_the_others_do_not(tmp_path, monkeypatch):
+    """The mutant of the test above."""
+    world = broken_off(tmp_path, monkeypatch)
+    monkeypatch.setattr(Book, "skip", lambda book, places: None)
+    with pytest.raises(StudyFailed):
+        world.ask()
+    assert drawn(world) == [[3], [3], [2]]
+    world.stop()

@@ -48,8 +48,18 @@ def test_a_share_is_sent_again_as_it_was(monkeypatch):
     assert posts == [b"mask"] * 3
 
 
+def test_a_connection_that_was_closed_while_idle_costs_no_pause(monkeypatch):
+    pauses = []
+    monkeypatch.setattr("sfumato.federated.wire.time.sleep", pauses.append)
+    wire = Scripted(http.client.RemoteDisconnected(), (200, b"a"))
+    wire._local.connection = http.client.HTTPConnection("127.0.0.1", 1)
+    assert wire.messages(0, 0) == ["a"] and pauses == []
+    wire.answers = [ConnectionRefusedError(), (200, b"a")]
+    assert wire.messages(0, 0) == ["a"] and len(pauses) == 1
+
+
 def test_a_run_that_has_ended_has_no_sum():
-    for answers in ([(410, b"")], [(202, b""), (410, b"")], [(202, b""), (200, b"too long")]):
+    for answers in ([(410, b"")], [(202, b""), (410, b"")]):
         with pytest.raises(StudyFailed):
             Scripted(*answers).exchanged("run", 3, b"mask", soon())
     with pytest.raises(StudyFailed):

@@ -11,6 +11,7 @@ from sfumato.plan.scalar import (
     And,
     Arithmetic,
     Case,
+    ChangeCase,
     Coalesce,
     Compare,
     Comparison,
@@ -29,6 +30,7 @@ from sfumato.plan.scalar import (
     Or,
     Part,
     Quotient,
+    Substring,
 )
 
 X = Column("x", sf.Integer(-5, 7))
@@ -62,10 +64,15 @@ DAYS = st.sampled_from(
     [Field(DAY), Arithmetic(Operation.ADD, Field(DAY), Field(Y)), Constant(None)]
 )
 TABLES = st.lists(st.one_of(SMALL, st.none()), max_size=4).map(tuple)
-NAMES = st.one_of(
+WORDS = st.one_of(
     st.just(Field(NAME)),
     st.sampled_from(["", "a", "Ab", "b"]).map(Constant),
     st.just(Constant(None)),
+)
+NAMES = st.one_of(
+    WORDS,
+    st.builds(ChangeCase, WORDS, st.booleans()),
+    st.builds(Substring, WORDS, st.integers(1, 3), st.integers(0, 2)),
 )
 
 
@@ -191,6 +198,10 @@ def sql(expression):
             return f"(CASE WHEN {sql(operand)} IS NULL THEN NULL ELSE {test} END)"
         case Like(operand, pattern):
             return f"({sql(operand)} LIKE {pattern!r})"
+        case ChangeCase(operand, upper):
+            return f"{'upper' if upper else 'lower'}({sql(operand)})"
+        case Substring(operand, start, length):
+            return f"substr({sql(operand)}, {start}, {length})"
         case DatePart(part, operand):
             return part_of(part, f"date({sql(operand)} * 86400, 'unixepoch')")
         case DateTrunc(part, operand):

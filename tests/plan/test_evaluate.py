@@ -15,6 +15,7 @@ from sfumato.plan.scalar import (
     And,
     Arithmetic,
     Case,
+    ChangeCase,
     Coalesce,
     Compare,
     Comparison,
@@ -35,6 +36,7 @@ from sfumato.plan.scalar import (
     Or,
     Part,
     Quotient,
+    Substring,
 )
 from tests.contracts.effort import examples
 from tests.plan.expressions import NAME, NUMBERS, ROWS, TESTS, TEXTS, X, reader, sqlite_value
@@ -58,6 +60,8 @@ def every_node(inner):
         st.builds(Arithmetic, st.sampled_from(Operation), inner, inner),
         st.builds(Member, inner, st.just((0, 1))),
         st.builds(Like, inner, st.sampled_from(["%", "a_"])),
+        st.builds(ChangeCase, inner, st.booleans()),
+        st.builds(Substring, inner, st.integers(1, 2), st.integers(0, 2)),
         st.builds(Case, st.tuples(pair), inner),
         st.builds(Coalesce, pair),
         st.builds(Extreme, st.booleans(), pair),

@@ -14,6 +14,7 @@ from sfumato.plan.scalar import (
     And,
     Arithmetic,
     Case,
+    ChangeCase,
     Coalesce,
     Compare,
     Comparison,
@@ -34,6 +35,7 @@ from sfumato.plan.scalar import (
     Part,
     Quotient,
     Scalar,
+    Substring,
 )
 from sfumato.plan.show import canonical
 from sfumato.plan.statistic import Statistic
@@ -59,6 +61,8 @@ def every_node(inner):
         st.builds(Member, inner, st.lists(st.integers(), max_size=3).map(tuple)),
         st.builds(Member, inner, st.lists(st.text(), max_size=3).map(tuple)),
         st.builds(Like, inner, st.text(max_size=3)),
+        st.builds(ChangeCase, inner, st.booleans()),
+        st.builds(Substring, inner, st.integers(1, 9), st.integers(0, 9)),
         st.builds(Compare, st.sampled_from(Comparison), inner, inner),
         st.builds(Arithmetic, st.sampled_from(Operation), inner, inner),
         st.builds(Quotient, inner, inner),

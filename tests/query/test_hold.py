@@ -13,6 +13,7 @@ import pytest
 from sfumato.engines.stop import ENDLESS
 from sfumato.errors import BudgetExceeded, InProgress, LeaseExpired, WrongUse
 from sfumato.query.hold import held
+from sfumato.query.series import OpenSeries
 from sfumato.query.session import Session
 from tests.contracts.people import session
 from tests.contracts.series import STEPS, Middle, worker
@@ -146,3 +147,28 @@ def test_skipped_places_are_lost(here: Session) -> None:
     with here.open_series(asked) as series:
         assert series.left == 0 and list(series.earlier) == [1, 4]
     assert taken(here) == EXACT * 10**12 and here.verify().problems == ()
+
+
+def left_after_skip(here: Session) -> tuple[int, int]:
+    """The pieces that are left after a skip, and after the series was opened again."""
+    asked = Middle(EXACT, here.dataset)
+    with here.open_series(asked) as series:
+        series.next()
+        series.skip(3)
+        left = series.left
+    with here.open_series(asked) as series:
+        return left, series.left
+
+
+def test_a_skip_lasts(here: Session) -> None:
+    assert left_after_skip(here) == (STEPS - 3, STEPS - 3)
+
+
+def test_a_skip_that_is_not_stored_is_forgotten(
+    here: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mutant: the places are begun in memory alone."""
+    monkeypatch.setattr(
+        OpenSeries, "skip", lambda series, places: setattr(series._begun, "begun", places)
+    )
+    assert left_after_skip(here) == (STEPS - 3, STEPS - 1)

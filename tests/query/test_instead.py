@@ -101,10 +101,10 @@ def test_the_offer_has_the_mean_of_gaps(session):
 
 
 def test_functions_of_texts_are_offered_over_the_released_texts(session):
-    text = "SELECT UPPER(product) AS p, COUNT(*) AS n FROM events GROUP BY 1"
+    text = "SELECT RIGHT(product, 2) AS p, COUNT(*) AS n FROM events GROUP BY 1"
     assert refusal(session, text, epsilon=1000).instead is None
     answer = session.query(refusal(session, text, **PRICE).instead, **PRICE)
-    assert sorted(answer["p"]) == ["CUP", "MAP", "POT", "TEA"]
+    assert sorted(answer["p"]) == ["ap", "ea", "ot", "up"]
 
 
 def test_parameters_stay_in_the_offer(session):

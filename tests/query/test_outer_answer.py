@@ -23,7 +23,7 @@ COLUMNS = [("g", "text"), ("n", "integer"), ("r", "integer")]
 def outer(rows, known=(KEY, CELL, RANK), columns=COLUMNS, inner=None):
     result = Result(columns, rows, known)
     inner = inner or [answer([5, 7])]
-    return OuterAnswer("SELECT ...", ["of today"], inner, Releases(inner), result)
+    return OuterAnswer("SELECT ...", ["of today"], inner, Releases(inner), result, "shop")
 
 
 def test_rows_errors_and_notes():

@@ -3,7 +3,7 @@
 
 import csv
 from collections.abc import Mapping
-from pathlib import Path
+from io import StringIO
 
 import click
 
@@ -11,7 +11,8 @@ from sfumato.audit.published import Published, published
 from sfumato.audit.verdict import table
 from sfumato.cli.language import say
 from sfumato.cli.options import as_json, table_or_json
-from sfumato.errors import InvalidDeclaration, WrongUse
+from sfumato.errors import InvalidDeclaration, WrongUse, shown
+from sfumato.metadata.side_file import required_text
 from sfumato.privacy.event import Json
 
 _GROUP_COLUMNS = ("column", "group", "value")
@@ -102,12 +103,11 @@ def _json(result: Published, *, show: bool) -> Json:
 
 def _rows(name: str) -> list[dict[str, str]]:
     """Reads a CSV file with a heading."""
+    lines = StringIO(required_text(name, "a CSV file"), newline="")
     try:
-        with Path(name).open(encoding="utf-8-sig", newline="") as lines:
-            reader = csv.DictReader(lines, strict=True)
-            rows = [dict(row) for row in reader]
-    except (OSError, UnicodeDecodeError, csv.Error):
-        raise WrongUse(f"{name} cannot be read.", allowed="a CSV file in UTF-8") from None
+        rows = [dict(row) for row in csv.DictReader(lines, strict=True)]
+    except csv.Error:
+        raise WrongUse(f"{shown(name)} cannot be read.", allowed="a CSV file") from None
     if any(None in row or None in row.values() for row in rows):
         raise WrongUse(f"{name}: a line with more or fewer fields than the heading.")
     return rows

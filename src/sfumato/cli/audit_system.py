@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``sfumato audit system``: the installed engine with the owner's declarations and statements."""
 
-from pathlib import Path
-
 import click
 from rich.console import Console
 from rich.progress import Progress
@@ -16,6 +14,7 @@ from sfumato.cli.options import as_json, config, table_or_json, waits
 from sfumato.config.load import read_declarations
 from sfumato.errors import Failed, WrongUse
 from sfumato.ledger.summary import asked_statements
+from sfumato.metadata.side_file import required_text
 from sfumato.privacy.event import Json
 
 
@@ -76,10 +75,7 @@ def _statements(place: str | None) -> list[str]:
     """Reads the statements of a file."""
     if place is None:
         return []
-    try:
-        text = Path(place).read_text("utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise WrongUse(f"{place} cannot be read.", allowed="a file of SQL in UTF-8") from None
+    text = required_text(place, "a file of SQL")
     statements = [part.strip() for part in text.split(";") if part.strip()]
     if not statements:
         raise WrongUse(f"{place} has no statement.", allowed="statements ended by semicolons")

@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from sfumato.cli.asking import Asking, asks
 from sfumato.cli.language import say
-from sfumato.cli.options import require_outputs, write_bytes, write_file, write_text
+from sfumato.cli.options import require_outputs, write_bytes, write_file
+from sfumato.cli.page_language import in_language
 from sfumato.cli.waiting import waiting
 from sfumato.config.census import read_census
 from sfumato.errors import WrongUse, shown
@@ -68,15 +69,15 @@ def command(
         if is_plan:
             task = planned.of(planned.named(split))
             left = left_now(session.balances, session.price(task).charge)
-            write_text("\n".join([repr(planned), *left]), None)
+            say("\n".join([repr(planned), *left]))
             return
         census = measure_census(session, planned, split=split)
     census.estimate(_say_level_done)
     if output is not None:
         _write(census, output)
     if page is not None:
-        write_file(page, census.page(runs).encode())
-    write_text(f"{census!r}\n{census.quality(runs)!r}\n{census.account}", None)
+        write_file(page, in_language(census.page(runs)).encode())
+    say(f"{census!r}\n{census.quality(runs)!r}\n{census.account}")
 
 
 def _say_level_done(level: str) -> None:

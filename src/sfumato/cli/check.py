@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sfumato.cli.language import say
+from sfumato.cli.language import Declared, say
 from sfumato.cli.options import as_json, config
 from sfumato.cli.waiting import watching
 from sfumato.config.load import Declarations, read_declarations
@@ -60,7 +60,7 @@ def command(config: str, *, counting: bool, in_json: bool) -> int:
                 as_json({**checked.to_json(), "streams": [each.to_json() for each in streams]})
             )
         else:
-            click.echo("\n\n".join([repr(checked), *map(repr, streams)]) + "\n")
+            say("\n\n".join([repr(checked), *map(repr, streams)]) + "\n")
         faults = checked.faults
     for line in _lines(declared, is_read=counting):
         if not in_json:
@@ -110,7 +110,7 @@ def _lines(declared: Declarations, *, is_read: bool) -> Iterator[str]:
                 "their own; check --data counts them"
             )
         for column, kind in table.columns.items():
-            yield f"  {column}: {kind!r}"
+            yield Declared(f"  {column}: {kind!r}")
     for notice in (*declared.dataset.notices, *reckless(declared.dataset, declared.budget)):
         yield f"note: {notice}"
     yield f"neighbours: {declared.dataset.relation.value}"

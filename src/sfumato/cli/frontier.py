@@ -120,7 +120,7 @@ def _public(config: str, declared: ModelConfig, public: str | None) -> str:
 
 def _table(dataset: Dataset, declared: ModelConfig) -> str:
     """The only private table that the model reads."""
-    examples = Examples.of(dataset, declared.data, declared.label)
+    examples = Examples.of(dataset, declared.data, declared.label, declared.recipe.bag)
     read = {node.table for node in nodes(examples.plan.rows.relation) if isinstance(node, Scan)}
     if len(read) != 1:
         raise WrongUse(

@@ -4,14 +4,16 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+_DATE = r"(?:\d{1,2}([/.-])\d{1,2}\1\d{4}|\d{4}([/.-])\d{1,2}\2\d{1,2})"
+_CLOCK = r"\d\d:\d\d(:\d\d)?"
 # Each form with the declaration that it suggests. "?" is for what no form can tell.
 _FORMS: tuple[tuple[str, Mapping[str, str]], ...] = (
     (r"[+-]?(0|[1-9]\d*)", {"type": "integer"}),
     (r"[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?", {"type": "real"}),
     (r"\d{4}-\d\d-\d\d", {"type": "date"}),
-    (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d.*", {"type": "timestamp"}),
-    (r"\d{1,2}([/.-])\d{1,2}\1\d{4}", {"type": "date", "format": "?"}),
-    (r"\d{4}([/.-])\d{1,2}\1\d{1,2}", {"type": "date", "format": "?"}),
+    (r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d.*)?", {"type": "timestamp"}),
+    (_DATE, {"type": "date", "format": "?"}),
+    (rf"{_DATE}([ T]{_CLOCK})?", {"type": "timestamp", "format": "?"}),
     (r"true|false|True|False|TRUE|FALSE", {"type": "boolean"}),
 )
 _LEADING_ZERO = re.compile(r"[+-]?0\d+")
@@ -34,6 +36,8 @@ def guess(values: Iterable[str]) -> Mapping[str, str]:
     ({'type': 'integer'}, {'type': 'real'}, {'type': 'category'}, {})
     >>> guess(["31/12/2024"])
     {'type': 'date', 'format': '?'}
+    >>> guess(["31/12/2024 09:30", "1/12/2024"])
+    {'type': 'timestamp', 'format': '?'}
     """
     written = [value.strip() for value in values if value.strip()]
     if not written:

@@ -76,8 +76,11 @@ def _column(name: str, known: dict[str, object], draft: TableDraft) -> dict[str,
         if values:
             known["values"] = [value.strip() for value in values.split(",") if value.strip()]
             say(f"  {name}: {_of_count(len(values.split(',')))}")
-    if kind == "date" and "format" in guessed and "format" not in known:
-        known["format"] = _prompt(f"{name}: %d/%m/%Y or %m/%d/%Y", "%d/%m/%Y")
+    if kind == guessed.get("type") and "format" in guessed and "format" not in known:
+        forms = [f"%{first}/%{second}/%Y" for first, second in ("dm", "md")]
+        if kind == "timestamp":
+            forms = [f"{form} %H:%M" for form in forms]
+        known["format"] = _prompt(f"{name}: {forms[0]} or {forms[1]}", forms[0])
     if kind in _BOUNDED:
         for end, what in (("lower", "least"), ("upper", "greatest")):
             if end not in known:

@@ -37,6 +37,12 @@ _HAN = re.compile("[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]")
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 # So many different ones are hardly ever Chinese by chance: 40% of its common characters are not.
 _KOREAN_SYLLABLES = 12
+# A word of Windows' Cyrillic: small letters after a capital or none, or capitals alone.
+_CYRILLIC = re.compile(
+    rb"(?<![\x80-\xff])(?:[\xa8\xc0-\xdf]?[\xb8\xe0-\xff]+|[\xa8\xc0-\xdf]+)(?![\x80-\xff])"
+)
+# So many letters of such words are hardly ever Chinese or Western by chance.
+_CYRILLIC_LETTERS = 10
 # Two or more kana, or common kanji, in Shift_JIS.
 _KANA_AND_KANJI = re.compile(rb"(?:[\x81-\x97][\x40-\x7e\x80-\xfc]){2,}")
 # The types of DuckDB and the declarations that they are.
@@ -204,12 +210,22 @@ def _encoding(head: bytes) -> str:
         return "utf-8"
     except UnicodeDecodeError:
         pass
+    if _is_cyrillic(head):
+        return "cp1251"
     # of Chinese its common characters, whose bytes are both beyond ASCII; letters of Western Europe
     # stand alone
     chinese = head.decode("gb2312", errors="replace")
     if len(_HAN.findall(chinese)) > 4 * chinese.count("\ufffd"):
         return "cp949" if _is_korean(head) else "gb18030"
     return "cp932" if _is_japanese(head) else "cp1252"
+
+
+def _is_cyrillic(head: bytes) -> bool:
+    """Whether bytes are rather words of Windows' Cyrillic than pairs of bytes of Chinese, which mix
+    the places of capitals and of small letters, or Western letters, which stand alone.
+    """
+    letters = sum(len(word) for word in _CYRILLIC.findall(head) if len(word) > 1)
+    return letters >= max(_CYRILLIC_LETTERS, 0.8 * sum(byte > 0x7F for byte in head))
 
 
 def _is_korean(head: bytes) -> bool:

@@ -20,6 +20,7 @@ _HEADER = """\
 # occur, is a fact about the persons in it, and every answer would show it.
 # A line "# type = ..." is a guess from the form of the first lines: remove "# " to confirm it."""
 _CONFIRM = 'remove the first "# " to confirm'
+_READABLE = "  # a guess: it is right if the names below are"
 TYPES = tuple(kind for kind in COLUMNS if kind != "array")
 _UNIT_WHY = """\
 # Whom is it about, and how much of one person counts? Limits are enforced: rows beyond them are
@@ -80,7 +81,8 @@ def _table(table: TableDraft, keys: Keys) -> Iterator[str]:
     if table.table is not None:
         yield f"table = {literal(table.table)}"
     for name, value in table.columns.options.items():
-        yield f"{name} = {literal(value)}"
+        is_guess = name == "encoding" and value != "utf-16"
+        yield f"{name} = {literal(value)}{_READABLE if is_guess else ''}"
     for name, value in table.columns.guessed_options.items():
         yield f"# {name} = {literal(value)}  # a guess from the first lines: {_CONFIRM}"
     yield "# size = ...  # the number of rows, only if it is published already"

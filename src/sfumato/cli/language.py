@@ -2,15 +2,15 @@
 """Translates the output of the shell by a catalogue of sentences beside this file.
 
 A catalogue has pairs of sentences. ``{1}``, ``{2}`` match any part of a sentence, and ``{1*}`` in a
-translation a part that is translated too. Text without an entry stays English. Only complete lines
-and the fixed headers of tables are replaced: never a value, a name of a column, or what is written
-to a file.
+translation a part that is translated too. Text without an entry stays English. Only complete lines,
+the fixed headers of tables and remarks in place of a number are replaced: never a value, a name of
+a column, or what is written to a file.
 """
 
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import dataclass, field
@@ -20,14 +20,15 @@ from typing import Any
 
 import click
 
-from sfumato.show.render import display_width
+from sfumato.show.render import UNTOLD, display_width
 
 # Languages by their names; the first needs no catalogue.
 LANGUAGES = ("en", "zh")
 VARIABLE = "SFUMATO_LANG"
 _PLACE = re.compile(r"\{(\d)\*?\}")
-_RULE = re.compile(r"-+( +-+)*")
-_PADDED = re.compile(r"(\S+(?: \S+)*)( *)")
+_RULE = re.compile(r" *-+( +-+)*")
+# The headers of columns that hold remarks and numbers, never a value of the data.
+_ERRORS = frozenset(("95% interval", "95% error", "rows in group", "rows in a group"))
 _NAMED = re.compile(r"([A-Z]\w+: )(.+)")
 # Sentences inside sentences go no deeper.
 _DEEPEST = 4
@@ -44,6 +45,7 @@ class Words:
 
     sentences: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
+    tables: Mapping[str, str] = field(default_factory=dict)
     code: str = "en"
 
     @cached_property
@@ -97,11 +99,38 @@ class Words:
         if not self.sentences:
             return text
         lines = text.split("\n")
-        found = []
+        said = []
+        rule, titles = "", ()
         for line, after in zip(lines, [*lines[1:], ""], strict=True):
-            is_header = bool(line.strip()) and _RULE.fullmatch(after.strip()) is not None
-            found.append(self._header(line) if is_header else self._line(line))
-        return "\n".join(found)
+            cells = _cells(line, rule)
+            if line.strip() and _RULE.fullmatch(after) is not None:
+                rule, titles = after, _cells(line, after, is_title=True)
+                said.append(_padded(self.titles(titles), rule).rstrip())
+            elif cells:
+                said.append(self._row(line, cells, titles, rule))
+            else:
+                said.append(self._line(line))
+        return "\n".join(said)
+
+    def titles(self, titles: Sequence[str]) -> list[str]:
+        """Translates the header of a table, whose names of columns of the data stay."""
+        for english, other in self.tables.items():
+            first = english.split("  ")
+            if list(titles[: len(first)]) == first:
+                rest = titles[len(first) :]
+                return [*other.split("  "), *(self.headers.get(each, each) for each in rest)]
+        return [self.headers.get(each, each) for each in titles]
+
+    def _row(self, line: str, cells: Sequence[str], titles: Sequence[str], rule: str) -> str:
+        """Translates the remarks of a row of a table, where a number or its error would stand."""
+        said = list(cells)
+        for place, (title, after) in enumerate(zip(titles, [*titles[1:], ""], strict=True)):
+            is_number = after == "95% interval" and cells[place] == UNTOLD
+            if title in _ERRORS or is_number:
+                said[place] = self.sentence(cells[place])
+        if said == list(cells):
+            return line
+        return _padded(said, rule, to_right=True)
 
     def _line(self, line: str) -> str:
         """Translates a line; the class name of an error is translated too."""
@@ -110,21 +139,36 @@ class Words:
             return line
         named = _NAMED.fullmatch(inner)
         other = self.sentence(inner)
-        if named is not None and inner not in self.sentences:
+        if named is not None and other == inner:
             translated = self.sentence(named[2])
             if translated != named[2]:
                 other = named[1] + translated
         return line.replace(inner, other, 1)
 
-    def _header(self, line: str) -> str:
-        """Translates the header of a table and pads it to the same width."""
 
-        def cell(match: re.Match[str]) -> str:
-            other = self.headers.get(match[1], match[1])
-            room = len(match[1]) + len(match[2]) - display_width(other)
-            return other + " " * max(room, bool(match[2]))
+def _cells(line: str, rule: str, *, is_title: bool = False) -> tuple[str, ...]:
+    """Returns the cells of a line above or below a rule; none if it is no line of that table."""
+    # one sign for each column of the terminal: a wide one is followed by an empty one
+    signs = [part for sign in line for part in (sign, "")[: display_width(sign)]]
+    if is_title:
+        signs += [" "] * (len(rule) - len(signs))
+    if not rule or len(signs) != len(rule):
+        return ()
+    gaps = "".join(sign for sign, mark in zip(signs, rule, strict=True) if mark == " ")
+    if gaps.strip():
+        return ()
+    spans = [match.span() for match in re.finditer("-+", rule)]
+    return tuple("".join(signs[first:last]).strip() for first, last in spans)
 
-        return _PADDED.sub(cell, line).rstrip()
+
+def _padded(cells: Sequence[str], rule: str, *, to_right: bool = False) -> str:
+    """Pads the cells of a table to the widths of its columns, which a rule draws."""
+    line = ""
+    for cell, mark in zip(cells, re.finditer("-+", rule), strict=True):
+        blanks = " " * (len(mark[0]) - display_width(cell))
+        line += " " * (mark.start() - display_width(line))
+        line += blanks + cell if to_right else cell + blanks
+    return line
 
 
 # The language of the present command.
@@ -141,7 +185,7 @@ def words_of(language: str) -> Words:
     if language == LANGUAGES[0]:
         return Words()
     form = tomllib.loads((files("sfumato.cli") / f"{language}.toml").read_text(encoding="utf-8"))
-    return Words(form["sentences"], form["headers"], language)
+    return Words(form["sentences"], form["headers"], form["tables"], language)
 
 
 def present() -> Words:
@@ -161,9 +205,15 @@ def choose(language: str | None) -> None:
     _WORDS.set(None if language is None else words_of(language))
 
 
+class Declared(str):
+    """A line with names and values that the owner declared, which is printed as it is."""
+
+    __slots__ = ()
+
+
 def say(text: object, *, err: bool = False) -> None:
     """Prints text for people, translated to the language of the running command."""
-    click.echo(present().told(str(text)), err=err)
+    click.echo(text if isinstance(text, Declared) else present().told(str(text)), err=err)
 
 
 class _Help(click.HelpFormatter):

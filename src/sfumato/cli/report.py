@@ -26,6 +26,7 @@ from sfumato.ledger.assessment import (
 from sfumato.ledger.assessment_facts import Evidence, mechanisms_of
 from sfumato.ledger.report_text import LANGUAGES
 from sfumato.ledger.summary import summary
+from sfumato.metadata.side_file import required_text
 
 
 @click.command("report")
@@ -80,7 +81,7 @@ def command(
     is_new = answers is not None and not Path(answers).exists()
     if answers is not None and not is_new:
         answered = answers_in(kind, read_toml(answers))
-    saved = None if audit is None else audit_in(_text_of(audit))
+    saved = None if audit is None else audit_in(required_text(audit))
     with reading(config) as (ledger, declared):
         evidence = Evidence(
             summary(ledger, declared.dataset.name),
@@ -103,15 +104,3 @@ def command(
         say(answers)
     for warning in document.warnings:
         click.echo(warning)
-
-
-def _text_of(path: str) -> str:
-    """Reads a file.
-
-    Raises:
-        WrongUse: the file cannot be read.
-    """
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise WrongUse(f"{shown(path)} cannot be read.") from None

@@ -5,11 +5,11 @@ import getpass
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import click
 
-from sfumato.errors import WrongUse, shown
+from sfumato.errors import WrongUse
+from sfumato.metadata.side_file import required_text
 from sfumato.service.opening import Directory
 from sfumato.service.settings import Settings, read_settings
 
@@ -40,10 +40,7 @@ def read_password(path: str | None) -> str:
         WrongUse: the file cannot be read, or there is no terminal.
     """
     if path is not None:
-        try:
-            return Path(path).read_text(encoding="utf-8").removesuffix("\n")
-        except (OSError, UnicodeDecodeError):
-            raise WrongUse(f"{shown(path)} cannot be read.") from None
+        return required_text(path).removesuffix("\n").removesuffix("\r")
     if not sys.stdin.isatty():
         raise WrongUse("A password, and no terminal.", remedy="--password-file")
     return getpass.getpass()

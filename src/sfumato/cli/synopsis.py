@@ -3,7 +3,6 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -23,8 +22,9 @@ from sfumato.cli.options import (
 from sfumato.cli.waiting import waiting
 from sfumato.config.load import read_declarations
 from sfumato.config.synopsis import read_synopsis
-from sfumato.errors import SfumatoError, WrongUse, shown
+from sfumato.errors import SfumatoError
 from sfumato.ledger.account_path import Scope
+from sfumato.metadata.side_file import required_text
 from sfumato.privacy.event import Json
 from sfumato.query.left_after import left_lines
 from sfumato.show.render import number, text_table
@@ -150,13 +150,7 @@ def answer_command(
 
 def _read(file: str, config: str) -> Synopsis | Tables:
     """Loads the synopsis of a file."""
-    try:
-        text = Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise WrongUse(
-            f"{shown(file)} cannot be read.",
-            allowed="a file that sfumato synopsis measure --output wrote",
-        ) from None
+    text = required_text(file, "a file that sfumato synopsis measure --output wrote")
     return from_json(text, read_declarations(config).dataset)
 
 

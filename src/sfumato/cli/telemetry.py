@@ -24,6 +24,7 @@ from sfumato.config.telemetry import read_task
 from sfumato.engines.files import is_same
 from sfumato.errors import InvalidConfig, WrongUse, shown
 from sfumato.exact.rounding import float_up
+from sfumato.metadata.side_file import required_text
 from sfumato.show.svg import Figure
 from sfumato.telemetry import (
     Aggregator,
@@ -139,10 +140,10 @@ def _hashes(path: str | None) -> list[str]:
     if path is None or not Path(path).exists():
         return []
     try:
-        found = json.loads(Path(path).read_bytes())
+        found = json.loads(required_text(path))
         if isinstance(found, list) and all(_HASH.fullmatch(each) for each in found):
             return found
-    except (OSError, ValueError, TypeError):
+    except (ValueError, TypeError):
         pass
     raise WrongUse(
         f"{shown(path)} is no list of published tasks.",
@@ -298,7 +299,4 @@ def _key(path: str) -> bytes:
 
 def _lines(path: str) -> list[str]:
     """The lines of a file."""
-    try:
-        return [line for line in Path(path).read_text(encoding="utf-8").splitlines() if line]
-    except (OSError, UnicodeDecodeError):
-        raise WrongUse(f"{shown(path)} cannot be read.", allowed="a text a line, UTF-8") from None
+    return [line for line in required_text(path, "a text a line").splitlines() if line]

@@ -9,7 +9,7 @@ from sfumato.config.section import Key, number, placed, read, text
 from sfumato.config.toml_file import read_toml
 from sfumato.errors import InvalidConfig, shown
 from sfumato.ledger.account_path import Scope
-from sfumato.metadata.side_file import side_text
+from sfumato.metadata.side_file import required_text
 from sfumato.privacy.budget import Budget
 
 ACCOUNT = (
@@ -76,10 +76,8 @@ def _without_empty(form: Any) -> Any:
 
 def _lines(path: str) -> list[dict[str, Any]]:
     """Returns each line of a CSV file as a mapping from the names in its header."""
+    lines = required_text(path, _ALLOWED).splitlines()
     try:
-        lines = side_text(path).splitlines()
         return list(csv.DictReader(lines, restkey="(beyond the header)", strict=True))
-    except OSError as error:
-        raise InvalidConfig(f"{shown(path)} cannot be read ({error.strerror}).") from None
     except csv.Error:
         raise InvalidConfig(f"{shown(path)} cannot be read.", allowed=_ALLOWED) from None

@@ -11,6 +11,7 @@ from sfumato.config.named_section import read_section
 from sfumato.config.section import Key, as_is, placed, read, stated, text
 from sfumato.errors import InvalidConfig, SfumatoError, UnknownName, shown
 from sfumato.learning.additive import Additive, LogisticRegression
+from sfumato.learning.bag import Bag
 from sfumato.learning.decision_tree import DecisionTree
 from sfumato.learning.forest import Forest
 from sfumato.learning.kmeans import KMeans
@@ -164,6 +165,8 @@ def _setting(where: str, key: str, value: Any) -> Any:
         return _order(where, value)
     if key == "edges":
         return _edges(where, value)
+    if key == "bag":
+        return _bag(where, value)
     return value
 
 
@@ -172,6 +175,14 @@ def _edges(where: str, value: object) -> Mapping[str, Sequence[float]]:
     if isinstance(value, Mapping) and all(map(_is_numbers, value.values())):
         return value
     raise InvalidConfig(f"{where}: edges.", allowed="edges = {age = [25, 40, 65]}")
+
+
+def _bag(where: str, value: object) -> Bag:
+    """How texts are read."""
+    if isinstance(value, Mapping) and value.keys() <= {"buckets", "most"}:
+        with placed(where):
+            return Bag(**value)
+    raise InvalidConfig(f"{where}: bag.", allowed="bag = {buckets = 4096, most = 64}")
 
 
 def _is_numbers(value: object) -> bool:

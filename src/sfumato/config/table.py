@@ -14,7 +14,7 @@ from sfumato.config.section import Key, as_is, placed, read, stated, text
 from sfumato.errors import InvalidConfig, shown
 from sfumato.metadata.column import Array, Boolean, Category, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.server import is_address, path_of
-from sfumato.metadata.side_file import side_text
+from sfumato.metadata.side_file import required_text
 from sfumato.metadata.table import Table
 from sfumato.metadata.timestamp import Timestamp
 from sfumato.metadata.tokens import Tokens
@@ -83,6 +83,7 @@ _DATES = (
 _STEP = Key("step", as_is, '"0.25"', "values are rounded to multiples of it", None)
 _CLIP = Key("clip", _or_auto, "200000", "the largest value that sums and means keep", None)
 _FORMAT = Key("format", as_is, '"%d/%m/%Y"', _ORDER, None)
+_TIMES = Key("format", as_is, '"%d/%m/%Y %H:%M"', _ORDER.replace("%Y", "%Y %H:%M"), None)
 _TOKENS = Key("tokens", as_is, "{most = 500}", "how mining and models split the text", None)
 _MISSING = Key("missing", as_is, '["N", "-"]', "what stands for no value", None)
 # The keys of a column of each type, beside the type.
@@ -100,7 +101,7 @@ COLUMNS: Mapping[str, tuple[Key, ...]] = {
         *_DATES,
         Key("zone", as_is, '"Asia/Tokyo"', "the time zone of its values; by default UTC", None),
         Key("step", as_is, "60", "values are rounded to so many seconds", None),
-        _FORMAT,
+        _TIMES,
         _MISSING,
     ),
     "text": (_MISSING, _TOKENS),
@@ -186,10 +187,7 @@ def _read_tokens(form: object, place: str, folder: Path) -> Tokens:
 
 def _read_words(path: Path) -> list[str]:
     """Reads a file of one word a line."""
-    try:
-        lines = side_text(path).splitlines()
-    except OSError as error:
-        raise InvalidConfig(f"{shown(path)} cannot be read ({error.strerror}).") from None
+    lines = required_text(path, "a word a line").splitlines()
     return [line.strip() for line in lines if line.strip()]
 
 

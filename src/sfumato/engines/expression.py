@@ -8,6 +8,7 @@ statement is about as long as its expression. Proof: expression.proof.md.
 """
 
 from collections.abc import Callable
+from string import ascii_lowercase, ascii_uppercase
 
 from sfumato.engines import sql_tree as sql
 from sfumato.engines.value_sql import narrowest
@@ -16,6 +17,7 @@ from sfumato.plan.scalar import (
     And,
     Arithmetic,
     Case,
+    ChangeCase,
     Coalesce,
     Compare,
     Constant,
@@ -34,6 +36,7 @@ from sfumato.plan.scalar import (
     Part,
     Quotient,
     Scalar,
+    Substring,
     children,
 )
 from sfumato.plan.value import Value
@@ -152,6 +155,12 @@ def _text(expression: Scalar) -> sql.Expression:
             if constant is None:
                 return _NO_TEXT
             return sql.Constant(constant)
+        case ChangeCase(operand, upper):
+            letters = (ascii_lowercase, ascii_uppercase)
+            old, new = letters if upper else letters[::-1]
+            return sql.call("translate", _text(operand), sql.Constant(old), sql.Constant(new))
+        case Substring(operand, start, length):
+            return sql.call("substr", _text(operand), start, length)
         case _:
             raise TypeError(f"{type(expression).__name__} is no text")
 

@@ -2,6 +2,7 @@
 """Prints the functions of the SQL tree as Spark SQL: strings, days, lists, aggregates."""
 
 from collections.abc import Callable, Iterable, Mapping
+from string import ascii_lowercase, ascii_uppercase
 
 from sfumato.engines import sql_tree as sql
 from sfumato.engines.spark_kind import (
@@ -186,6 +187,16 @@ def _piece(node: sql.Call, write: Writer) -> Typed:
         raise TypeError("a place 0")
     text = required(write(value), Kind.VARCHAR)
     return Typed(f"substring({text}, {places[0]}, {places[1]})", Kind.VARCHAR)
+
+
+def _translated(node: sql.Call, write: Writer) -> Typed:
+    """Prints a text with the letters of one case in the other."""
+    value, *letters = _operands(node, 3)
+    old, new = map(_word, letters)
+    if {old, new} != {ascii_lowercase, ascii_uppercase}:
+        raise TypeError("letters that were not compared")
+    text = required(write(value), Kind.VARCHAR)
+    return Typed(f"translate({text}, {literal(old)}, {literal(new)})", Kind.VARCHAR)
 
 
 def _replaced(node: sql.Call, write: Writer) -> Typed:
@@ -394,6 +405,7 @@ CALLS: Mapping[str, Callable[[sql.Call, Writer], Typed]] = {
     "md5": _hash,
     "length": _length,
     "substr": _piece,
+    "translate": _translated,
     "epoch_us": _microseconds,
     "regexp_full_match": _matched,
     "regexp_replace": _replaced,

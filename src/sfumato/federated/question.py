@@ -5,9 +5,9 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
-from math import exp, pi
+from math import exp, expm1, pi
 from typing import Any, TypeAlias
 
 from sfumato.accounting import order_price
@@ -26,6 +26,7 @@ from sfumato.federated.declaration import Declared
 from sfumato.federated.joint import Exchange, JointSeries, JointTask, most_integers
 from sfumato.federated.messages import canonical
 from sfumato.learning.additive import Additive, LogisticRegression
+from sfumato.learning.bag import Bag
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.kmeans import KMeans
 from sfumato.learning.naive_bayes import NaiveBayes
@@ -36,7 +37,7 @@ from sfumato.learning.ridge import Ridge
 from sfumato.metadata.clip import Values
 from sfumato.metadata.contract import Contract
 from sfumato.privacy.budget import Budget
-from sfumato.privacy.event import Composed, Event, Json, SharedNoise, event_to_json
+from sfumato.privacy.event import Composed, Event, Json, Repeated, SharedNoise, event_to_json
 from sfumato.query.answer import Answer
 from sfumato.query.asker import Asker
 from sfumato.query.choose import Planned, plan_for_price
@@ -290,20 +291,29 @@ def _notes(study: Declared, event: Event) -> list[str]:
         f"at most {terms.colluders} of them pool what they know."
     )
     notes = [shared]
-    narrowest = min(_variances(event))
-    # how far a sum of shares is from the law that intervals are computed with
-    apart = sum(
-        10 * exp(-2 * pi**2 * float(narrowest) * k / (k + 1)) for k in range(1, terms.sites)
-    )
-    if apart > _SMALL:
-        notes.append(f"An interval may miss more often than it states, by a share of {apart:.1g}.")
+    excess = excess_misses(float(min(_variances(event))), terms.sites)
+    if excess > _SMALL:
+        notes.append(f"An interval may miss more often than it states, by a share of {excess:.1g}.")
     return notes
+
+
+def excess_misses(variance: float, sites: int) -> float:
+    """Returns by which share an interval for a sum of shares misses more often than it states.
+
+    Intervals are computed with one discrete Gaussian of the sum's variance; no outcome of the sum
+    is likelier than there by more than a factor of e^tau (Kairouz, Liu, Steinke 2021, Theorem 1).
+    ``variance`` is the parameter of one share.
+    """
+    tau = sum(10 * exp(-2 * pi**2 * variance * k / (k + 1)) for k in range(1, sites))
+    return expm1(tau)
 
 
 def _variances(event: Event) -> Iterator[Fraction]:
     """The variance parameters of the shares of an event."""
     if isinstance(event, SharedNoise):
         yield event.noise.sigma_squared
+    elif isinstance(event, Repeated):
+        yield from _variances(event.event)
     elif isinstance(event, Composed):
         for part in event.events:
             yield from _variances(part)
@@ -339,6 +349,8 @@ def _settings_of(question: Question) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """A setting as JSON and TOML have it."""
+    if isinstance(value, Bag):
+        return asdict(value)
     if isinstance(value, Mapping):
         return {str(key): _plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):

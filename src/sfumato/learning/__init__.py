@@ -13,6 +13,7 @@ tasks only.
 """
 
 from sfumato.learning.additive import Additive, LogisticRegression
+from sfumato.learning.bag import Bag
 from sfumato.learning.choose import Chosen, choose
 from sfumato.learning.clusters import Clusters
 from sfumato.learning.components import Components
@@ -41,6 +42,7 @@ from sfumato.learning.tune_preview import TunePreview
 __all__ = [
     "PCA",
     "Additive",
+    "Bag",
     "Chosen",
     "Clusters",
     "Components",

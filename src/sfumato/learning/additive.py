@@ -16,6 +16,7 @@ import numpy as np
 
 from sfumato.errors import WrongUse, shown
 from sfumato.exact.rounding import sqrt_up
+from sfumato.learning.bag import BAG, Bag, require_bag
 from sfumato.learning.binning import require_binning
 from sfumato.learning.budget import Budgeted
 from sfumato.learning.descent import State
@@ -89,9 +90,10 @@ class Additive(_Descent):
 
     A column with declared values has one weight per value; a numeric column one weight per bin.
     Bins lie between ``edges`` of the column, or are ``bins`` equal ones within its bounds. Missing
-    values have a weight of their own. The run releases one noisy count of examples, then ``steps``
-    noisy gradients. ``checkpoints`` is the number of pieces of the run: after a crash it resumes at
-    the last finished piece. The defaults suit every epsilon.
+    values have a weight of their own. A text has one weight per bucket of its ``bag``. The run
+    releases one noisy count of examples, then ``steps`` noisy gradients. ``checkpoints`` is the
+    number of pieces of the run: after a crash it resumes at the last finished piece. The defaults
+    suit every epsilon.
 
     >>> Additive(edges={"age": [18, 65]}).steps
     50
@@ -102,8 +104,10 @@ class Additive(_Descent):
     steps: int = 50
     order: Order = field(default_factory=FullBatch)
     checkpoints: int = 4
+    bag: Bag = BAG
 
     def __post_init__(self) -> None:
+        require_bag(self.bag)
         _require_counts(self.steps, self.checkpoints)
         require_binning(self.bins, self.edges)
 
@@ -127,8 +131,8 @@ class Additive(_Descent):
 class LogisticRegression(_Descent):
     """A linear model: one slope per numeric column, logistic if the label has two classes.
 
-    Columns with declared values, and missing values, have weights as in ``Additive``. For a numeric
-    label this is linear regression.
+    Columns with declared values, missing values and texts have weights as in ``Additive``. For a
+    numeric label this is linear regression.
 
     >>> LogisticRegression(steps=100).checkpoints
     4
@@ -137,8 +141,10 @@ class LogisticRegression(_Descent):
     steps: int = 50
     order: Order = field(default_factory=FullBatch)
     checkpoints: int = 4
+    bag: Bag = BAG
 
     def __post_init__(self) -> None:
+        require_bag(self.bag)
         _require_counts(self.steps, self.checkpoints)
 
     def training(

@@ -89,7 +89,7 @@ def choose(
         raise WrongUse(
             f"models={shown(models)}.", allowed="a list of 1 to 10,000 models that ln.fit returned"
         )
-    examples = Examples.of(session.dataset, statement, label)
+    examples = Examples.of(session.dataset, statement, label, listed_models[0].bag)
     for model in listed_models:
         require_same(model, examples)
     kind = RightCounts

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from sfumato.learning.features import Binned, Feature, Floats, Line
+from sfumato.learning.features import Binned, Feature, Floats, Line, Listed
 from sfumato.learning.frames import FrameColumn
 from sfumato.metadata.column import EPOCH
 from sfumato.show.palette import PALETTE
@@ -170,6 +170,7 @@ def labels_of(curve: Curve) -> list[tuple[float, str]]:
         return [
             (share, _format_value(column, edge)) for share, edge in every[:: _label_interval(count)]
         ]
+    assert isinstance(feature, Listed), "texts are not drawn"
     texts = column.texts or tuple(str(feature.lower + place) for place in range(feature.count))
     found = [((place + 0.5) / len(texts), text[:12]) for place, text in enumerate(texts)]
     return found[:: _label_interval(len(texts))]

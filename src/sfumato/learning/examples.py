@@ -9,19 +9,27 @@ what a unit adds depends on its own rows alone, bit for bit, and no rounding ent
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidDeclaration
-from sfumato.learning.features import Features, Floats, Group, Places, Weights
+from sfumato.learning.bag import codes_with_bags
+from sfumato.learning.features import (
+    Features,
+    Floats,
+    Group,
+    Places,
+    Share,
+    Weights,
+    divided_shares,
+)
 from sfumato.noise import Integers
 from sfumato.plan.rows import MISSING, BoundedRows
 from sfumato.privacy.distance import Norm
 from sfumato.query.clip import LONGEST
 from sfumato.query.statistic import Opened, Rows
-from sfumato.query.unit_vectors import Added, Coordinates, UnitVectors, counted
+from sfumato.query.unit_vectors import Added, UnitVectors, counted
 
 # Scores are in 1 / _SCORES, and are cut at _FARTHEST of these.
 SCORES = 1 << 10
@@ -29,8 +37,6 @@ SCORES = 1 << 10
 _AT_ONCE = 1 << 13
 _FARTHEST = 16 * SCORES
 _LARGEST_WEIGHT = 1024 * SCORES
-# Coordinates with their weights; an integer is the weight of all.
-Share: TypeAlias = tuple[Coordinates, Integers | int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +55,15 @@ class Encoded:
     """Encoded rows: the coordinates and weights of their features, and the codes of their labels.
 
     ``known`` says which rows have a label; the others add nothing. If ``groups`` is not empty,
-    ``features`` holds one cell number per group in place of one coordinate per feature.
+    ``features`` holds one cell number per group in place of one coordinate per feature. ``bags``
+    has the coordinates of each text with their weights, as arrays of rows and places.
     """
 
     features: tuple[tuple[Places, Weights | None], ...]
     label: Integers
     known: NDArray[np.bool]
     groups: tuple[Group, ...] = ()
+    bags: tuple[tuple[Places, Weights], ...] = ()
 
     @property
     def count(self) -> int:
@@ -70,24 +78,23 @@ class Encoded:
         """Returns the rows from ``first`` up to, but not including, ``last``."""
         rows = slice(first, last)
         features = tuple((at[rows], _select_weights(weight, rows)) for at, weight in self.features)
-        return Encoded(features, self.label[rows], self.known[rows], self.groups)
+        bags = tuple((at[rows], weight[rows]) for at, weight in self.bags)
+        return Encoded(features, self.label[rows], self.known[rows], self.groups, bags)
 
     def shares(self, scale: int) -> Iterator[Share]:
-        """Yields the coordinates of each feature with their weights, which add up to ``scale``."""
+        """Yields the coordinates of each feature with their weights, which add up to ``scale``.
+
+        Those of a text come together: arrays with a line of all rows for each place of the bag.
+        """
         if self.groups:
             for group, (cells, _) in zip(self.groups, self.features, strict=True):
                 for places in group.places(cells):
                     yield places, scale
             return
         for at, weight in self.features:
-            if weight is None:
-                yield at, scale
-                continue
-            places = at.astype(np.int64)
-            next_one = weight.astype(np.int64)
-            yield places, scale - next_one
-            # a weight of 0 stays where it is: there may be no next coordinate
-            yield places + (next_one > 0), next_one
+            yield from divided_shares(at, weight, scale)
+        for coordinates, weights in self.bags:
+            yield coordinates.T, weights.T.astype(np.int64)
 
 
 def _select_weights(weight: Weights | None, rows: slice) -> Weights | None:
@@ -211,6 +218,9 @@ class Residuals(Reading):
         weights = np.clip(self.weights, -_LARGEST_WEIGHT, _LARGEST_WEIGHT)
         score, read = (np.zeros(rows.count, np.int64) for _ in range(2))
         for places, weight in rows.shares(features.scale):
+            if places.ndim > 1:
+                score += (weights[places] * weight).sum(axis=0)
+                continue
             # into one array: a new one for each feature costs more than what is read
             np.take(weights, places, out=read, mode="clip")
             if not isinstance(weight, int) or weight != 1:
@@ -303,12 +313,12 @@ class ExampleSums(UnitVectors[Encoded]):
     @property
     def length(self) -> int:
         """The largest L1 norm of the vector that a row adds to the sums."""
-        return self.steps * self.features.scale * len(self.columns)
+        return self.steps * self.features.farthest
 
     @property
     def squared(self) -> int:
         """The largest squared L2 norm of the vector that a row adds to the sums."""
-        return (self.steps * self.features.scale) ** 2 * len(self.columns)
+        return (self.steps * self.features.scale) ** 2 * len(self.features.parts)
 
     @property
     def width(self) -> int:
@@ -355,11 +365,12 @@ class ExampleSums(UnitVectors[Encoded]):
     def _encode(self, rows: Rows) -> Encoded:
         """The rows as coordinates."""
         count = len(rows.codes)
-        blank = self._blank(count)
+        blank, bags = self._blank(count), []
         label = np.empty(count, np.int64)
         for first in range(0, count, _AT_ONCE):
             # rows are stored one after the other: some of them at a time fit the cache
-            some = np.array(rows.codes[first : first + _AT_ONCE].T, order="C")
+            last = min(first + _AT_ONCE, count)
+            some = np.array(codes_with_bags(rows, first, last, self.features.bag).T, order="C")
             place = slice(first, first + some.shape[1])
             label[place] = some[self.label.place]
             codes = [some[each] for each in self.columns]
@@ -369,8 +380,13 @@ class ExampleSums(UnitVectors[Encoded]):
                 if weights is not None:
                     assert weight is not None, "a feature divides all weights, or none"
                     weights[place] = weight
+            bags.append(self.features.bagged(codes))
         known = (label >= self.label.lower) & (label <= self.label.upper) & (label != MISSING)
-        return Encoded(tuple(blank), label, known, self.groups)
+        joined = [
+            (np.concatenate([at for at, _ in parts]), np.concatenate([each for _, each in parts]))
+            for parts in zip(*bags, strict=True)
+        ]
+        return Encoded(tuple(blank), label, known, self.groups, tuple(joined))
 
 
 def steps_for(
@@ -382,7 +398,7 @@ def steps_for(
     bits.
     """
     steps = finest
-    while steps > 1 and most * steps * features.scale * len(features.parts) >= LONGEST:
+    while steps > 1 and most * steps * features.farthest >= LONGEST:
         steps //= 2
     return steps
 

@@ -7,12 +7,14 @@ Every fit and every score begins here.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 
-from sfumato.errors import WrongUse
+from sfumato.errors import MissingDeclaration, WrongUse, shown
+from sfumato.learning.bag import Bag
 from sfumato.learning.examples import Label
-from sfumato.learning.features import Feature, Features
+from sfumato.learning.features import Bagged, Feature, Features
 from sfumato.learning.frames import FrameColumn
-from sfumato.metadata.column import Array, Boolean, Category, ColumnType, Integer, Real
+from sfumato.metadata.column import Array, Boolean, Category, ColumnType, Integer, Real, Text
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.relation import Scan
 from sfumato.plan.rows import BoundedRows
@@ -36,11 +38,13 @@ class Examples:
     """The rows of a SELECT as training examples: which column is the label, and which are features.
 
     The column at ``place`` is the label, all others are features. ``place`` is None for models
-    without a label (``KMeans``, ``PCA``). An array column gives one feature per number.
+    without a label (``KMeans``, ``PCA``). An array column gives one feature per number. ``bag`` says
+    how texts are read: the codes of their bags are after those of all other columns.
     """
 
     plan: BoundedRows
     place: int | None
+    bag: Bag | None = None
 
     @classmethod
     def of(
@@ -48,19 +52,23 @@ class Examples:
         dataset: Dataset,
         statement: str,
         label: str | None,
+        bag: Bag | None = None,
     ) -> "Examples":
         """Plans the examples that a SELECT reads, from declarations only.
+
+        Without ``bag`` no text is read.
 
         Raises:
             UnknownName: the rows have no such label.
             WrongUse: a label that is no declared class and no number.
-            MissingDeclaration: a column is a text.
+            MissingDeclaration: a column is a text, which is not read, or not split into tokens.
             Others as ``row_list``.
         """
         rows = row_list(statement, dataset)
-        rows.require_codes()
+        for value in rows.values:
+            _require_read(value, bag)
         if label is None:
-            return cls(compile_rows(rows, dataset), None)
+            return cls(compile_rows(rows, dataset), None, bag)
         place = place_of(rows, label)
         kind = rows.values[place].type
         if not isinstance(kind, Category | Boolean | Integer | Real):
@@ -68,7 +76,7 @@ class Examples:
                 f"label={label!r}, a {type(kind).__name__}.",
                 allowed="a Category, a Boolean, an Integer or a Real",
             )
-        return cls(compile_rows(rows, dataset), place)
+        return cls(compile_rows(rows, dataset), place, bag)
 
     @property
     def values(self) -> tuple[Value, ...]:
@@ -113,19 +121,33 @@ class Examples:
         """The features in order: name, type and index of the code in a row."""
         rows = self.plan.rows
         features: list[Coded] = []
+        after = sum(rows.widths)
         for place, (value, start) in enumerate(zip(rows.values, rows.starts, strict=True)):
             if place == self.place:
                 continue
             if isinstance(value.type, Array):
                 features += _numbers(value.name, value.type, start)
+            elif isinstance(value.type, Text):
+                features.append(Coded(value.name, value.type, after))
+                after += self._bag.most
             else:
                 features.append(Coded(value.name, value.type, start))
         return tuple(features)
 
     @property
     def places(self) -> tuple[int, ...]:
-        """The indices of the features among the codes of a row."""
-        return tuple(each.place for each in self.coded)
+        """The indices of the codes that features read, among the codes of a row and its bags."""
+        return tuple(chain.from_iterable(map(self.places_of, self.coded)))
+
+    def places_of(self, feature: Coded) -> range:
+        """The indices of the codes of one feature."""
+        width = self._bag.most if isinstance(feature.type, Text) else 1
+        return range(feature.place, feature.place + width)
+
+    @property
+    def _bag(self) -> Bag:
+        assert self.bag is not None, "checked by of"
+        return self.bag
 
     @property
     def label(self) -> Label:
@@ -149,12 +171,30 @@ class Examples:
 
     def features(self, make: Callable[[str, ColumnType], Feature]) -> Features:
         """Builds each feature from the declared type of its column with ``make``."""
-        return Features(tuple(make(each.name, each.type) for each in self.coded))
+
+        def feature(coded: Coded) -> Feature:
+            if isinstance(coded.type, Text):
+                return Bagged(coded.name, self._bag)
+            return make(coded.name, coded.type)
+
+        return Features(tuple(map(feature, self.coded)))
 
     @property
     def columns(self) -> tuple[FrameColumn, ...]:
         """How the features are read from a frame when the model predicts."""
-        return tuple(map(FrameColumn.of, self.values))
+        return tuple(FrameColumn.of(value, self.bag) for value in self.values)
+
+
+def _require_read(value: Value, bag: Bag | None) -> None:
+    """Raises MissingDeclaration if a value is a text that is not read, or not split into tokens."""
+    if not isinstance(value.type, Text) or (value.type.tokens is not None and bag is not None):
+        return
+    raise MissingDeclaration(
+        f"{shown(value.name)} is a text: its values are not declared, so they have no codes.",
+        allowed="a text with tokens= in LogisticRegression, Additive and torch.Network; other "
+        "recipes read values with codes",
+        remedy="Declare it as sf.Text(tokens=sf.Tokens()), or leave it out.",
+    )
 
 
 def _numbers(name: str, kind: Array, start: int) -> list[Coded]:

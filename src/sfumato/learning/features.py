@@ -10,13 +10,14 @@ statistics encode rows with them.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
-from math import prod
+from math import isqrt, prod
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import UnknownName, WrongUse, shown
+from sfumato.learning.bag import Bag
 from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real
 from sfumato.noise import Integers
 from sfumato.plan.rows import MISSING
@@ -32,6 +33,8 @@ _CELLS = 1 << 13
 Floats: TypeAlias = NDArray[np.float64]
 Places: TypeAlias = NDArray[np.unsignedinteger[Any]]
 Weights: TypeAlias = NDArray[np.uint8]
+# Coordinates with their weights; an integer is the weight of all.
+Share: TypeAlias = tuple[Integers | Places, Integers | int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +134,45 @@ class Line:
         return np.where(missing, 2, 0), np.where(missing, 0, weight)
 
 
-Feature: TypeAlias = Listed | Binned | Line
+@dataclass(frozen=True, slots=True)
+class Bagged:
+    """The feature of a text: one coordinate per bucket of its bag, and one for a text without
+    tokens.
+
+    It reads ``bag.most`` codes (``Bag.codes``). Of a text with b different buckets each has the
+    weight floor(64 / sqrt(b)): together at most 64 in L2.
+    """
+
+    name: str
+    bag: Bag
+
+    @property
+    def width(self) -> int:
+        """The number of coordinates."""
+        return self.bag.buckets + 1
+
+    @property
+    def farthest(self) -> int:
+        """The largest L1 norm of the weights of a row."""
+        return max(count * _weight(count) for count in range(1, self.bag.most + 1))
+
+    def places(self, codes: Integers) -> tuple[Integers, Weights]:
+        """Returns the coordinates of each row and their weights; those after the last have 0."""
+        is_there = (codes >= 0) & (codes < self.bag.buckets)
+        counts = is_there.sum(axis=1)
+        at = np.where(is_there, codes, self.bag.buckets)
+        # a text without tokens has its whole weight on the last coordinate
+        is_there[:, 0] |= counts == 0
+        weights = np.array([_weight(max(count, 1)) for count in range(self.bag.most + 1)], np.uint8)
+        return at, is_there * weights[counts][:, np.newaxis]
+
+
+def _weight(count: int) -> int:
+    """Returns the weight of each of ``count`` buckets: floor(64 / sqrt(count))."""
+    return isqrt(_DIVIDED**2 // count)
+
+
+Feature: TypeAlias = Listed | Binned | Line | Bagged
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +254,8 @@ class Features:
     def __post_init__(self) -> None:
         if not self.parts:
             raise WrongUse("Rows without features.", remedy="SELECT a feature beside the label.")
+        if len({part.bag for part in self.parts if isinstance(part, Bagged)}) > 1:
+            raise WrongUse("Texts in different bags.", allowed="one bag for all texts")
 
     @property
     def width(self) -> int:
@@ -228,19 +271,61 @@ class Features:
     @property
     def scale(self) -> int:
         """The sum of the weights that a row has on the coordinates of a feature."""
-        if any(isinstance(part, Line) for part in self.parts):
+        if any(isinstance(part, Line | Bagged) for part in self.parts):
             return _DIVIDED
         return 1
 
+    @property
+    def farthest(self) -> int:
+        """The largest L1 norm of the weights of a row, in all features."""
+        scale = self.scale
+        return sum(part.farthest if isinstance(part, Bagged) else scale for part in self.parts)
+
+    @property
+    def bag(self) -> Bag | None:
+        """The bag of the texts among the features."""
+        return next((part.bag for part in self.parts if isinstance(part, Bagged)), None)
+
+    @property
+    def columns(self) -> int:
+        """The number of codes of a row that are read."""
+        return sum(map(_codes_of, self.parts))
+
+    def _divided(self, codes: Sequence[Integers]) -> Iterator[tuple[int, Feature, list[Integers]]]:
+        """Yields each feature with its first coordinate and the codes that it reads."""
+        if len(codes) != self.columns:
+            raise ValueError("codes of other features")
+        left = iter(codes)
+        for start, part in zip(self.starts, self.parts, strict=True):
+            yield start, part, list(islice(left, _codes_of(part)))
+
+    def bagged(self, codes: Sequence[Integers]) -> list[tuple[Places, Weights]]:
+        """Returns the coordinates of each text and their weights: arrays of rows and places."""
+        found = []
+        for start, part, own in self._divided(codes):
+            if isinstance(part, Bagged):
+                at, weight = part.places(np.stack(own, axis=1))
+                found.append(((at + start).astype(self.narrow), weight))
+        return found
+
+    def shares(self, codes: Sequence[Integers]) -> Iterator[Share]:
+        """Yields coordinates of the rows with their weights; all weights of a row are yielded."""
+        for at, weight in self.encoded(codes):
+            yield from divided_shares(at, weight, self.scale)
+        for places, weights in self.bagged(codes):
+            yield from zip(places.T, weights.T.astype(np.int64), strict=True)
+
     def encoded(self, codes: Sequence[Integers]) -> list[tuple[Places, Weights | None]]:
-        """Returns, per feature, the coordinates of its codes and the weights of the next
-        coordinates.
+        """Returns, per feature that is no text, the coordinates of its codes and the weights of the
+        next coordinates.
 
         The weights are None if the whole weight is on one coordinate.
         """
         encoded_features: list[tuple[Places, Weights | None]] = []
-        for start, part, column in zip(self.starts, self.parts, codes, strict=True):
-            at, weight = part.places(column, self.scale)
+        for start, part, own in self._divided(codes):
+            if isinstance(part, Bagged):
+                continue
+            at, weight = part.places(own[0], self.scale)
             divided = None
             if weight is not None:
                 divided = weight.astype(np.uint8)
@@ -264,7 +349,11 @@ class Features:
 
     def grouped(self, codes: Sequence[Integers]) -> list[Places]:
         """Returns, for each group of features, the cell of each row, from the codes of each column."""
-        places = [part.places(column, 1)[0] for part, column in zip(self.parts, codes, strict=True)]
+        places = [
+            part.places(column, 1)[0]
+            for part, column in zip(self.parts, codes, strict=True)
+            if not isinstance(part, Bagged)
+        ]
         left = iter(places)
         return [group.cells([*islice(left, len(group.widths))]) for group in self.groups]
 
@@ -277,9 +366,28 @@ class Features:
         """Allocates the arrays that ``encoded`` returns for ``count`` rows."""
         found: list[tuple[Places, Weights | None]] = []
         for part in self.parts:
+            if isinstance(part, Bagged):
+                continue
             divided = np.empty(count, np.uint8) if isinstance(part, Line) else None
             found.append((np.empty(count, self.narrow), divided))
         return found
+
+
+def divided_shares(at: Places, weight: Weights | None, scale: int) -> Iterator[Share]:
+    """Yields the coordinates of one feature with their weights, which add up to ``scale``."""
+    if weight is None:
+        yield at, scale
+        return
+    places = at.astype(np.int64)
+    next_one = weight.astype(np.int64)
+    yield places, scale - next_one
+    # a weight of 0 stays where it is: there may be no next coordinate
+    yield places + (next_one > 0), next_one
+
+
+def _codes_of(part: Feature) -> int:
+    """Returns the number of codes that a feature reads."""
+    return part.bag.most if isinstance(part, Bagged) else 1
 
 
 def _narrowest(count: int) -> type[np.unsignedinteger[Any]]:

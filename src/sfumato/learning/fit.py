@@ -177,7 +177,7 @@ def _read(
             f"recipe={shown(recipe)}.",
             allowed="Additive(), KMeans(8), NaiveBayes(), torch.Network(...), another recipe of ln",
         )
-    examples = Examples.of(session.dataset, statement, label)
+    examples = Examples.of(session.dataset, statement, label, recipe.bag)
     planned = recipe.planned(examples, asked, session.renyi_orders)
     if isinstance(planned, OneRelease | Run):
         planned = replace(planned, about=examples.about)

@@ -17,10 +17,12 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import UnknownName, WrongUse
+from sfumato.learning.bag import Bag, row_tokens
 from sfumato.learning.physical_types import require_word
 from sfumato.learning.stored import text, texts, whole
 from sfumato.metadata.coded import Coded
-from sfumato.metadata.column import EPOCH, LONGEST_ARRAY, Array, Boolean, Category, Date
+from sfumato.metadata.column import EPOCH, LONGEST_ARRAY, Array, Boolean, Category, Date, Text
+from sfumato.metadata.tokens import Tokens
 from sfumato.noise import Integers
 from sfumato.plan.rows import MISSING
 from sfumato.plan.value import Value
@@ -33,6 +35,8 @@ _NUMBER = r"[ \t\n\f\r]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t\n\
 _DAY = r"([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-[0-9]{2}-[0-9]{2}"
 # The strings of a Boolean, of which a file of an earlier model says no more.
 _TRUTHS = ("False", "True")
+# The settings by which a text is split.
+_TOKENS = ("stop", "dictionary", "longest", "most")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,7 @@ class FrameColumn:
     numbers are divided by ``step`` and rounded. ``length`` is the number of numbers in a value that
     is a list; 0 for single values. ``words`` are the declared strings with their codes, and
     ``missing`` the strings that mean a missing value; model files of earlier versions have neither.
+    A text is split into ``tokens``, which are read as a ``bag``.
 
     >>> FrameColumn("sex", 0, ("F", "M")).codes(["M", None, "?"]).tolist() == [1, MISSING, MISSING]
     True
@@ -56,13 +61,17 @@ class FrameColumn:
     length: int = 0
     words: tuple[tuple[str, int], ...] = field(default=(), compare=False)
     missing: tuple[str, ...] = field(default=(), compare=False)
+    tokens: Tokens | None = None
+    bag: Bag | None = None
 
     @classmethod
-    def of(cls, value: Value) -> "FrameColumn":
+    def of(cls, value: Value, bag: Bag | None = None) -> "FrameColumn":
         """Builds the description of a frame column from the declared type of a value that was
-        fitted.
+        fitted; ``bag`` says how a text is read.
         """
         kind = value.type
+        if isinstance(kind, Text):
+            return cls(value.name, 0, missing=kind.missing or (), tokens=kind.tokens, bag=bag)
         if isinstance(kind, Array):
             return cls(value.name, kind.lower_code, step=kind.step, length=kind.length)
         assert isinstance(kind, Coded), "features are checked before"
@@ -79,8 +88,12 @@ class FrameColumn:
         """Returns the codes of each feature that reads the column.
 
         A column of lists gives a feature for each number of a list; other columns give a single
-        feature. A list with a missing number, or of another length, counts as missing.
+        feature. A list with a missing number, or of another length, counts as missing. A text gives
+        the codes of its bag.
         """
+        if self.tokens is not None and self.bag is not None:
+            split = row_tokens([self._split(self.tokens, value) for value in values])
+            return list(self.bag.codes(split, 0, len(values)).T)
         if not self.length:
             return [self.codes(values)]
         rows = [self.codes(self._list(value)) for value in values]
@@ -128,6 +141,12 @@ class FrameColumn:
             found = []
         return found if len(found) == self.length else [None] * self.length
 
+    def _split(self, tokens: Tokens, value: Any) -> Sequence[str]:
+        """Returns the tokens of a text; none of a missing value."""
+        if is_missing(value) or str(value) in self.missing:
+            return ()
+        return tokens.split(str(value))
+
     def _number(self, value: Any) -> int:
         """Returns the code of a number; ``MISSING`` for anything else."""
         number = _float(value)
@@ -139,7 +158,13 @@ class FrameColumn:
 
     def to_json(self) -> dict[str, Json]:
         """Returns the column as JSON, for a model file."""
-        return {
+        split: dict[str, Json] = {}
+        if self.tokens is not None and self.bag is not None:
+            split = {
+                "tokens": {name: _listed(getattr(self.tokens, name)) for name in _TOKENS},
+                "bag": [self.bag.buckets, self.bag.most],
+            }
+        return split | {
             "name": self.name,
             "lower": self.lower,
             "texts": list(self.texts),
@@ -158,6 +183,9 @@ class FrameColumn:
             ValueError: an invalid value.
         """
         step = Fraction(text(form["step"]))
+        tokens, bag = None, None
+        if "bag" in form:
+            tokens, bag = Tokens(**{name: form["tokens"][name] for name in _TOKENS}), read_bag(form)
         if not _FINEST <= step <= 1 / _FINEST:
             raise ValueError("not a step")
         return cls(
@@ -169,7 +197,14 @@ class FrameColumn:
             whole(form.get("length", 0), 0, LONGEST_ARRAY),
             tuple((text(word), whole(code)) for word, code in form.get("words", ())),
             texts(form.get("missing", ())),
+            tokens,
+            bag,
         )
+
+    @property
+    def width(self) -> int:
+        """The number of codes of a value."""
+        return self.bag.most if self.bag is not None else max(self.length, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,22 +233,28 @@ def read_columns(
 ) -> tuple[FrameColumn, ...]:
     """Builds the columns of a model file, and checks that they give the expected features.
 
-    ``features`` are the names of the features, or their number.
+    ``features`` are the names of the features, or the number of their codes.
 
     Raises:
         ValueError: others.
     """
     found = tuple(map(FrameColumn.from_json, stored))
-    if sum(max(column.length, 1) for column in found) != _number(features):
+    if isinstance(features, int) and sum(column.width for column in found) != features:
         raise ValueError("columns for other features")
     if not isinstance(features, int) and _names(found) != list(features):
         raise ValueError("columns of other names")
     return found
 
 
-def _number(features: Sequence[str] | int) -> int:
-    """Returns the number of features."""
-    return features if isinstance(features, int) else len(features)
+def read_bag(stored: Mapping[str, Any]) -> Bag:
+    """Builds the bag of a text from the JSON of a model file."""
+    buckets, most = stored["bag"]
+    return Bag(buckets, most)
+
+
+def _listed(setting: Any) -> Json:
+    """Returns a setting of tokens as JSON."""
+    return list(setting) if isinstance(setting, tuple) else int(setting)
 
 
 def _names(columns: Sequence[FrameColumn]) -> list[str]:

@@ -265,7 +265,7 @@ class _Tried:
         """
         accuracies = []
         with tempfile.TemporaryDirectory() as folder, self._session(rows, folder) as session:
-            examples = Examples.of(session.dataset, self.statement, self.label)
+            examples = Examples.of(session.dataset, self.statement, self.label, models[0].bag)
             for model in (*models, *_constants(examples)):
                 counted = score(
                     session, model, self.statement, label=self.label, epsilon=_WITHOUT_NOISE

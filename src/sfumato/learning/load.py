@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import TypeAlias
 
-from sfumato.errors import WrongUse
+from sfumato.errors import InvalidDeclaration, WrongUse
 from sfumato.learning.clusters import Clusters
 from sfumato.learning.components import Components
 from sfumato.learning.model import Model
@@ -15,7 +15,15 @@ from sfumato.learning.trees import Trees
 
 Loaded: TypeAlias = Model | Clusters | Components | Tree | Trees
 # What reading a file that is none raises.
-_DAMAGED = (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError)
+_DAMAGED = (
+    InvalidDeclaration,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+)
 # The first bytes of an archive of arrays.
 _ARCHIVE = b"PK"
 # A file without a kind is of a model of coordinates.

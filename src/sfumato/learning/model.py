@@ -16,8 +16,8 @@ import numpy as np
 from sfumato.errors import WrongUse
 from sfumato.learning.curve_plot import Curve, curves_chart
 from sfumato.learning.examples_of import Examples
-from sfumato.learning.features import Binned, Feature, Features, Floats, Line, Listed
-from sfumato.learning.frames import FrameColumn, codes_of, read_columns, with_report
+from sfumato.learning.features import Bagged, Binned, Feature, Features, Floats, Line, Listed
+from sfumato.learning.frames import FrameColumn, codes_of, read_bag, read_columns, with_report
 from sfumato.learning.outcomes import WeightOutcomes, integer_weights, predicted
 from sfumato.learning.scorable import Scorable
 from sfumato.learning.stored import FORMAT, numbers, read_cost, text, texts, whole, wholes
@@ -100,15 +100,8 @@ class Model(Scorable):
         codes = codes_of(frame, self.columns)
         scale = self.features.scale
         scores = np.zeros((len(codes[0]), len(self.scores)))
-        padded = np.pad(self.scores, ((0, 0), (0, 1)))
-        for at, weight in self.features.encoded(codes):
-            places = at.astype(np.int64)
-            if weight is None:
-                scores += padded[:, places].T
-                continue
-            share = (weight / scale)[:, np.newaxis]
-            scores += padded[:, places].T * (1 - share)
-            scores += padded[:, places + 1].T * share
+        for places, weight in self.features.shares(codes):
+            scores += (self.scores[:, places] * (weight / scale)).T
         return scores
 
     def curve(self, name: str) -> Floats:
@@ -126,15 +119,23 @@ class Model(Scorable):
         A band shows the noise: 2.5 estimated standard deviations to each side, which held 90 to 99%
         of the points of fits to the same rows (docs/learning.md). It says nothing about other rows.
         Models with a single release have no bands. Of more than 60 features, those whose curves
-        differ most are drawn.
+        differ most are drawn. Texts are not: the order of their buckets means nothing.
 
         Raises:
-            WrongUse: no such feature.
+            WrongUse: no such feature, or only texts.
         """
-        parts = {part.name: place for place, part in enumerate(self.features.parts)}
+        parts = {
+            part.name: place
+            for place, part in enumerate(self.features.parts)
+            if not isinstance(part, Bagged)
+        }
         for name in names:
             self.curve(name)
-        chosen = list(dict.fromkeys(names)) or list(parts)
+        chosen = [name for name in dict.fromkeys(names) if name in parts] or list(parts)
+        if not chosen:
+            raise WrongUse(
+                "A plot of a text, whose buckets have no order.", allowed="other columns"
+            )
         curves = [self._drawn(parts[name]) for name in chosen]
         if len(curves) > _MOST_PANELS:
             steepest = sorted(curves, key=lambda each: -float(np.ptp(each.values)))
@@ -192,7 +193,7 @@ class Model(Scorable):
             WrongUse: a model file whose numbers cannot be applied to rows.
         """
         weights = integer_weights(self.scores)
-        codes = [np.array([MISSING, 0, 1], np.int64)] * len(self.features.parts)
+        codes = [np.array([MISSING, 0, 1], np.int64)] * self.features.columns
         try:
             if weights.shape != (len(self.classes), self.features.width):
                 raise ValueError("weights of another shape")
@@ -265,6 +266,8 @@ def read_features(stored: Sequence[Mapping[str, Any]]) -> Features:
 def _feature(part: Mapping[str, Any]) -> Feature:
     """Builds one feature from its JSON."""
     kind, name = part["kind"], text(part["name"])
+    if kind == Bagged.__name__:
+        return Bagged(name, read_bag(part))
     if kind == Binned.__name__:
         edges = wholes(part["edges"])
         if any(high <= low for low, high in pairwise(edges)):
@@ -280,4 +283,6 @@ def _feature(part: Mapping[str, Any]) -> Feature:
 
 def _fields(part: Any) -> dict[str, Json]:
     """The fields of a feature."""
+    if isinstance(part, Bagged):
+        return {"name": part.name, "bag": [part.bag.buckets, part.bag.most]}
     return {field.name: getattr(part, field.name) for field in fields(part)}

@@ -49,16 +49,9 @@ class NearOutcomes(WeightOutcomes):
     def predicted(self, codes: Integers) -> Integers:
         """Returns the predicted code of each row, counted from the lowest code of the label."""
         columns = [np.asarray(codes[:, place]) for place in self.places]
-        # a weight that the last coordinate has no neighbour for
-        weights: Integers = np.concatenate([self.weights[0], np.zeros(1, np.int64)])
         total = np.zeros(len(codes), np.int64)
-        for at, after in self.features.encoded(columns):
-            places = at.astype(np.int64)
-            if after is None:
-                total += self.features.scale * weights[places]
-                continue
-            share = after.astype(np.int64)
-            total += weights[places] * (self.features.scale - share) + weights[places + 1] * share
+        for places, share in self.features.shares(columns):
+            total += self.weights[0][places] * share
         inside: Integers = np.clip(total // self.features.scale, 0, STEPS)
         return (inside * (self.label.upper - self.label.lower) + STEPS // 2) // STEPS
 

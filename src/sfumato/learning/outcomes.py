@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.errors import InvalidDeclaration
+from sfumato.learning.bag import codes_with_bags
 from sfumato.learning.examples import Label
 from sfumato.learning.features import Features, Floats
 from sfumato.noise import Integers
@@ -19,7 +20,7 @@ from sfumato.plan.rows import MISSING, BoundedRows
 from sfumato.plan.show import form
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.unit import Relation
-from sfumato.query.statistic import BoundedStatistic, Opened
+from sfumato.query.statistic import BoundedStatistic, Opened, Rows
 
 # Weights are read in 1 / 2^20, and cut at 2^30 of these: scores of thousands of features fit.
 _STEPS = 1 << 20
@@ -52,14 +53,8 @@ def predicted(
     scores.
     """
     total = np.zeros((len(codes[0]), len(weights)), np.int64)
-    for at, next_one in features.encoded(codes):
-        places = at.astype(np.int64)
-        if next_one is None:
-            total += features.scale * weights[:, places].T
-            continue
-        share = next_one.astype(np.int64)[:, np.newaxis]
-        after = places + (next_one > 0)
-        total += weights[:, places].T * (features.scale - share) + weights[:, after].T * share
+    for places, share in features.shares(codes):
+        total += (weights[:, places] * share).T
     best: Integers = total.argmax(axis=1)
     return best
 
@@ -117,11 +112,15 @@ class Outcomes(BoundedStatistic[Integers]):
 
     def exact(self, opened: Opened) -> Integers:
         """Returns the two counts without noise."""
-        codes = opened.unit_rows(self.plan).codes
-        total = np.zeros(2, np.int64)
-        for first in range(0, len(codes), self.at_once):
-            total += self._counted(codes[first : first + self.at_once])
+        rows = opened.unit_rows(self.plan)
+        total, count = np.zeros(2, np.int64), len(rows.codes)
+        for first in range(0, count, self.at_once):
+            total += self._counted(self.codes(rows, first, min(first + self.at_once, count)))
         return total
+
+    def codes(self, rows: Rows, first: int, last: int) -> Integers:
+        """Returns the codes of some rows."""
+        return rows.codes[first:last]
 
     def _counted(self, codes: Integers) -> Integers:
         """Returns the two counts of some rows."""
@@ -204,6 +203,10 @@ class WeightOutcomes(Outcomes):
     def read(self) -> str:
         """The canonical text of the plan, the columns and the label."""
         return f"{form(self.plan)} {self.places} {form(self.label)}"
+
+    def codes(self, rows: Rows, first: int, last: int) -> Integers:
+        """Returns the codes of some rows, and the bags of their texts."""
+        return codes_with_bags(rows, first, last, self.features.bag)
 
     def predicted(self, codes: Integers) -> Integers:
         """Returns the index of the class with the highest score."""

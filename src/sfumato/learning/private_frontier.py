@@ -139,7 +139,7 @@ def private_frontier(
     positive("score_epsilon", score_epsilon)
     for epsilon in epsilon_list:
         preview(session, recipe, train, label=label, epsilon=epsilon, delta=delta)
-    if not Examples.of(session.dataset, test, label).classes:
+    if not Examples.of(session.dataset, test, label, recipe.bag).classes:
         raise WrongUse("A frontier of a number.", allowed="a label that has classes")
     return PrivateFrontier(
         tuple(epsilon_list), delta, score_epsilon, label, train, test, recipe, session

@@ -15,6 +15,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from sfumato.errors import WrongUse, shown
 from sfumato.exact.rational import Number
+from sfumato.learning.bag import Bag
 from sfumato.learning.budget import Budgeted, budgeted
 from sfumato.learning.described_task import DescribedTask, line_about
 from sfumato.learning.examples_of import Examples
@@ -96,6 +97,11 @@ class Recipe(ABC, Generic[Fitted]):
     """
 
     __slots__ = ()
+
+    @property
+    def bag(self) -> Bag | None:
+        """How texts are read; None for a recipe that reads none."""
+        return None
 
     @abstractmethod
     def planned(

@@ -83,7 +83,7 @@ class Training:
     def descent(self) -> Descent:
         """The gradient descent that turns the released sums into weights."""
         noise = float(self.sigma) / self.example
-        features = len(self.counted.columns)
+        features = len(self.counted.features.parts)
         return Descent(features, sum(self.sizes), noise, self.logistic)
 
     @property

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from sfumato.errors import WrongUse
+from sfumato.learning.bag import Bag
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.frames import FrameColumn
 from sfumato.learning.outcomes import Outcomes
@@ -24,6 +25,11 @@ class Scorable(ABC):
 
     classes: tuple[str, ...]
     columns: tuple[FrameColumn, ...]
+
+    @property
+    def bag(self) -> Bag | None:
+        """How the texts among the features are read; None if there are none."""
+        return next((column.bag for column in self.columns if column.bag is not None), None)
 
     @property
     @abstractmethod

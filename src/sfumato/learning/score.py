@@ -92,7 +92,7 @@ def score(
     stated = to_fraction("confidence", confidence)
     if not 0 < stated < 1:
         raise WrongUse(f"confidence={shown(confidence)}.", allowed="between 0 and 1")
-    examples = Examples.of(session.dataset, statement, label)
+    examples = Examples.of(session.dataset, statement, label, model.bag)
     require_same(model, examples)
     allowed = allowance(epsilon=epsilon, rho=rho, delta=delta)
     task = OutcomeCounts(model.outcomes(examples), model.fingerprint, allowed)

@@ -53,7 +53,7 @@ def score_within(
     """
     if not isinstance(model, Model) or model.classes:
         raise WrongUse(f"model={shown(model)}.", allowed="a model of a number, such as ln.Ridge")
-    examples = Examples.of(session.dataset, statement, label)
+    examples = Examples.of(session.dataset, statement, label, model.bag)
     kind = examples.labelled.type
     if not isinstance(kind, Integer | Real) or examples.bounds != model.bounds:
         raise WrongUse(f"The label {shown(label)}.", allowed="the number that the model predicts")
@@ -83,11 +83,11 @@ def _weights(model: Model) -> Integers:
         WrongUse: a model file whose numbers cannot be applied to rows.
     """
     weights = integer_weights(model.scores)[-1:]
-    codes = [np.array([MISSING, 0, 1], np.int64)] * len(model.features.parts)
+    codes = [np.array([MISSING, 0, 1], np.int64)] * model.features.columns
     try:
         if len(model.scores) != 1 or weights.shape[1] != model.features.width:
             raise ValueError("weights of another shape")
-        model.features.encoded(codes)
+        list(model.features.shares(codes))
     except (ValueError, IndexError, OverflowError, ArithmeticError) as damaged:
         raise WrongUse("The model is damaged.", allowed="what model.save wrote") from damaged
     return weights

@@ -114,7 +114,7 @@ def tune(
     >>> folder.cleanup()
     """
     recipe_list = _require_recipes(recipes)
-    examples = _read_classified(session, statement, label)
+    examples = _read_classified(session, recipe_list, statement, label)
     shares = RunShares(Asked(epsilon, rho, delta), law_of(runs), session.renyi_orders)
     task = Tuning.of(recipe_list, examples, shares)
     cost = session.price(task)
@@ -166,7 +166,7 @@ def preview_tune(
     >>> folder.cleanup()
     """
     listed = _require_recipes(recipes)
-    examples = _read_classified(session, statement, label)
+    examples = _read_classified(session, listed, statement, label)
     shares = RunShares(Asked(epsilon, rho, delta), law_of(runs), session.renyi_orders)
     task = Tuning.of(listed, examples, shares)
     noises = tuple(each.planned.noise for each in task.candidates)
@@ -174,9 +174,16 @@ def preview_tune(
     return TunePreview(session.price(task), shares.law, noises, score, session.balances)
 
 
-def _read_classified(session: Session, statement: str, label: str) -> Examples:
-    """Returns the examples; raises WrongUse unless the label has classes."""
-    examples = Examples.of(session.dataset, statement, label)
+def _read_classified(
+    session: Session, recipes: Sequence[Recipe[Any]], statement: str, label: str
+) -> Examples:
+    """Returns the examples; raises WrongUse unless the label has classes.
+
+    Texts are read if all recipes read them in the same way.
+    """
+    bags = {recipe.bag for recipe in recipes}
+    bag = bags.pop() if len(bags) == 1 else None
+    examples = Examples.of(session.dataset, statement, label, bag)
     if not examples.classes:
         raise WrongUse("Models of a number cannot be tuned.", allowed="a label that has classes")
     return examples

@@ -39,6 +39,21 @@ def side_text(path: str | Path) -> str:
     )
 
 
+def required_text(path: str | Path, allowed: str = "") -> str:
+    """Returns ``side_text``, with a refusal if the file cannot be read.
+
+    ``allowed`` says what the file should be.
+
+    Raises:
+        InvalidConfig: it cannot be read, or is in none of the encodings.
+    """
+    try:
+        return side_text(path)
+    except OSError as error:
+        problem = f"{shown(path)} cannot be read ({error.strerror})."
+    raise InvalidConfig(problem, allowed=allowed)
+
+
 def _is_chinese(data: bytes) -> bool:
     """Whether bytes are rather GB18030 than Latin-1, most of whose letters decode in it too.
 

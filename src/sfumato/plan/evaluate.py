@@ -6,12 +6,14 @@ import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from string import ascii_lowercase, ascii_uppercase
 
 from sfumato.metadata.column import EPOCH
 from sfumato.plan.scalar import (
     And,
     Arithmetic,
     Case,
+    ChangeCase,
     Coalesce,
     Compare,
     Constant,
@@ -34,12 +36,16 @@ from sfumato.plan.scalar import (
     Part,
     Quotient,
     Scalar,
+    Substring,
     Value,
     compares,
 )
 
 # The days that datetime.date knows: 0001-01-01 to 9999-12-31.
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896
+
+_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
+_UPPER = str.maketrans(ascii_lowercase, ascii_uppercase)
 
 
 def evaluate(expression: Scalar, lookup: Callable[[Leaf], Value]) -> Value:
@@ -98,6 +104,12 @@ def _strict(expression: Scalar, inner: Callable[[Scalar], Value]) -> Value:
             if not isinstance(value, str):
                 return None
             return _pattern(pattern).fullmatch(value) is not None
+        case ChangeCase(operand, upper):
+            value = inner(operand)
+            return value.translate(_UPPER if upper else _LOWER) if isinstance(value, str) else None
+        case Substring(operand, start, length):
+            value = inner(operand)
+            return value[start - 1 : start - 1 + length] if isinstance(value, str) else None
         case Arithmetic(op, left, right):
             return _calculate(op, inner(left), inner(right))
         case Extreme(greatest, operands):

@@ -127,6 +127,31 @@ class Like:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeCase:
+    """A text with its ASCII letters in lower case, or in upper case; all else stays as it is."""
+
+    operand: "Scalar"
+    upper: bool
+
+
+# The length of a ``Substring`` to the end of a text: no text is longer.
+TO_THE_END = 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class Substring:
+    """Up to ``length`` characters of a text, from place ``start``; the first place is 1."""
+
+    operand: "Scalar"
+    start: int
+    length: int = TO_THE_END
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.start <= TO_THE_END or not 0 <= self.length <= TO_THE_END:
+            raise ValueError(f"{self.length} characters from place {self.start}")
+
+
+@dataclass(frozen=True, slots=True)
 class IsNull:
     """``operand IS NULL``; never NULL itself."""
 
@@ -240,6 +265,8 @@ Scalar: TypeAlias = (
     | Compare
     | Member
     | Like
+    | ChangeCase
+    | Substring
     | IsNull
     | Not
     | And
@@ -287,6 +314,8 @@ def children(expression: Scalar) -> tuple[Scalar, ...]:
         case (
             Member()
             | Like()
+            | ChangeCase()
+            | Substring()
             | IsNull()
             | Not()
             | FloorDivide()
@@ -329,6 +358,8 @@ def substituted(expression: Scalar, swap: Callable[[Leaf], Scalar]) -> Scalar:
         case (
             Member()
             | Like()
+            | ChangeCase()
+            | Substring()
             | IsNull()
             | Not()
             | FloorDivide()

@@ -27,6 +27,8 @@ _NODES: dict[str, type] = {
         scalar.Compare,
         scalar.Member,
         scalar.Like,
+        scalar.ChangeCase,
+        scalar.Substring,
         scalar.IsNull,
         scalar.Not,
         scalar.And,

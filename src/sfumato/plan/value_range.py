@@ -12,6 +12,7 @@ from sfumato.plan.evaluate import FIRST_DAY, LAST_DAY, date_part, date_trunc
 from sfumato.plan.scalar import (
     Arithmetic,
     Case,
+    ChangeCase,
     Coalesce,
     Constant,
     DatePart,
@@ -25,6 +26,7 @@ from sfumato.plan.scalar import (
     Part,
     Quotient,
     Scalar,
+    Substring,
     children,
 )
 
@@ -103,12 +105,14 @@ def _require_small(*numbers: int) -> None:
 
 
 def is_text(expression: Scalar) -> bool:
-    """Whether an expression has string values: a text column or a string constant."""
+    """Whether an expression has string values: of a text column or of a string constant."""
     match expression:
         case Field(column):
             return isinstance(column.type, Text)
         case Constant(value):
             return value is None or isinstance(value, str)
+        case ChangeCase(operand) | Substring(operand):
+            return is_text(operand)
         case _:
             return False
 

@@ -61,8 +61,9 @@ class Unit:
 
     ``max_rows`` limits the rows of a unit per group (Linf), ``max_groups`` the groups of a unit
     (L0), ``max_rows_total`` its rows per query. The limits are enforced on the data, never
-    assumed. None means no limit; a question that needs one is refused. ``sf.AUTO``: the limit is
-    learnt privately when a question needs it, for a share of its cost.
+    assumed. None means no limit; a question that needs one is refused; but ``max_rows`` = 1 alone
+    is one row in all. ``sf.AUTO``: the limit is learnt privately when a question needs it, for a
+    share of its cost.
 
     Raises:
         InvalidDeclaration: no column name, or an invalid limit.

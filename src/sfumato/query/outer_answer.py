@@ -101,7 +101,10 @@ class Result:
 
 
 class OuterAnswer(Answer):
-    """The answer to SQL over private answers (``inner``): a function of their stored bytes alone."""
+    """The answer to SQL over private answers (``inner``): a function of their stored bytes alone.
+
+    Without inner answers it is a list of declared values.
+    """
 
     def __init__(
         self,
@@ -110,11 +113,12 @@ class OuterAnswer(Answer):
         inner: Sequence[Answer],
         releases: Releases,
         result: Result,
+        dataset: str,
     ) -> None:
         errors = result.lines(releases, _DEFAULT_MISS)
         form: dict[str, Json] = {
             "charge_id": ", ".join(answer.charge_id for answer in inner),
-            "dataset": inner[0].dataset,
+            "dataset": dataset,
             "statement": statement,
             "cost": total_cost([answer.cost for answer in inner]).to_json(),
             "protected": _lines(inner, lambda answer: answer.protected),

@@ -75,7 +75,8 @@ def _of_limits(name: str, table: Table) -> Iterator[str]:
                 f"{name}: {limit} = {value}, but the table has {table.size} rows: no unit can "
                 "reach it, and the noise grows with it."
             )
-    if unit.max_rows is not None and unit.max_groups is None and unit.max_rows_total is None:
+    is_alone = unit.max_groups is None and unit.max_rows_total is None
+    if unit.max_rows is not None and is_alone and not unit.once:
         yield (
             f"{name}: max_rows = {unit.max_rows} without max_groups: GROUP BY is refused. Declare "
             "max_groups, or max_rows_total where it limits a unit's rows in the whole table."

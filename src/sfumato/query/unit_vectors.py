@@ -167,4 +167,4 @@ def counted(
     """Returns the sum of the amounts at each index; floats that are integers below 2^53 add
     exactly.
     """
-    return np.bincount(places, weights=amounts, minlength=width).astype(np.int64)
+    return np.bincount(places.ravel(), amounts.ravel(), width).astype(np.int64)

@@ -32,7 +32,8 @@ from sfumato.plan.value import Value
 from sfumato.sql.literal import literal
 from sfumato.sql.names import Scope
 from sfumato.sql.reject import called, refuse, reject, require_only
-from sfumato.sql.row_expressions import Rows, as_number, bounds_needed, counted, kept
+from sfumato.sql.row_expressions import Rows, as_number, counted, kept
+from sfumato.sql.texts import bounds_needed
 from sfumato.sql.typed import (
     Day,
     Instant,

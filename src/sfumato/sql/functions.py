@@ -7,8 +7,8 @@ from fractions import Fraction
 from sqlglot import exp
 
 from sfumato.errors import UnsupportedSql
-from sfumato.plan.scalar import Like, Not
-from sfumato.sql import arithmetic, dates, formats, labels, lattice, timestamps
+from sfumato.plan.scalar import Not
+from sfumato.sql import arithmetic, dates, formats, labels, lattice, texts, timestamps
 from sfumato.sql.date_functions import DATE_FUNCTIONS, part_of
 from sfumato.sql.dividing import divide, modulo, whole_quotient
 from sfumato.sql.literal import is_answered, literal, whole
@@ -258,6 +258,18 @@ def _mapped(function: Callable[[str], str]) -> Callable[[Rows, exp.Expr], Typed]
     return lowered
 
 
+def _in_case(rows: Rows, node: exp.Expr) -> Typed:
+    """Lowers the SQL functions UPPER and LOWER."""
+    require_only(node, "this")
+    operand = rows.value(node.this)
+    is_upper = isinstance(node, exp.Upper)
+    if isinstance(operand, Words):
+        rows.note(texts.ASCII_NOTE)
+        return texts.in_case(operand, upper=is_upper)
+    function = labels.upper_case if is_upper else labels.lower_case
+    return labels.mapped(as_label(operand, node.this), function)
+
+
 def _trim(rows: Rows, node: exp.Expr) -> Typed:
     """Lowers the SQL function TRIM."""
     require_only(node, "this", "expression", "position")
@@ -280,21 +292,28 @@ def _substring(rows: Rows, node: exp.Expr) -> Typed:
     size = None
     if length is not None:
         size = whole(length, "SUBSTRING of a length", 0, 10_000)
-    start = whole(node.args.get("start"), "SUBSTRING from a place", -10_000, 10_000)
-    piece = labels.substring(start, size)
-    return labels.mapped(rows.label(node.this), piece)
+    operand = rows.value(node.this)
+    first = 1 if isinstance(operand, Words) else -10_000
+    start = whole(node.args.get("start"), "SUBSTRING from a place", first, 10_000)
+    if isinstance(operand, Words):
+        return texts.substring(operand, start, size)
+    return labels.mapped(as_label(operand, node.this), labels.substring(start, size))
 
 
 def _side(rows: Rows, node: exp.Expr) -> Typed:
     """Lowers the SQL functions LEFT and RIGHT."""
     count = whole(node.expression, "LEFT or RIGHT: a number of characters", 0, 10_000)
+    operand = rows.value(node.this)
+    if isinstance(node, exp.Left) and isinstance(operand, Words):
+        return texts.beginning(operand, count)
+    label = as_label(operand, node.this)
     if isinstance(node, exp.Left):
-        return labels.mapped(rows.label(node.this), lambda label: label[:count])
+        return labels.mapped(label, lambda label: label[:count])
 
     def right(label: str) -> str:
         return label[max(len(label) - count, 0) :]
 
-    return labels.mapped(rows.label(node.this), right)
+    return labels.mapped(label, right)
 
 
 def _join(rows: Rows, node: exp.Expr) -> Typed:
@@ -330,13 +349,15 @@ def _length(rows: Rows, node: exp.Expr) -> Typed:
 
 
 def _like(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers the operators LIKE and ILIKE; a Text column has LIKE alone."""
+    """Lowers the operators LIKE and ILIKE."""
     require_only(node, "this", "expression", "negate")
     operand = rows.value(node.this)
     pattern = _text(node.expression)
     ignore_case = isinstance(node, exp.ILike)
-    if isinstance(operand, Words) and not ignore_case:
-        matches = Truth(Like(operand.expression, pattern))
+    if isinstance(operand, Words):
+        if ignore_case:
+            rows.note(texts.ASCII_NOTE)
+        matches = texts.like(operand, pattern, ignore_case=ignore_case)
     else:
         label = as_label(operand, node.this)
         matches = labels.matching(label, labels.like(pattern, ignore_case=ignore_case))
@@ -356,10 +377,13 @@ def _regex(rows: Rows, node: exp.Expr) -> Typed:
 def _contains(rows: Rows, node: exp.Expr) -> Typed:
     """Lowers the SQL functions STARTS_WITH and CONTAINS."""
     wanted = _text(node.expression)
-    operand = rows.label(node.this)
+    operand = rows.value(node.this)
+    if isinstance(node, exp.StartsWith) and isinstance(operand, Words):
+        return texts.starts_with(operand, wanted)
+    label = as_label(operand, node.this)
     if isinstance(node, exp.StartsWith):
-        return labels.matching(operand, lambda label: label.startswith(wanted))
-    return labels.matching(operand, lambda label: wanted in label)
+        return labels.matching(label, lambda label: label.startswith(wanted))
+    return labels.matching(label, lambda label: wanted in label)
 
 
 def _text(node: exp.Expr | None) -> str:
@@ -404,8 +428,8 @@ FUNCTIONS: Functions = {
     exp.TryCast: _cast,
     exp.DateAdd: _add,
     **DATE_FUNCTIONS,
-    exp.Upper: _mapped(labels.upper_case),
-    exp.Lower: _mapped(labels.lower_case),
+    exp.Upper: _in_case,
+    exp.Lower: _in_case,
     exp.Reverse: _mapped(lambda label: label[::-1]),
     exp.Trim: _trim,
     exp.Substring: _substring,

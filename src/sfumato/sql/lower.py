@@ -21,6 +21,7 @@ from sfumato.plan.scalar import (
     And,
     Arithmetic,
     Case,
+    ChangeCase,
     Coalesce,
     Compare,
     Constant,
@@ -41,6 +42,7 @@ from sfumato.plan.scalar import (
     Or,
     Quotient,
     Scalar,
+    Substring,
     children,
 )
 from sfumato.plan.stages import Raw
@@ -55,6 +57,7 @@ from sfumato.sql.bind import (
 )
 from sfumato.sql.calls import calls
 from sfumato.sql.clip import NO_TWINS, Clipping, Occasion, Split, paired
+from sfumato.sql.declared_list import is_distinct
 from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.group import Group, grouped, require_linear
 from sfumato.sql.literal import literal
@@ -159,28 +162,25 @@ def _lower_select(
     clipping: Clipping,
 ) -> Question:
     """Returns the question of a statement without parameters and scalar sub-queries."""
-    is_list = _group_distinct(select)
+    _group_distinct(select)
     require_only(select, *_CLAUSES)
     context = Context(dataset, list(notes))
     rows = Relations(context).rows(select, {})
-    if not is_list and not calls(_aggregate_clauses(select)):
+    if not select.args.get("group") and not calls(_aggregate_clauses(select)):
         raise _raw_rows(select)
     question = _plan_question(context, require_private(rows), select, clipping)
     return replace(question, notes=tuple(context.notes), bias=tuple(context.bias))
 
 
-def _group_distinct(select: exp.Select) -> bool:
-    """Makes GROUP BY of SELECT DISTINCT, in place; returns whether the SELECT is such a list."""
-    distinct = select.args.get("distinct")
-    is_list = distinct is not None and not any(distinct.args.values())
-    if not is_list or select.args.get("group") or calls(_aggregate_clauses(select)):
-        return False
+def _group_distinct(select: exp.Select) -> None:
+    """Makes GROUP BY of SELECT DISTINCT without aggregates, in place."""
+    if not is_distinct(select) or select.args.get("group") or calls(_aggregate_clauses(select)):
+        return
     keys = [item.unalias() for item in select.expressions]
-    if not all(isinstance(key, exp.Column) and not key.is_star for key in keys):
-        return False
+    if any(key.is_star or key.find(exp.Window, exp.Query) is not None for key in keys):
+        return
     select.set("distinct", None)
     select.set("group", exp.Group(expressions=[key.copy() for key in keys]))
-    return True
 
 
 def stand_in(question: Question) -> Fraction | datetime.date:
@@ -237,6 +237,8 @@ def _is_number(expression: Scalar) -> bool:
     """Whether an expression over released numbers is a number or NULL."""
     match expression:
         case Compare() | Member() | Like() | IsNull() | Not() | And() | Or():
+            return False
+        case ChangeCase() | Substring():
             return False
         case Constant(value):
             return value is None or isinstance(value, Fraction)
@@ -301,7 +303,7 @@ def _units_of_list(context: Context, group: Group) -> tuple[Aggregate, ...]:
             "SELECT DISTINCT of columns with declared values",
             (
                 "would say which of them occur, which is itself private; the declared list is free",
-                "Read it in the declarations; or GROUP BY the column with COUNT(*).",
+                "Test these columns alone: then it is the answer; or GROUP BY them with COUNT(*).",
             ),
         )
     context.note(

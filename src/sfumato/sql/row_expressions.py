@@ -7,7 +7,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from sfumato.errors import MissingDeclaration, UnsupportedSql
+from sfumato.errors import UnsupportedSql
 from sfumato.exact.rational import two_digits
 from sfumato.plan.scalar import (
     And,
@@ -16,7 +16,6 @@ from sfumato.plan.scalar import (
     Comparison,
     Constant,
     Extreme,
-    Field,
     IsNull,
     Not,
     Or,
@@ -32,6 +31,7 @@ from sfumato.sql.reject import (
     reject,
     require_only,
 )
+from sfumato.sql.texts import bounds_needed
 from sfumato.sql.typed import (
     Day,
     Instant,
@@ -270,6 +270,10 @@ class Rows:
                 "a row where that makes it zero has no quotient."
             )
 
+    def note(self, words: str) -> None:
+        """Adds a note to the answer."""
+        self._names.note(words)
+
     def _read_operand(self, node: exp.Expr) -> Typed:
         """Returns the value of an operand of a test; a unit column is read and noted."""
         typed = self.value(node)
@@ -343,21 +347,6 @@ def as_number(typed: Typed, node: exp.Expr) -> Number:
     return typed
 
 
-def bounds_needed(what: str, typed: Words) -> MissingDeclaration:
-    """Returns the refusal of a Text column where a number is needed."""
-    name = "column"
-    declared = "sf.Text()"
-    if isinstance(typed.expression, Field):
-        column = typed.expression.column
-        name = column.name.rpartition(".")[2]
-        declared = repr(column.type)
-    return MissingDeclaration(
-        f"{what} needs declared bounds, and {name!r} is declared as {declared}.",
-        allowed="sf.Integer(lower, upper) or sf.Real(lower, upper)",
-        remedy=f"Declare columns={{{name!r}: sf.Real(lower, upper)}} with bounds that are public.",
-    )
-
-
 def as_date(typed: Typed, node: exp.Expr) -> Day:
     """Returns a value as a date: a date, a constant ISO string, or a timestamp's local date."""
     if isinstance(typed, Instant):
@@ -377,7 +366,8 @@ def as_label(typed: Typed, node: exp.Expr) -> Label:
         code_of(typed)
         raise UnsupportedSql(
             f"{_short_text(node)} where a text with declared values is needed.",
-            remedy="Declare the column as sf.Category(...). A Text column knows =, IN and LIKE.",
+            remedy="Declare the column as sf.Category(...). A Text column knows =, IN, LIKE, ILIKE, "
+            "LEFT, SUBSTRING, LOWER and UPPER.",
         )
     return typed
 

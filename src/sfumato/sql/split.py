@@ -11,7 +11,7 @@ import datetime
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar, cast
+from typing import cast
 
 from sqlglot import exp
 
@@ -19,13 +19,14 @@ from sfumato.errors import SfumatoError, UnknownName, UnsupportedSql
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.question import Question
 from sfumato.sql.bind import Answered, Parameters, scalar_queries, with_parameters, with_today
+from sfumato.sql.declared_list import NOTE as DECLARED
+from sfumato.sql.declared_list import declared_list, is_distinct
 from sfumato.sql.key_lists import declared_values, key_lists
 from sfumato.sql.lower import question_of, stand_in, tree
 from sfumato.sql.parse import parse_query
-from sfumato.sql.reject import RAW_ROWS, refuse, require_only
-from sfumato.sql.tables import unit_columns
-
-Q = TypeVar("Q", bound=exp.Query)
+from sfumato.sql.reject import RAW_ROWS, refuse
+from sfumato.sql.tables import name_as_declared, unit_columns
+from sfumato.sql.with_clause import inlined
 
 # The most inner questions of a statement.
 MOST_INNER = 16
@@ -73,13 +74,16 @@ class Inner:
 class Split:
     """The inner questions, and the outer statement, which calls their answers by ``name_of``.
 
-    ``notes`` are shown with the answer. ``is_cut``: it was cut at its own level, not in sub-queries.
+    ``inner`` is empty if the statement reads declared values alone. ``notes`` are shown with the
+    answer. ``is_cut``: it was cut at its own level, not in sub-queries. ``public`` are the public
+    tables that the outer statement reads, by their declared names.
     """
 
     inner: tuple[Inner, ...]
     outer: exp.Query
     notes: tuple[str, ...] = ()
     is_cut: bool = False
+    public: tuple[str, ...] = ()
 
 
 def name_of(place: int) -> str:
@@ -109,7 +113,7 @@ def split(
     None if the statement is one question, or no part of it is one.
 
     Guarantees:
-        the outer statement names no table but the answers
+        the outer statement names no table but the answers and public tables
 
     Raises:
         UnsupportedSql, UnknownName, MissingDeclaration: a part reads rows of persons and is no
@@ -132,9 +136,13 @@ def split(
         if splitter.is_part_refused or splitter.inner:
             raise
         return None
-    if not splitter.inner or splitter.is_whole:
+    if splitter.is_whole or not (splitter.inner or splitter.has_lists):
         return None
-    return Split(tuple(splitter.inner.values()), outer, notes, splitter.is_cut)
+    if splitter.has_lists:
+        notes = (*notes, DECLARED)
+    names = {table.name for table in outer.find_all(exp.Table)}
+    public = tuple(sorted(names - {name_of(place) for place in range(len(splitter.inner))}))
+    return Split(tuple(splitter.inner.values()), outer, notes, splitter.is_cut, public)
 
 
 @dataclass(slots=True)
@@ -146,6 +154,7 @@ class _Splitter:
     is_part_refused: bool = False
     is_whole: bool = False
     is_cut: bool = False
+    has_lists: bool = False
     _depth: int = 0
     _known: dict[str, exp.Query] = field(default_factory=dict)
 
@@ -157,7 +166,7 @@ class _Splitter:
             return changed
         if not isinstance(query, exp.Select | exp.SetOperation):
             raise refuse("This part of a statement", RAW_ROWS)
-        full = _inlined(query, known)
+        full = inlined(query, known)
         if full.find(exp.Table) is None:
             return full
         # a name of WITH may stand many times for the same query
@@ -185,8 +194,9 @@ class _Splitter:
         if rest is None:
             rest = self._below(full, refusal)
         names = {name_of(place) for place in range(len(self.inner))}
-        if any(table.name not in names for table in rest.find_all(exp.Table)):
-            raise refusal
+        for table in rest.find_all(exp.Table):
+            if table.name not in names and not name_as_declared(table, self.dataset):
+                raise refusal
         return rest
 
     def _question(self, select: exp.Select) -> Inner:
@@ -254,6 +264,8 @@ class _Splitter:
         for part in parts:
             for call in _calls(part):
                 found.setdefault(call.sql("duckdb"), call)
+        if not found and not keys and is_distinct(select):
+            keys = [item.unalias() for item in select.expressions]
         if not found and not keys:
             return None
         # in the order of their texts, so that another outer text has the same inner question
@@ -276,8 +288,15 @@ class _Splitter:
         rest = _over(select, places)
         if rest is None:
             return None
+        source: exp.Expr | None = None
+        if not found and not question.is_open:
+            source = declared_list(question.question.raw)
+            if source is None:
+                # its rows would be the declared values, whatever the data and the tests
+                return None
+            self.has_lists = True
         self.is_cut |= self._depth == 0
-        return self._below(rest.from_(_table(self._name(question))), refusal)
+        return self._below(rest.from_(source or _table(self._name(question))), refusal)
 
 
 def _over(select: exp.Select, places: Mapping[str, str]) -> exp.Select | None:
@@ -324,41 +343,6 @@ def _columns(node: exp.Expr) -> Iterator[exp.Column]:
     elif not isinstance(node, exp.Query):
         for part in node.iter_expressions():
             yield from _columns(part)
-
-
-def _inlined(query: Q, known: Mapping[str, exp.Expr]) -> Q:
-    """A copy of a query in which the names of WITH are sub-queries."""
-    query = query.copy()
-    known = dict(known)
-    clause = query.args.get("with_")
-    if clause is not None:
-        require_only(clause, "expressions")
-        for definition in clause.expressions:
-            if isinstance(definition.this, exp.Query):
-                known[definition.alias.lower()] = exp.Subquery(
-                    this=_inlined(definition.this, known), alias=definition.args["alias"].copy()
-                )
-        query.set("with_", None)
-    for inner in [node for node in query.find_all(exp.Query) if node.args.get("with_")]:
-        inner.replace(_inlined(inner, known))
-    for table in list(query.find_all(exp.Table)):
-        body = known.get(table.name.lower())
-        if body is not None and not table.args.get("db"):
-            table.replace(_as_subquery(body, table))
-    return query
-
-
-def _as_subquery(body: exp.Expr, table: exp.Table) -> exp.Expr:
-    """A query of WITH in the place of its name."""
-    inner = body.copy()
-    alias = table.args.get("alias")
-    columns = body.args["alias"].args.get("columns") or []
-    if alias is not None and alias.args.get("columns"):
-        columns = alias.args["columns"]
-    name = exp.to_identifier(table.alias_or_name)
-    copies = [column.copy() for column in columns]
-    inner.set("alias", exp.TableAlias(this=name, columns=copies))
-    return inner
 
 
 def _outermost(select: exp.Select) -> list[exp.Expr]:

@@ -376,3 +376,46 @@ def test_a_network_that_fails_its_check_in_a_tuning_loses(
     # once, for all costs among which the search goes
     assert len(tried) == 1
     assert not caplog.records
+
+
+class Words(nn.Module):
+    """The mean of the embeddings of the buckets of a text."""
+
+    def __init__(self, bag: ln.Bag) -> None:
+        super().__init__()
+        self.words, self.out = nn.Embedding(bag.buckets + 1, 8), nn.Linear(8, 2)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.out(self.words(x.long()).mean(1))
+
+
+def test_an_embedding_learns_from_texts(tmp_path: Path) -> None:
+    notes = ["red eye", "left ear", "", None]
+    count = 600
+    rows = pa.table(
+        {
+            "note": [notes[each % 4] for each in range(count)],
+            "ill": [each % 4 == 0 for each in range(count)],
+        }
+    )
+    columns: dict[str, Any] = {"note": sf.Text(tokens=sf.Tokens()), "ill": sf.Boolean()}
+    bag = ln.Bag(32, 4)
+    torch.manual_seed(0)
+    loss = nn.CrossEntropyLoss(reduction="none")
+    network = lt.Network(Words(bag), loss, lt.Adam(0.3), steps=8, size=count, bag=bag)
+    with sf.connect(
+        {"t": sf.Table(rows, columns=columns)},
+        dataset="notes",
+        budget=sf.Budget(100, "1e-3"),
+        ledger=tmp_path / "ledger.db",
+    ) as session:
+        statement = "SELECT note, ill FROM t"
+        model = ln.fit(session, network, statement, label="ill", rho=2)
+        frame = {"note": ["eye red", "ear left", ""]}
+        assert model.predict(frame) == ["True", "False", "False"]
+        model.save(tmp_path / "ill.sfm")
+        loaded = lt.load(tmp_path / "ill.sfm", Words(bag))
+        assert loaded.reading == model.reading and loaded.bag == bag
+        assert (loaded.predict_proba(frame) == model.predict_proba(frame)).all()
+        select = "SELECT ill, note FROM t"
+        assert ln.score(session, loaded, select, label="ill", rho=1).accuracy > 0.9

@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 import torch
 
+from sfumato.engines.base import UnitRows
+from sfumato.learning.bag import Bag, row_tokens
 from sfumato.learning.torch import reading as module
-from sfumato.learning.torch.reading import Input, Reading
+from sfumato.learning.torch.reading import Input, Reading, TextReading
 from sfumato.plan.rows import MISSING
 
 AGE, CITY = Input(0, 10, 20, is_class=False), Input(1, 3, 5, is_class=True)
@@ -52,3 +54,22 @@ def test_made_up_rows_reach_both_ends() -> None:
     x, y = Reading((AGE, CITY), CITY).drawn(64, seed=0)
     assert x[0].tolist() == [0, 0] and x[-1].tolist() == [1, 3]
     assert set(x[:, 1].tolist()) == {0, 1, 2, 3} and set(y.tolist()) == {0, 1, 2}
+
+
+def test_a_text_is_read_as_the_buckets_of_its_tokens() -> None:
+    bag = Bag(8, 3)
+    texts = row_tokens([["eye", "red"], [], ["eye", "eye"]])
+    rows = UnitRows(np.array([[0, 4], [MISSING, 3], [0, 5]]), np.arange(4), tokens={0: texts})
+    places = tuple(Input(2 + place, 0, bag.buckets - 1, is_class=True) for place in range(bag.most))
+    reading = TextReading(places, CITY, bag)
+    codes = reading.codes(rows, 0, 3)
+    assert codes[:, :2].tolist() == rows.codes.tolist()
+    x, y, known = reading.tensors(codes, 3)
+    both = sorted({bag.bucket("eye"), bag.bucket("red")})
+    assert x[0].tolist() == [*both, *[8] * (3 - len(both))]
+    assert x[1].tolist() == [8, 8, 8] and x[2].tolist() == [bag.bucket("eye"), 8, 8]
+    assert y.tolist() == [1, 0, 2] and known.all()
+    # an embedding of one more than the buckets has a line for each
+    drawn, _ = reading.drawn(256, seed=1)
+    assert drawn.min() == 0 and drawn.max() == 8
+    assert Reading((AGE,), CITY).codes(rows, 1, 3).tolist() == rows.codes[1:].tolist()

@@ -66,7 +66,7 @@ def test_where_each_row_is_a_unit_one_counts():
 
 
 @pytest.mark.parametrize(
-    "unit", [sf.Unit("who"), sf.Unit("who", max_rows=1), sf.Unit("who", max_groups=4)]
+    "unit", [sf.Unit("who"), sf.Unit("who", max_rows=2), sf.Unit("who", max_groups=4)]
 )
 def test_a_unit_without_a_limit_of_its_rows_is_refused_with_what_to_declare(unit):
     with pytest.raises(
@@ -101,3 +101,7 @@ def test_rows_have_the_declared_owner_and_one_unit():
             Cube(PublicJoin(people, Scan("days", columns=(SEX,)), Constant(None), SEX), sexes),
             known,
         )
+
+
+def test_one_row_of_a_unit_is_one_row_in_all():
+    assert compiled(sf.Unit("who", max_rows=1)).most == 1

@@ -116,13 +116,6 @@ def test_a_missing_group_limit_is_asked_for_by_name(limits, groups):
     assert "Declare max_groups" in refusal.value.remedy
 
 
-def test_one_row_of_a_unit_is_asked_for_as_a_total_first():
-    with pytest.raises(MissingDeclaration, match="max_rows=1 is one row in each group") as refusal:
-        limited((1, None, None), groups=4)
-    assert refusal.value.allowed == "sf.Unit('person', max_rows_total=1) or max_groups=..."
-    assert "one row in the whole table" in refusal.value.remedy
-
-
 @pytest.mark.parametrize(
     "aggregates", [ROWS, DISTINCT, (CountUnits(), CountRows()), (CountUnits(), *DISTINCT)]
 )

@@ -90,6 +90,8 @@ def test_a_row_is_its_own_unit_without_limits():
         (Union((VISITS, VISITS), ((), ()), ()), (6, 4, 10)),
         (Union((VISITS, ONE), ((), ()), ()), (4, 3, 6)),
         (Union((VISITS, DRUGS), ((), ()), ()), (10, None, None)),
+        (FIRMS, (1, None, 1)),
+        (Union((FIRMS, FIRMS), ((), ()), ()), (2, 2, 2)),
         (ONE, (1, 1, 1)),
         (first(VISITS, (), (), "r"), (1, 1, 1)),
         (Filter(ONE, Constant(True)), (1, 1, 1)),
@@ -98,7 +100,8 @@ def test_a_row_is_its_own_unit_without_limits():
 )
 def test_limits_are_those_of_the_rows_and_one_where_a_unit_has_one_row(relation, limits):
     found = tracked(relation)
-    assert (found.unit, found.limits) == ("id", Limits(*limits))
+    unit = "firm" if relation in (FIRMS, Union((FIRMS, FIRMS), ((), ()), ())) else "id"
+    assert (found.unit, found.limits) == (unit, Limits(*limits))
 
 
 def test_the_number_of_groups_is_that_of_the_declared_keys():

@@ -57,7 +57,7 @@ TABLE events
 -- C19 raw rows | UnsupportedSql | * would show rows
 FROM events
 
--- C20 raw rows | UnsupportedSql | without an aggregate
+-- C20 raw rows | UnsupportedSql | declared list is free
 SELECT region FROM events GROUP BY region
 
 -- C21 raw rows | UnsupportedSql | outside GROUP BY
@@ -370,7 +370,7 @@ SELECT COUNT(strftime(day, '%c')) FROM events
 SELECT COUNT(day + 3000000) FROM events
 
 -- F39 texts | UnsupportedSql | product where a text with declared values
-SELECT COUNT(UPPER(product)) FROM events
+SELECT COUNT(TRIM(product)) FROM events
 
 -- F40 texts | UnsupportedSql | product where a text with declared values
 SELECT COUNT(product || 'x') FROM events
@@ -379,7 +379,7 @@ SELECT COUNT(product || 'x') FROM events
 SELECT COUNT(region || product) FROM events
 
 -- F42 texts | UnsupportedSql | product where a text with declared values
-SELECT COUNT(*) FROM events WHERE product ILIKE 'a%'
+SELECT COUNT(*) FROM events WHERE RIGHT(product, 1) = 'a'
 
 -- F43 texts | UnsupportedSql | A pattern or a text that is
 SELECT COUNT(*) FROM events WHERE product LIKE region
@@ -463,7 +463,7 @@ SELECT 'a', COUNT(*) FROM events GROUP BY 1
 SELECT COUNT(*) FROM events GROUP BY COUNT(*)
 
 -- H10 keys | UnsupportedSql | product where a text with declared values
-SELECT product, COUNT(*) FROM events GROUP BY UPPER(product)
+SELECT product, COUNT(*) FROM events GROUP BY REVERSE(product)
 
 -- J01 joins | UnsupportedSql | A join has several rows a unit
 SELECT COUNT(*) FROM events a JOIN events b ON a.user_id = b.user_id

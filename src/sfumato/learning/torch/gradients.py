@@ -219,7 +219,7 @@ class GradientSums(BoundedStatistic[Integers]):
     ) -> Iterator[Chunk]:
         """Yields the outputs of the stem, the labels, and which rows have a known label."""
         for first in range(0, rows.units, self.rows):
-            codes = rows.codes[first : first + self.rows]
+            codes = self.reading.codes(rows, first, min(first + self.rows, rows.units))
             x, y, known = self.reading.tensors(codes, self.rows, self.network.device)
             yield self.network.begun(x), y, known
 
@@ -236,7 +236,7 @@ class GradientSums(BoundedStatistic[Integers]):
             count = last - first
             for begin in range(int(starts[0]), int(starts[-1]), self.rows):
                 end = min(begin + self.rows, int(starts[-1]))
-                vectors = self._vectors(rows.codes[begin:end])
+                vectors = self._vectors(self.reading.codes(rows, begin, end))
                 # only a group of one unit has several chunks
                 within = starts[:-1] - starts[0]
                 sums[:count] += np.add.reduceat(vectors, within, axis=0)

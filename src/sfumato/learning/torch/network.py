@@ -17,6 +17,7 @@ from torch import nn
 from sfumato.errors import InvalidNumber, WrongUse, shown
 from sfumato.exact.rational import Number, to_fraction
 from sfumato.exact.rounding import sqrt_up
+from sfumato.learning.bag import BAG, Bag, require_bag
 from sfumato.learning.budget import Budgeted
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.features import Line, Listed, linear
@@ -39,10 +40,11 @@ from sfumato.learning.torch.isolation import (
 from sfumato.learning.torch.made_up import trying
 from sfumato.learning.torch.network_model import NetworkModel, require_released
 from sfumato.learning.torch.optimizers import Optimizer
-from sfumato.learning.torch.reading import Input, Reading
+from sfumato.learning.torch.reading import Input, Reading, TextReading
 from sfumato.learning.torch.recorded import Loss, Recorded, modes_kept
 from sfumato.learning.torch.stream import NetworkStream, cycle_of
 from sfumato.learning.torch.training import NetworkTraining
+from sfumato.metadata.column import Text
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.unit import Relation
 from sfumato.query.cost import Cost
@@ -58,7 +60,9 @@ class Network(Recipe[NetworkModel]):
     """Trains an ordinary ``nn.Module`` on clipped gradients with exact noise.
 
     The module takes a float tensor (rows, columns): a numeric column is scaled to 0 to 1 between
-    its declared bounds, a Category or Boolean is the index of its value. ``loss`` takes outputs and
+    its declared bounds, a Category or Boolean is the index of its value. A text has ``bag.most``
+    places, each the bucket of a token or ``bag.buckets``: an ``nn.Embedding(bag.buckets + 1, ...)``
+    reads them. ``loss`` takes outputs and
     labels and returns one number per row. ``size`` is the approximate number of units, by which
     gradients are divided; it must be public, since the exact number is private. The gradient of
     each unit is clipped to ``clip``; an ``AdaptiveClip`` follows a quantile of the norms, at a
@@ -88,8 +92,10 @@ class Network(Recipe[NetworkModel]):
     size: int = 0
     checkpoints: int = 4
     noise: MatrixNoise | None = None
+    bag: Bag = BAG
 
     def __post_init__(self) -> None:
+        require_bag(self.bag)
         if not isinstance(self.module, nn.Module) or not callable(self.loss):
             raise WrongUse(
                 f"module={shown(self.module)}.", allowed="an nn.Module, and a loss to call"
@@ -360,14 +366,17 @@ def _describe_inputs(examples: Examples) -> str:
     labels = f"classes 0 to {len(examples.classes) - 1} (int64)"
     if not examples.classes:
         labels = "numbers from 0 to 1"
-    return f"floats of shape (rows, {len(examples.coded)}), and labels that are {labels}"
+    return f"floats of shape (rows, {len(examples.places)}), and labels that are {labels}"
 
 
 def _reading_of(examples: Examples) -> Reading:
     """Returns how a network reads examples; reads declarations only."""
     label = examples.label
     is_class = bool(examples.classes)
-    return Reading(inputs_of(examples), Input(label.place, label.lower, label.upper, is_class))
+    read = inputs_of(examples), Input(label.place, label.lower, label.upper, is_class)
+    if examples.bag is not None and any(isinstance(each.type, Text) for each in examples.coded):
+        return TextReading(*read, examples.bag)
+    return Reading(*read)
 
 
 def inputs_of(examples: Examples) -> tuple[Input, ...]:
@@ -378,6 +387,10 @@ def inputs_of(examples: Examples) -> tuple[Input, ...]:
     """
     inputs = []
     for coded in examples.coded:
+        if isinstance(coded.type, Text) and examples.bag is not None:
+            last = examples.bag.buckets - 1
+            inputs += [Input(place, 0, last, is_class=True) for place in examples.places_of(coded)]
+            continue
         feature = linear(coded.name, coded.type)
         if isinstance(feature, Listed):
             last = feature.lower + feature.count - 1

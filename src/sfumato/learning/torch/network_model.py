@@ -15,7 +15,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from sfumato.errors import WrongUse
+from sfumato.errors import InvalidDeclaration, WrongUse
+from sfumato.learning.bag import Bag
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.features import Floats
 from sfumato.learning.frames import FrameColumn, codes_of, read_columns, with_report
@@ -27,7 +28,7 @@ from sfumato.learning.torch.fingerprint import fingerprint
 from sfumato.learning.torch.isolation import require_outputs_apart
 from sfumato.learning.torch.made_up import trying
 from sfumato.learning.torch.outcomes import NetworkOutcomes
-from sfumato.learning.torch.reading import Input, Reading
+from sfumato.learning.torch.reading import Input, Reading, TextReading
 from sfumato.learning.torch.recorded import Recorded
 from sfumato.privacy.event import Json
 from sfumato.query.cost import Cost
@@ -35,6 +36,7 @@ from sfumato.query.cost import Cost
 _FORMAT = 1
 # What reading a file that is none raises.
 _DAMAGED = (
+    InvalidDeclaration,
     ValueError,
     LookupError,
     TypeError,
@@ -124,7 +126,7 @@ class NetworkModel(Scorable):
         places = zip(self.reading.inputs, examples.places, strict=True)
         inputs = tuple(replace(each, place=place) for each, place in places)
         label = replace(self.reading.label, place=examples.label.place)
-        reading = Reading(inputs, label)
+        reading = replace(self.reading, inputs=inputs, label=label)
         with trying(self.module, no_loss, "one that takes all inputs within the declared bounds"):
             network = Recorded(self.module, no_loss)
             require_outputs_apart(network, reading, MOST_ROWS)
@@ -275,10 +277,11 @@ def _read(
     """Builds the model from its JSON form; raises ValueError if its parts do not fit together."""
     given = form["reading"]
     inputs = tuple(map(_input, given["inputs"]))
+    read = inputs, _input(given["label"])
     lower, upper = numbers(form["bounds"], 2).tolist()
     return NetworkModel(
         module,
-        Reading(inputs, _input(given["label"])),
+        TextReading(*read, Bag(**given["bag"])) if "bag" in given else Reading(*read),
         read_columns(form["columns"], len(inputs)),
         texts(form["classes"]),
         (lower, upper),

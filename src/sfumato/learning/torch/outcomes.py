@@ -13,6 +13,7 @@ from sfumato.learning.torch.reading import Reading
 from sfumato.learning.torch.recorded import Recorded
 from sfumato.noise import Integers
 from sfumato.plan.show import form
+from sfumato.query.statistic import Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,10 @@ class NetworkOutcomes(Outcomes):
     def read(self) -> str:
         """The canonical text of the plan and of the columns that are read."""
         return f"{form(self.plan)} {form(self.reading)}"
+
+    def codes(self, rows: Rows, first: int, last: int) -> Integers:
+        """Returns the codes of some rows, and the bags of their texts."""
+        return self.reading.codes(rows, first, last)
 
     def predicted(
         self,

@@ -10,8 +10,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from sfumato.learning.bag import Bag, codes_with_bags
 from sfumato.learning.torch.device import CPU
 from sfumato.noise import Integers
+from sfumato.query.statistic import Rows
 
 GOLDEN = (1 + 5**0.5) / 2
 # float32 holds the difference of any two integers that are smaller.
@@ -63,6 +65,10 @@ class Reading:
         if places == list(range(places[0], places[0] + len(places))):
             return slice(places[0], places[0] + len(places))
         return places
+
+    def codes(self, rows: Rows, first: int, last: int) -> Integers:
+        """Returns the codes of some rows."""
+        return rows.codes[first:last]
 
     def floats(
         self,
@@ -126,6 +132,20 @@ class Reading:
         if self.label.is_class:
             return torch.from_numpy(y.astype(np.int64))
         return torch.from_numpy(y)
+
+
+@dataclass(frozen=True)
+class TextReading(Reading):
+    """A reading of rows with texts: after the codes of a row come those of the bag of each text.
+
+    Each place of a bag is an input: the bucket of a token, or their number where there is none.
+    """
+
+    bag: Bag
+
+    def codes(self, rows: Rows, first: int, last: int) -> Integers:
+        """Returns the codes of some rows, and the bags of their texts."""
+        return codes_with_bags(rows, first, last, self.bag)
 
 
 @dataclass(frozen=True, slots=True)

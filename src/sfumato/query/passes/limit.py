@@ -41,15 +41,6 @@ def limit(plan: Tracked, context: Context) -> Tracked:
 
 def _missing(plan: Tracked, name: str, what: str) -> MissingDeclaration:
     """The refusal of a question that needs a limit which is not declared."""
-    if name == "max_groups" and plan.limits.rows == 1:
-        return MissingDeclaration(
-            f"The unit {plan.unit!r} has no {name}: max_rows=1 is one row in each group, and "
-            f"nothing says {what}.",
-            allowed=f"sf.Unit({plan.unit!r}, max_rows_total=1) or max_groups=...",
-            remedy="If a unit has one row in the whole table, declare max_rows_total=1 instead of "
-            "max_rows=1; else say in "
-            "how many groups it counts: max_groups=...",
-        )
     return MissingDeclaration(
         f"The unit {plan.unit!r} has no {name}: nothing says {what}.",
         allowed=f"sf.Unit({plan.unit!r}, {name}=...) or max_rows_total=...",

@@ -150,10 +150,12 @@ def _limits(relation: Relation, dataset: Dataset) -> Limits:
         return _limits(relation.source, dataset)
     unit = dataset.row_unit(relation.table)
     assert unit is not None, "a private table of a named unit declares it"
+    total = _known(relation.table, "max_rows_total", unit.max_rows_total)
     return Limits(
         _known(relation.table, "max_rows", unit.max_rows),
         _known(relation.table, "max_groups", unit.max_groups),
-        _known(relation.table, "max_rows_total", unit.max_rows_total),
+        # max_rows=1 alone is one row in all
+        1 if unit.max_rows == 1 and unit.max_groups is None and total is None else total,
     )
 
 

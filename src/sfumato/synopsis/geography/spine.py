@@ -19,6 +19,7 @@ from sfumato.errors import (
     WrongUse,
     shown,
 )
+from sfumato.metadata.side_file import side_text
 from sfumato.noise import Integers
 from sfumato.synopsis.geography.tree import Tree
 
@@ -140,10 +141,11 @@ def _file(path: Path) -> pa.Table:
     try:
         if path.suffix.lower() in (".parquet", ".pq"):
             return pa.parquet.read_table(path)
-        with pa.csv.open_csv(path) as reader:
+        rows = pa.py_buffer(side_text(path).encode())
+        with pa.csv.open_csv(pa.BufferReader(rows)) as reader:
             names = reader.schema.names
         texts = pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
-        return pa.csv.read_csv(path, convert_options=texts)
+        return pa.csv.read_csv(pa.BufferReader(rows), convert_options=texts)
     except (OSError, pa.ArrowInvalid):
         raise InvalidSource(
             f"The spine {shown(path)} cannot be read.",

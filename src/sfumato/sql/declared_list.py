@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SELECT DISTINCT of columns with declared values: the declared list, which no data decides.
+
+Which of the values occur is private. The list of those that the declarations and WHERE allow is
+public, so it needs no noise and costs nothing.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from itertools import product
+from math import prod
+
+from sqlglot import exp
+
+from sfumato.metadata.column import Column, Text
+from sfumato.plan.evaluate import evaluate
+from sfumato.plan.relation import Filter, PublicJoin, Scan
+from sfumato.plan.scalar import Field, Leaf, Scalar, Value, leaves
+from sfumato.plan.scope import nodes
+from sfumato.plan.stages import Raw
+from sfumato.plan.value import GroupKey
+from sfumato.sql.bind import constant
+from sfumato.sql.where_ranges import holding
+
+NOTE = (
+    "The list is that of the declarations: no data was read, it costs nothing, and it does not say "
+    "which values occur."
+)
+# The most rows of a list.
+MOST_ROWS = 10_000
+
+
+def is_distinct(select: exp.Select) -> bool:
+    """Whether a SELECT is DISTINCT, without ON."""
+    distinct = select.args.get("distinct")
+    return distinct is not None and not any(distinct.args.values())
+
+
+def declared_list(raw: Raw) -> exp.Values | None:
+    """Returns the declared groups of a plan as VALUES with the columns k0, k1, ...
+
+    None if they are not public, or too many; or if WHERE tests anything else than the keys, since
+    then the list would be read as what occurs in those rows.
+    """
+    if any(key.codes is None for key in raw.keys):
+        return None
+    if not all(isinstance(node, Scan | Filter | PublicJoin) for node in nodes(raw.relation)):
+        return None
+    if prod(key.size or 1 for key in raw.keys) > MOST_ROWS:
+        return None
+    tests = list(holding(raw.relation))
+    read = [_columns(key.value.expression) for key in raw.keys]
+    plain = {
+        key.value.expression.column: place
+        for place, key in enumerate(raw.keys)
+        if isinstance(key.value.expression, Field)
+    }
+    if len(set().union(*read)) < sum(map(len, read)):
+        # keys that read one column: not every pair of their values is possible
+        return None
+    # a test of the one column of a key has decided about the codes of that key
+    decided = [columns for columns in read if len(columns) == 1]
+    left = [test for test in tests if _columns(test) not in decided]
+    if any(not _columns(test) <= plain.keys() for test in left):
+        return None
+    rows = [row for row in product(*map(_codes, raw.keys)) if _passes(row, plain, left)]
+    return _values(raw.keys, rows) if rows else None
+
+
+def _columns(expression: Scalar) -> set[Column]:
+    """The columns that an expression reads."""
+    return {leaf.column for leaf in leaves(expression) if isinstance(leaf, Field)}
+
+
+def _codes(key: GroupKey) -> Iterator[int | None]:
+    """The codes of the groups of a key, NULL last."""
+    yield from key.codes or ()
+    if key.missing:
+        yield None
+
+
+def _passes(row: tuple[int | None, ...], places: Mapping[Column, int], tests: list[Scalar]) -> bool:
+    """Whether a row of codes passes all tests, each of which reads keys that are columns."""
+
+    def lookup(leaf: Leaf) -> Value:
+        assert isinstance(leaf, Field), "a test of rows reads columns"
+        return row[places[leaf.column]]
+
+    return all(evaluate(test, lookup) is True for test in tests)
+
+
+def _values(keys: tuple[GroupKey, ...], rows: list[tuple[int | None, ...]]) -> exp.Values:
+    """Rows of codes as VALUES of what the codes stand for."""
+    tuples = [
+        exp.Tuple(expressions=[_shown(key, code) for key, code in zip(keys, row, strict=True)])
+        for row in rows
+    ]
+    names = [exp.to_identifier(f"k{place}") for place in range(len(keys))]
+    alias = exp.TableAlias(this=exp.to_identifier("declared"), columns=names)
+    return exp.Values(expressions=tuples, alias=alias)
+
+
+def _shown(key: GroupKey, code: int | None) -> exp.Expr:
+    """The constant that a code stands for; a timestamp is local time."""
+    kind = key.value.type
+    assert not isinstance(kind, Text), "a text has no declared values"
+    if code is None:
+        return exp.Null()
+    value = kind.decode(code)
+    if isinstance(value, datetime):
+        value = value.replace(tzinfo=None)
+    if isinstance(value, float):
+        double = exp.DataType.build("double")
+        return exp.Cast(this=exp.Literal.string(repr(value)), to=double)
+    return constant("A value", value)
