@@ -11,6 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -44,6 +45,7 @@ from sfumato.query.dataframe import Frame, frame
 from sfumato.query.diagnose import checks
 from sfumato.query.diagnosis import Diagnosis, diagnosis
 from sfumato.query.door import Door
+from sfumato.query.dummy import dummy_rows
 from sfumato.query.hold import Hold, held
 from sfumato.query.instead import outer_or_refusal
 from sfumato.query.known import Known, name_of
@@ -81,6 +83,9 @@ from sfumato.query.subqueries import (
 from sfumato.query.task import Stored, Task, require_members, require_task
 from sfumato.show.render import html_table
 from sfumato.sql.bind import Parameters
+
+if TYPE_CHECKING:
+    import pyarrow
 
 # The members that a price depends on.
 _PRICED = ("event", "kind")
@@ -574,8 +579,39 @@ class Session:
             TargetUnreachable: the error costs more than ``max_epsilon``; nothing is charged.
             Others as in ``ask``.
         """
+        task, notes = self.plan_marginals(
+            table,
+            cliques,
+            epsilon=epsilon,
+            rho=rho,
+            delta=delta,
+            error=error,
+            max_epsilon=max_epsilon,
+        )
+        try:
+            stored = self.ask(task, key=key, stop=stop, time_limit=time_limit)
+            return Marginals(task, stored, notes)
+        except BudgetExceeded as refusal:
+            left = self._ledger.standing(*self._asker.path).left.rho
+            raise task.allowance.refused(refusal, left) from None
+
+    def plan_marginals(
+        self,
+        table: str,
+        cliques: Sequence[Sequence[str]],
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        delta: Number | None = None,
+        error: Wish | None = None,
+        max_epsilon: Number | None = None,
+    ) -> tuple[MarginalsTask, tuple[str, ...]]:
+        """The task that ``marginals`` asks with these arguments, with notes on its noise; free.
+
+        Raises:
+            As ``marginals``, but for what an account can pay.
+        """
         self._door.require_open()
-        notes: tuple[str, ...] = ()
         if error is not None or max_epsilon is not None:
             stated_price = price(
                 epsilon=epsilon,
@@ -584,16 +620,9 @@ class Session:
                 error=error,
                 max_epsilon=max_epsilon,
             )
-            task, notes = self._cheapest_marginals(table, cliques, stated_price)
-        else:
-            allowed = allowance(epsilon=epsilon, rho=rho, delta=delta)
-            task = marginals_task(self._asker.dataset, table, cliques, allowed)
-        try:
-            stored = self.ask(task, key=key, stop=stop, time_limit=time_limit)
-            return Marginals(task, stored, notes)
-        except BudgetExceeded as refusal:
-            left = self._ledger.standing(*self._asker.path).left.rho
-            raise task.allowance.refused(refusal, left) from None
+            return self._cheapest_marginals(table, cliques, stated_price)
+        allowed = allowance(epsilon=epsilon, rho=rho, delta=delta)
+        return marginals_task(self._asker.dataset, table, cliques, allowed), ()
 
     def _cheapest_marginals(
         self,
@@ -613,6 +642,15 @@ class Session:
             return self._ledger.holds(asker.request(task.event, names))
 
         return least_of_left(tasks, balances, is_stored)
+
+    def dummy(self, table: str, *, rows: int = 100, seed: int = 0) -> "pyarrow.Table":
+        """Made-up rows of a table to try a question on, from the declarations alone; free.
+
+        Raises:
+            UnknownName, WrongUse: no such table; ``rows`` or ``seed`` is no whole number, or there
+                would be more than a million values.
+        """
+        return dummy_rows(self.dataset, table, rows, seed)
 
     def check_data(self, *, report: Callable[[str], None] | None = None) -> DataCheck:
         """Counts how all of the data is read, for its owner; the counts are **not private**.
