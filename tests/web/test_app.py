@@ -235,6 +235,8 @@ def test_a_long_question_goes_on_as_a_job(clinic: Clinic, monkeypatch: pytest.Mo
     go.set()
     done = waiting.result(20).json
     assert done["state"] == "done" and set(done) == {"job", "state", "charge"}
+    # what was released is in the ledger alone
+    assert clinic.service.jobs.find("ann", done["job"]).ended.result().body == b""
     answer = clinic.call("ann", "GET", f"/v1/datasets/clinic/answers/{done['charge']}")
     assert answer.status == 200 and clinic.spent() == 10**11
     # after a restart the same question finds its stored answer

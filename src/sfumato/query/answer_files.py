@@ -157,21 +157,44 @@ def without_formulas(columns: Iterable[Filled]) -> list[Filled]:
     """Returns columns in which no text begins as a formula of Excel does: it follows a quote."""
     safe = []
     for column in columns:
-        values = [
-            f"'{value}" if isinstance(value, str) and value.startswith(_FORMULAS) else value
-            for value in column.values
-        ]
-        safe.append(Filled(column.name, column.type, values))
+        safe.append(Filled(column.name, column.type, [*map(_no_formula, column.values)]))
     return safe
+
+
+def _no_formula(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULAS) else value
 
 
 def csv_text(columns: Sequence[Filled]) -> str:
     """Returns columns as CSV; a cell without an estimate is empty."""
+    rows = zip(*(column.values for column in columns), strict=True)
+    return csv_of([column.name for column in columns], rows)
+
+
+def csv_of(names: Sequence[str], rows: Iterable[Sequence[Any]], *, excel: bool = False) -> str:
+    """Returns rows as CSV.
+
+    ``excel``: as Excel opens it; then a number ``n`` beside columns ``n_low`` and ``n_high`` is
+    ``readable``.
+
+    >>> csv_of(["n", "n_low", "n_high"], [[3.25, 1.5, 5.125]], excel=True).split()
+    ['\\ufeffn,n_low,n_high', '3.2,1.5,5.2']
+    """
+    lines = list(map(list, rows))
+    if excel:
+        places = {name: place for place, name in enumerate(names)}
+        for name, place in places.items():
+            low, high = places.get(f"{name}_low"), places.get(f"{name}_high")
+            if low is not None and high is not None:
+                for line in lines:
+                    shown = readable(line[place], line[low], line[high])
+                    line[place], line[low], line[high] = shown
+        lines = [[*map(_no_formula, line)] for line in lines]
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([column.name for column in columns])
-    writer.writerows(zip(*(column.values for column in columns), strict=True))
-    return file.getvalue()
+    writer.writerow(names)
+    writer.writerows(lines)
+    return for_excel(file.getvalue()) if excel else file.getvalue()
 
 
 def arrow_table(columns: Iterable[Filled]) -> "pyarrow.Table":

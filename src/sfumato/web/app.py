@@ -7,6 +7,7 @@ lost connection stops nothing.
 
 import asyncio
 import logging
+import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
@@ -151,11 +152,16 @@ class App:
         seconds, call = _wait(visit), route.call
         assert call is not None, "a charged route has a call"
 
+        shown = threading.Event()
+
         def work(stop: sf.Stop) -> Reply:
-            return call(replace(visit, key=key, stop=stop))
+            reply = call(replace(visit, key=key, stop=stop))
+            # of a job that goes on, the charges alone are remembered: asked again, it is stored
+            return replace(reply, body=b"") if shown.is_set() else reply
 
         job = self._service.jobs.admit(visit.who.name, work)
         if not await _is_seen(job, seconds):
+            shown.set()
             self._service.jobs.show(job)
             body = _shown(job, visit.names["dataset"])
             return Reply(as_json(body).body, 202, headers=(("Location", f"/v1/jobs/{job.id}"),))
