@@ -81,31 +81,6 @@ def test_means_are_not_added_up():
     assert proposed("SELECT COUNT(*) FROM events WHERE UPPER(product) = 'A'") == []
 
 
-GAPS = "SELECT AVG(g) AS m FROM (SELECT day - LAG(day) OVER ({}) AS g FROM events) AS t"
-
-
-def test_the_mean_of_gaps_is_that_of_spans():
-    (first,) = proposed(GAPS.format("PARTITION BY user_id ORDER BY day"))
-    assert first == (
-        "SELECT SUM(most - least) / NULLIF(SUM(n - 1), 0) AS m FROM (SELECT user_id, "
-        "MAX(day) AS most, MIN(day) AS least, COUNT(day) AS n FROM events GROUP BY user_id) "
-        "AS person"
-    )
-
-
-@pytest.mark.parametrize(
-    "over",
-    [
-        "ORDER BY day",
-        "PARTITION BY region ORDER BY day",
-        "PARTITION BY user_id ORDER BY day DESC",
-        "PARTITION BY user_id ORDER BY amount",
-    ],
-)
-def test_another_window_has_no_spans(over):
-    assert proposed(GAPS.format(over)) == []
-
-
 def test_all_rows_are_proposed_in_place_of_a_sample():
     whole = "SELECT COUNT(*) FROM events"
     assert proposed(f"{whole} TABLESAMPLE 10 PERCENT")[0] == whole

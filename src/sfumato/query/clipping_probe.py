@@ -24,6 +24,7 @@ from sfumato.plan.relation import (
     Sort,
     Union,
     UnitJoin,
+    Windowed,
 )
 from sfumato.plan.scalar import (
     Constant,
@@ -94,7 +95,7 @@ def widened(relation: Relation, columns: Wide) -> Relation:
             sorts += tuple(Sort(read(tie)) for tie in ties)
             wider_ties = tuple(_widened_tie(tie, columns) for tie in ties)
             return replace(relation, source=widened(source, columns), order=sorts, ties=wider_ties)
-        case PerUnit() | Union():
+        case PerUnit() | Windowed() | Union():
             return relation
         case _:
             raise unknown(relation)

@@ -24,7 +24,15 @@ from sfumato.plan.aggregate import (
     Variance,
     quantiles,
 )
-from sfumato.plan.relation import UNLIMITED, PerUnit, Ranked, Relation, Summary, below
+from sfumato.plan.relation import (
+    UNLIMITED,
+    PerUnit,
+    Ranked,
+    Relation,
+    Summary,
+    Windowed,
+    below,
+)
 from sfumato.plan.scalar import And, Estimate, Field, Scalar, leaves
 from sfumato.plan.statistic import Statistic
 from sfumato.plan.units_where import CountUnitsWhere
@@ -379,8 +387,10 @@ def _unlimited_columns(relation: Relation) -> Iterable[str]:
                 continue
             if not isinstance(kind, Text) and kind.size >= UNLIMITED:
                 yield computed.column.name
-    if isinstance(relation, Ranked):
-        yield relation.column.name
+    if isinstance(relation, Ranked | Windowed):
+        kind = relation.column.type
+        if not isinstance(kind, Text) and kind.size >= UNLIMITED:
+            yield relation.column.name
     for source in below(relation):
         yield from _unlimited_columns(source)
 

@@ -652,8 +652,8 @@ SELECT COUNT(*) FROM events QUALIFY ROW_NUMBER() OVER (PARTITION BY user_id ORDE
 -- W07 windows | UnsupportedSql | A window function (OVER) of persons' rows
 SELECT SUM(amount) OVER (PARTITION BY user_id) FROM events
 
--- W08 windows | UnsupportedSql | A window function (LAG OVER) within one unit
-SELECT COUNT(*) FROM (SELECT user_id, LAG(amount) OVER (PARTITION BY user_id ORDER BY day) AS r FROM events)
+-- W08 windows | UnsupportedSql | A window function (FIRST_VALUE OVER) within one unit
+SELECT COUNT(*) FROM (SELECT user_id, FIRST_VALUE(amount) OVER (PARTITION BY user_id ORDER BY day) AS r FROM events)
 
 -- W09 windows | UnsupportedSql | A window function (ROW_NUMBER OVER) reaches across
 SELECT COUNT(*) FROM (SELECT price, ROW_NUMBER() OVER (ORDER BY price) AS r FROM orders)
