@@ -144,6 +144,8 @@ class Aggregates:
         inner = node.this
         if isinstance(inner, exp.Distinct):
             return self._distinct(inner.expressions, test)
+        if inner is not None:
+            (inner,), test = self._with_condition([inner], test)
         counts_rows = inner is None or isinstance(inner, exp.Star) or literal(inner) is not None
         if not counts_rows and self._scope.part(inner) is None:
             operand = counted(self._rows.countable(inner), test)
