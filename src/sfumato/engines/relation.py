@@ -31,7 +31,6 @@ from sfumato.plan.relation import (
     Union,
     UnitJoin,
     Windowed,
-    WindowFunction,
     scans,
 )
 from sfumato.plan.scalar import Field, Member, Scalar
@@ -480,8 +479,7 @@ def _order(order: Sequence[Sort], ties: Sequence[Scalar]) -> tuple[sql.Expressio
 
 def _windowed(relation: Windowed, tables: Tables) -> sql.Query:
     assert not isinstance(relation.column.type, Text), "a window computes no text"
-    is_rank = relation.function in (WindowFunction.RANK, WindowFunction.DENSE_RANK)
-    order = _order(relation.order, () if is_rank else relation.ties)
+    order = _order(relation.order, () if relation.is_rank else relation.ties)
     among = (UNIT, *map(value, relation.by))
     name = relation.function.value
     if relation.value is not None:

@@ -294,6 +294,11 @@ class Windowed:
         elif not isinstance(kind, Integer) or not kind.lower_code <= 1 < kind.upper_code:
             raise ValueError(f"{self.column.name} cannot tell the first row from others")
 
+    @property
+    def is_rank(self) -> bool:
+        """Whether rows that agree in ``order`` have the same number."""
+        return self.function in (WindowFunction.RANK, WindowFunction.DENSE_RANK)
+
 
 @dataclass(frozen=True, slots=True)
 class Union:
