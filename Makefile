@@ -12,6 +12,7 @@ CONTRACTS = $(shell grep -hor --include='*.py' 'tests\.contracts\.[a-z_]*' tests
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SOURCES := $(shell find src -name '*.py')
 NOISE_PEERS := diffprivlib opendp python-dp
+ATTACKED_PEERS = opendp diffprivlib pipelinedp python-dp smartnoise
 ACCOUNTING_PEERS := autodp dp-accounting opacus opendp prv-accountant
 SYNOPSIS_PEERS := opendp diffprivlib dpcrpy
 LEARNING_PEERS := opacus jax-privacy diffprivlib
@@ -186,6 +187,10 @@ bench-learning: $(VENV)/.run $(VENV)/.torch $(LEARNING_PEERS:%=.bench/%/.done)
 bench-audit: $(VENV)/.run
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.audit
 
+# Published attacks on sfumato and on others: docs/attacks.md; ten minutes.
+bench-attacks: $(VENV)/.run $(ATTACKED_PEERS:%=.bench/%/.done)
+	$(BIN)/python -m benchmarks.attacks
+
 bench-accounting: $(VENV)/.run $(ACCOUNTING_PEERS:%=.bench/%/.done)
 	$(BIN)/python -m benchmarks.accounting $(ONLY)
 
@@ -194,6 +199,7 @@ bench-query: $(VENV)/.run .bench/opendp-polars/.done
 	$(BIN)/python -m benchmarks.askers $(ONLY)
 	$(BIN)/python -m benchmarks.clips
 	$(BIN)/python -m benchmarks.numbers_that_hold
+	$(BIN)/python -m benchmarks.outer
 	$(BIN)/python -m benchmarks.medians $(ONLY)
 
 # 1M and 10M rows, and 1M for the peers, which take long.

@@ -72,6 +72,7 @@ def test_json_csv_arrow_and_a_plot_are_written(ties: Shell) -> None:
     form = json.loads(ties.run(*asked, "--format", "json").out)
     assert form["degrees"] == [[2, 8]] and len(form["charge_id"]) == 32
     rows = list(csv.reader(io.StringIO(ties.run(*asked, "--format", "csv").out)))
+    assert ties.run(*asked, "--format", "csv", "--excel").out.startswith("\ufeff")
     assert rows == [["degree", "nodes"], ["2", "8"]]
     output, plot = (str(ties.folder / name) for name in ("d.arrow", "d.svg"))
     ran = ties.run(*asked, "--format", "arrow", "--output", output, "--save-plot", plot)

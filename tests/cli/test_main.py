@@ -17,6 +17,7 @@ COMMANDS = (
     "init",
     "check",
     "prepare",
+    "pictures",
     "preview",
     "advise",
     "query",

@@ -47,6 +47,18 @@ def test_json_and_csv_have_every_cell(shell: Shell) -> None:
     assert rows[1][:4] == ["sex", "female", "", "20.0"]
 
 
+def test_csv_for_excel_has_a_mark_and_the_digits_of_its_error(shell: Shell) -> None:
+    asked = ("marginals", "people", "--by", "sex", "--rho", "0.0001", "--excel")
+    assert shell.run(*asked).code == 2
+    path = shell.folder / "m.csv"
+    assert shell.run(*asked, "--format", "csv", "--output", str(path)).code == 0
+    lines = path.read_bytes().decode("utf-8-sig").split("\r\n")
+    assert path.read_bytes().startswith(b"\xef\xbb\xbfmarginal,sex,n,n_low,n_high\r\n")
+    # an error of about 240 has two digits: no number has a fraction, and all end in 0
+    numbers = [cell for line in lines[1:-1] for cell in line.split(",")[2:]]
+    assert numbers and all(number.endswith("0") for number in numbers)
+
+
 def test_a_name_may_stand_in_quotes(shell: Shell) -> None:
     ran = shell.run("marginals", "people", "--by", '"sex", born', "--rho", "1", "--format", "csv")
     assert ran.out.splitlines()[0] == "marginal,sex,born,n,n_low,n_high"

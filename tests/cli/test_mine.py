@@ -64,6 +64,7 @@ def test_files_have_their_formats(notes: Shell, tmp_path: Path) -> None:
     assert notes.run(*asked, "sets.arrow", "--format", "arrow").code == 0
     table = pa.ipc.open_stream((tmp_path / "sets.arrow").read_bytes()).read_all()
     listed = list(csv.reader(io.StringIO(notes.run("mine", "sets", "--format", "csv").out)))
+    assert notes.run("mine", "sets", "--format", "csv", "--excel").out.startswith("\ufeff")
     assert listed[0] == table.column_names and len(listed) == table.num_rows + 1
     assert "<svg" in (tmp_path / "sets.svg").read_text(encoding="utf-8")
 

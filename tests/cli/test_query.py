@@ -46,6 +46,14 @@ def test_csv_has_the_interval_beside_each_released_column(shell: Shell) -> None:
     ]
 
 
+def test_csv_for_excel_has_a_mark(shell: Shell) -> None:
+    arguments = ("query", BY_SEX, *EXACTLY, "--excel", "--output", "a.csv")
+    refused = shell.run(*arguments)
+    assert refused.code == 2 and "--format csv" in refused.err
+    assert shell.run(*arguments, "--format", "csv").code == 0
+    assert (shell.folder / "a.csv").read_bytes().startswith(b"\xef\xbb\xbfsex,n,n_low,n_high\r\n")
+
+
 def test_arrow_is_a_stream_of_the_table(shell: Shell) -> None:
     assert (
         shell.run("query", BY_SEX, *EXACTLY, "--format", "arrow", "--output", "a.arrow").out == ""

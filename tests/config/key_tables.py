@@ -5,6 +5,7 @@ them.
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sfumato.cli.init_toml import literal
@@ -21,9 +22,12 @@ from sfumato.config.synopsis import SYNOPSIS
 from sfumato.config.synthetic import SYNTHETIC
 from sfumato.config.table import COLUMNS, EDGE, NODE, TABLE, UNIT
 from sfumato.config.telemetry import ATTRIBUTE, TELEMETRY
+from sfumato.service.settings import KEYS, LIMITS, SIGN_IN, TLS
 from tests.architecture.structure import ROOT
 
 PAGE = ROOT / "docs" / "cli.md"
+# defaults that are stored otherwise than they are written
+WRITTEN = {"listen": "127.0.0.1:8440", "quantum": "100ms", "drain": "30s"}
 SECTIONS = {
     "file": FILE,
     "budget": BUDGET,
@@ -44,6 +48,10 @@ SECTIONS = {
     "attribute": ATTRIBUTE,
     "collector": DOORS["collector"],
     "shuffler": DOORS["shuffler"],
+    "server": tuple(replace(key, default=WRITTEN.get(key.name, key.default)) for key in KEYS),
+    "tls": TLS,
+    "sign_in": SIGN_IN,
+    "limits": LIMITS,
 }
 _MARKED = re.compile(r"<!-- keys of (\w+) -->\n.*?<!-- end of keys -->", re.DOTALL)
 

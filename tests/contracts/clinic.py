@@ -33,6 +33,31 @@ unit = {column = "person", max_rows_total = 1}
 columns.age = {type = "integer", lower = 0, upper = 99}
 columns.sex = {type = "category", values = ["F", "M"]}
 """
+# the same, with something of each kind that is run by name
+RUNS = f"""{TOML}
+[synopses.ages]
+table = "people"
+wanted = [{{ranges = "age"}}]
+epsilon = "0.1"
+[models.sexes]
+recipe = "NaiveBayes"
+data = "SELECT age, sex FROM people"
+label = "sex"
+epsilon = "0.1"
+[synthetic.rows]
+table = "people"
+epsilon = "0.1"
+[mining.sexes]
+recipe = "Itemsets"
+data = "SELECT sex FROM people"
+epsilon = "0.1"
+[census.sexes]
+table = "people"
+spine = "spine.csv"
+levels = "whole > sex"
+tables = {{sex = ["age"]}}
+epsilon = "0.1"
+"""
 COUNT = "SELECT COUNT(*) AS n FROM people"
 QUERY = "/v1/datasets/clinic/query"
 
@@ -42,6 +67,7 @@ def written(folder: Path, text: str = TOML) -> Path:
     folder.mkdir(exist_ok=True)
     rows = [f"p{number},{20 + number},{'FM'[number % 2]}" for number in range(40)]
     (folder / "people.csv").write_text("\n".join(["person,age,sex", *rows]), encoding="utf-8")
+    (folder / "spine.csv").write_text("whole,sex\nall,F\nall,M\n", encoding="utf-8")
     path = folder / "sfumato.toml"
     path.write_text(text, encoding="utf-8")
     return path
@@ -75,8 +101,8 @@ class Clinic:
     Ann may spend epsilon 1 for "study", bob 0.5; each name asks through ``call``.
     """
 
-    def __init__(self, folder: Path, **changed: Any) -> None:
-        settings = replace(read_settings(written(folder)), quantum=0.0, drain=1.0)
+    def __init__(self, folder: Path, text: str = TOML, **changed: Any) -> None:
+        settings = replace(read_settings(written(folder, text)), quantum=0.0, drain=1.0)
         self.settings: Settings = replace(settings, **changed)
         self.service = Service(self.settings)
         self.app = App(self.service)

@@ -341,7 +341,8 @@ class Life(World):
         served._key, served._step = key, site.STEP
         served._wire = wire.Wire("http://127.0.0.1:1", name, key)
         served._session = self.books[name]
-        served._rounds, served._work, served._answers = {}, {}, Answers()
+        served._rounds, served._work = {}, {}
+        served._answers = Answers.of(self.declared, name, key)
         served._lock, served._threads = threading.RLock(), []
         Party(self, lambda: served.serve(self, str))
 

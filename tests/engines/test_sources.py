@@ -4,6 +4,7 @@ alone.
 """
 
 import shutil
+import warnings
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
@@ -16,9 +17,11 @@ import pytest
 import sfumato as sf
 from sfumato.engines import sources
 from sfumato.engines.duckdb import DuckDB
-from sfumato.engines.sources import files_of, holds, opened, opened_again
+from sfumato.engines.sources import FilesLeftOut, files_of, holds, opened, opened_again
 from sfumato.errors import EngineFailed, InvalidConfig, InvalidSource
 
+# the folder of most tests has what a writer leaves
+pytestmark = pytest.mark.filterwarnings("ignore::sfumato.engines.sources.FilesLeftOut")
 COLUMNS = {"a": sf.Integer(0, 9), "b": sf.Text()}
 CANARY = "canary-4711"
 
@@ -91,7 +94,12 @@ def test_a_folder_and_a_pattern_of_all_its_files_agree(asker, tmp_path, name, is
     expected = {(): (2, 2, 2, 5) if is_read else (1, 1, 1, 1)}
     for source in (folder, folder / "**" / "*.parquet", folder / "**" / "*.PARQUET"):
         caplog.clear()
-        assert everything(asker, source) == expected, source
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            assert everything(asker, source) == expected, source
+        said = [str(each.message) for each in warned if each.category is FilesLeftOut]
+        # what is left out is said at opening; a name of a file is the owner's alone
+        assert len(said) == (not is_read) and not any(file.name in each for each in said)
         assert (f"{file} is left out" in caplog.text) is not is_read
         assert caplog.text.count("is left out") == (not is_read)
         assert holds(source, file) is is_read

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Questions compile alike at every party, cost what they state, or are refused free."""
 
+import json
 from dataclasses import replace
 from fractions import Fraction
 
@@ -9,6 +10,7 @@ import pytest
 
 from sfumato import learning as ln
 from sfumato.accounting.account import account
+from sfumato.config.model import recipe_of
 from sfumato.errors import InvalidDeclaration, InvalidNumber, SfumatoError, WrongUse
 from sfumato.federated.declaration import read_study
 from sfumato.federated.joint import JointSeries, JointTask
@@ -28,7 +30,9 @@ def study(tmp_path_factory):
 def test_a_question_travels_as_json():
     plain = Question.of(BY_SEX, "0.5")
     model = Question.of(ROWS, 0.25, ln.Additive(bins=4), "responded")
-    for each in (plain, model):
+    texts = Question.of(ROWS, 1, ln.LogisticRegression(bag=ln.Bag(buckets=16)), "responded")
+    assert recipe_of("the model", json.loads(texts.model)).bag == ln.Bag(buckets=16)
+    for each in (plain, model, texts):
         assert Question.from_json(each.to_json()) == each
     assert model.rho == "0.25" and '"bins":4' in model.model
     for wrong in ([], {}, plain.to_json() | {"more": 1}, plain.to_json() | {"sql": 3}):

@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers in files and frames, with their intervals and marks, read back by other libraries."""
 
+import codecs
 import csv
 import datetime
 import io
+from fractions import Fraction
 from pathlib import Path
 
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from python_calamine import CalamineWorkbook
 
 from sfumato.errors import UnknownName, WrongUse
 from sfumato.query.answer import Answer
-from sfumato.query.answer_files import filled
+from sfumato.query.answer_files import Filled, csv_text, filled, readable, without_formulas
 from tests.contracts.people import session
 
 SQL = "SELECT sex, COUNT(*) AS n, AVG(age) AS m FROM people GROUP BY sex ORDER BY sex"
@@ -113,3 +117,64 @@ def test_what_cannot_be_written_is_refused(
     monkeypatch.setattr("sfumato.query.answer.find_spec", lambda _: None)
     with pytest.raises(WrongUse, match=r"pip install 'sfumato\[excel\]'"):
         answer.to_excel(tmp_path / "a.xlsx")
+
+
+NUMBERS = st.integers(-(10**9), 10**9) | st.floats(-1e9, 1e9)
+
+
+@given(NUMBERS, NUMBERS, NUMBERS)
+def test_readable_numbers_have_two_digits_of_the_error_and_the_interval_holds(
+    one: float, two: float, three: float
+) -> None:
+    low, value, high = sorted((one, two, three))
+    shown, first, last = readable(value, low, high)
+    half = (Fraction(high) - Fraction(low)) / 2
+    if not half:
+        assert (shown, first, last) == (value, low, high)
+        return
+    # the ends move outwards, by less than a tenth of half the length each; the value by half of it
+    slack = half * Fraction(1, 10**9)
+    assert 0 <= Fraction(low) - Fraction(first) + slack <= half / 10 + 2 * slack
+    assert 0 <= Fraction(last) - Fraction(high) + slack <= half / 10 + 2 * slack
+    assert abs(Fraction(shown) - Fraction(value)) <= half / 20 + slack
+
+
+@pytest.mark.parametrize(
+    ("exact", "shown"),
+    [
+        ((741, 681, 801), (741, 681, 801)),
+        ((33291.39, 31294.24, 35288.55), (33300, 31200, 35300)),
+        ((48.730889, 46.719005, 50.738218), (48.7, 46.7, 50.8)),
+        ((0.012345, 0.01, 0.02), (0.0123, 0.01, 0.02)),
+        ((5, 5, 5), (5, 5, 5)),
+        ((5, None, None), (5, None, None)),
+        (("2024-01-01", "2023-12-01", "2024-02-01"), ("2024-01-01", "2023-12-01", "2024-02-01")),
+    ],
+)
+def test_the_digits_of_an_error(exact: tuple[object, ...], shown: tuple[object, ...]) -> None:
+    assert readable(*exact) == shown  # type: ignore[arg-type]
+
+
+def test_csv_for_excel(answer: Answer, tmp_path: Path) -> None:
+    text = answer.to_csv(tmp_path / "a.csv", excel=True)
+    data = (tmp_path / "a.csv").read_bytes()
+    assert data == text.encode() and data.startswith(codecs.BOM_UTF8 + b"sex,n,n_low")
+    assert data.count(b"\r\n") == data.count(b"\n") == len(answer) + 1
+    lines = list(csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline="")))
+    for line, row, error in zip(lines, answer.rows, answer.error(), strict=True):
+        ends = error["m"]["low"], error["m"]["high"]
+        assert tuple(float(line[name]) for name in ("m", "m_low", "m_high")) == readable(
+            row[2], *ends
+        )
+        assert len(line["m"]) < len(str(row[2]))
+    assert answer.to_csv(intervals=False, excel=True).startswith("\ufeffsex,n,m\r\n")
+
+
+def test_no_text_is_a_formula_of_excel() -> None:
+    column = Filled("job", "text", ["=1+1", "-", "@x", "a=b", None, "+49"])
+    assert csv_text(without_formulas([column])).split() == [
+        *("job", "'=1+1", "'-", "'@x", "a=b"),
+        *('""', "'+49"),
+    ]
+    numbers = Filled("n", "integer", [-1])
+    assert without_formulas([numbers]) == [numbers]

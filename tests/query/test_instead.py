@@ -8,6 +8,7 @@ import pytest
 
 from sfumato.errors import Refused, WrongUse
 from sfumato.query import instead as module
+from sfumato.sql.lower import tree
 from tests.attacks import shop
 from tests.contracts.corpus import statements
 
@@ -140,3 +141,12 @@ def test_the_reason_of_a_sub_query_per_person_is_that_of_the_whole(session):
         ("SELECT MAX(n) - 1 FROM (SELECT region, SUM(amuont) AS n FROM events GROUP BY 1)", "amuont"),
     ):  # fmt: skip
         assert reason in str(refusal(session, text, epsilon=1))
+
+
+def test_a_refusal_plans_few_proposals(session, monkeypatch):
+    tried = []
+    wrong = tree("SELECT * FROM events")
+    monkeypatch.setattr(module, "proposals", lambda *_: (wrong.copy() for _ in range(1_000)))
+    monkeypatch.setattr(module, "_can_be_planned", lambda *rest: tried.append(rest))
+    assert refusal(session, "SELECT * FROM events", epsilon=1).instead is None
+    assert len(tried) == 8

@@ -87,3 +87,13 @@ def test_sizes_that_cannot_be_are_refused(session: sf.Session, given: Any) -> No
     with pytest.raises(WrongUse):
         session.plan(ALL, **given)
     assert session.budget.spent == "0"
+
+
+@pytest.mark.parametrize("price", [{"epsilon": 10**6}, {"epsilon": "0.1"}])
+def test_questions_without_an_error_share_equally(session: sf.Session, price: Any) -> None:
+    # a group so large, or a cost so high, that every error is 0
+    sizes = {"a": 10**40, "b": 10**40}
+    statements = dict.fromkeys(sizes, "SELECT COUNT(*) AS n FROM people")
+    statements["b"] += " WHERE age > 30"
+    plan = session.plan(statements, sizes=sizes, **price)
+    assert plan["a"].price == plan["b"].price

@@ -12,6 +12,8 @@ import pytest
 from sfumato.engines import scratch as scratches
 from sfumato.errors import (
     BudgetExceeded,
+    InvalidSource,
+    KeyUsed,
     MissingDeclaration,
     OuterFailed,
     Refused,
@@ -206,10 +208,83 @@ def test_limits_end_what_takes_too_long(session, monkeypatch):
     assert len(session.query(f"SELECT MAX(n) FROM ({DAYS})", epsilon=1)) == 1
 
 
-def test_a_key_is_refused_before_any_charge(session):
+def test_a_key_is_bound_to_the_whole_statement(session):
+    first = session.query(SHARES, epsilon=1, key="k")
     before = session.budget.to_json()
-    with pytest.raises(WrongUse, match="key="):
-        session.query(SHARES, epsilon=1, key="k")
+    assert session.query(SHARES, epsilon=1, key="k").bytes == first.bytes
+    others = [
+        SHARES.replace("100.0", "10.0"),
+        SHARES.replace("events", "events WHERE amount > 3"),
+        BY_REGION,
+    ]
+    for other, price in (*((text, 1) for text in others), (SHARES, 2)):
+        with pytest.raises(KeyUsed):
+            session.query(other, epsilon=price, key="k")
+    assert session.budget.to_json() == before
+    # a failed statement is bound too
+    with pytest.raises(OuterFailed):
+        session.query(FAILING[0][0], epsilon=1, key="failed")
+    with pytest.raises(KeyUsed):
+        session.query(SHARES, epsilon=1, key="failed")
+    # and a key of one question is no key of several
+    session.query(BY_REGION, epsilon=1, key="one")
+    with pytest.raises(KeyUsed):
+        session.query(SHARES, epsilon=1, key="one")
+
+
+def test_a_key_of_the_inner_questions_alone_is_noticed(session, monkeypatch):
+    true = module.Outer._request
+    monkeypatch.setattr(
+        module.Outer, "_request", lambda self, *rest: true(replace(self, form="[]"), *rest)
+    )
+    session.query(SHARES, epsilon=1, key="k")
+    session.query(SHARES.replace("100.0", "10.0"), epsilon=1, key="k")
+
+
+KINDS = f"SELECT p.category, t.n FROM ({BY_REGION}) AS t JOIN products AS p ON TRUE"
+
+
+def test_public_tables_are_read_beside_the_answers(session):
+    answer = session.query(f"{KINDS} ORDER BY t.region, p.category", epsilon=1)
+    (inner,) = answer.inner
+    kinds = ["books", "food", "toys"]
+    assert answer["category"] == [kind for _ in inner for kind in kinds]
+    assert answer["n"] == pytest.approx([row["n"] for row in inner for _ in kinds])
+    half = inner.error()[0]["n"]["half_width"]
+    assert all(row["n"]["half_width"] == pytest.approx(half) for row in answer.error())
+    assert "products is public, and was read as it is now." in answer.notes
+    assert session.preview(KINDS, epsilon=1).columns == (
+        ("category", "text"),
+        ("n", answer.columns[1]["type"]),
+    )
+    # a cell that is there more than once is in no sum
+    added = session.query(f"SELECT SUM(n) AS s FROM ({KINDS})", epsilon=1)
+    assert added.error() == [{"s": {"low": None, "high": None, "half_width": None}}]
+    most = f"SELECT region FROM ({BY_REGION}) WHERE n > (SELECT COUNT(*) FROM main.PRODUCTS)"
+    assert set(session.query(most, epsilon=1)["region"]) <= set(inner["region"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"SELECT n FROM ({BY_REGION}), users",
+        f"SELECT n FROM ({BY_REGION}), information_schema.products",
+        f"SELECT n, p.price FROM ({BY_REGION}), products AS p",
+        "SELECT p.*, SUM(1) OVER () AS s FROM products AS p",
+    ],
+)
+def test_no_other_table_is_read_beside_them(session, text):
+    before = session.budget.to_json()
+    with pytest.raises(Refused):
+        session.query(text, epsilon=1)
+    assert session.budget.to_json() == before
+
+
+def test_a_public_table_that_cannot_be_read_costs_nothing(session, monkeypatch):
+    before = session.budget.to_json()
+    monkeypatch.setattr(module, "MOST_ROWS", 2)
+    with pytest.raises(InvalidSource, match="more than 2 rows"):
+        session.query(KINDS, epsilon=1)
     assert session.budget.to_json() == before
 
 

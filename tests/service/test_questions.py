@@ -7,7 +7,14 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import WrongUse
-from sfumato.service.questions import arguments_of, require_number, time_limit_of
+from sfumato.service.questions import (
+    arguments_of,
+    cells_of,
+    cost_arguments_of,
+    require_number,
+    require_statements,
+    time_limit_of,
+)
 
 
 def test_a_question_keeps_its_digits() -> None:
@@ -47,3 +54,28 @@ def test_time_limits_and_numbers() -> None:
     for wrong in ("1", True, []):
         with pytest.raises(WrongUse):
             time_limit_of({"time_limit": wrong})
+
+
+def test_a_cost_keeps_its_digits() -> None:
+    form = {"rho": Decimal("0.10"), "error": {"on_average": 3}, "epsilon": None, "table": "t"}
+    assert cost_arguments_of(form) == {"rho": Decimal("0.10"), "error": sf.OnAverage(3)}
+    for wrong in ({"epsilon": True}, {"delta": []}, {"error": {}}):
+        with pytest.raises(WrongUse):
+            cost_arguments_of(wrong)
+
+
+def test_sets_of_columns_are_lists_of_names() -> None:
+    assert cells_of({"table": "t", "cliques": [["a", "b"], []]}) == ("t", [["a", "b"], []])
+    for wrong in (None, "a", [1], [["a", 1]], ["ab"], {"a": 1}):
+        with pytest.raises(WrongUse):
+            cells_of({"table": "t", "cliques": wrong})
+    with pytest.raises(WrongUse):
+        cells_of({"table": 1, "cliques": []})
+
+
+def test_questions_have_names() -> None:
+    assert require_statements({"a": "SELECT 1"}) == {"a": "SELECT 1"}
+    many = {str(number): "SELECT 1" for number in range(101)}
+    for wrong in (None, {}, [], ["SELECT 1"], {"a": 1}, many):
+        with pytest.raises(WrongUse):
+            require_statements(wrong)

@@ -10,7 +10,7 @@ from sfumato.errors import InvalidConfig, NotListed, WrongUse
 from sfumato.ledger.account_path import Scope
 from sfumato.privacy.budget import Budget
 from sfumato.service.served import Datasets, check
-from tests.contracts.clinic import COUNT, TOML, written
+from tests.contracts.clinic import COUNT, RUNS, TOML, written
 
 
 def test_a_served_dataset_is_closed(tmp_path: Path) -> None:
@@ -44,9 +44,10 @@ def test_datasets_of_one_file_share_its_ledger(tmp_path: Path) -> None:
 
 
 def test_declarations_are_shown_without_sources(tmp_path: Path) -> None:
-    datasets = Datasets([written(tmp_path)], 1)
+    datasets = Datasets([written(tmp_path, RUNS)], 1)
     (served,) = datasets
     shown = served.to_json()
+    assert shown["runs"]["synopses"] == ["ages"] and len(shown["runs"]) == 5
     assert shown["tables"] == [
         {
             "name": "people",

@@ -100,7 +100,7 @@ def test_the_reason_is_that_of_the_part():
         )
 
 
-def test_the_outer_statement_names_no_table_but_the_answers():
+def test_the_outer_statement_names_no_table_but_the_answers_and_public_tables():
     """Nor by its own name: a statement cannot call an answer."""
     with pytest.raises(UnknownName):
         split(f'SELECT * FROM "answer 0", ({BY_REGION})', DATASET, TODAY)
@@ -175,3 +175,20 @@ def test_names_that_repeat_a_query_are_split_once_and_bounded():
     assert parts(doubled(5))[0] == ["SELECT COUNT(*) AS n FROM events"]
     for levels in (8, 12, 20):
         assert split(doubled(levels), DATASET, TODAY) is None
+
+
+def test_a_public_table_has_its_declared_name_in_the_outer_statement():
+    counts = "(SELECT region, COUNT(*) AS n FROM events GROUP BY region)"
+    text = f"SELECT n FROM {counts} AS t JOIN public.PRODUCTS ON products.category = t.region, products AS d"
+    parts = split(text, DATASET, TODAY)
+    assert parts.public == ("products",) and len(parts.inner) == 1
+    assert {table.name for table in parts.outer.find_all(exp.Table)} == {"answer 0", "products"}
+    # a name of WITH comes first, and without an answer there is no outer statement
+    hidden = split(
+        f"WITH products AS (SELECT 1 AS one) SELECT n, one FROM {counts}, products", DATASET, TODAY
+    )
+    assert hidden.public == ()
+    assert (
+        split("SELECT category, RANK() OVER (ORDER BY category) AS r FROM products", DATASET, TODAY)
+        is None
+    )

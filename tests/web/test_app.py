@@ -16,7 +16,7 @@ from sfumato.service.people import Role
 from sfumato.service.refusals import TooMany
 from sfumato.web import app as module
 from sfumato.web.routes import ROUTES, Access
-from tests.contracts.clinic import COUNT, QUERY, Clinic, Got
+from tests.contracts.clinic import COUNT, QUERY, RUNS, Clinic, Got
 
 PREVIEW = "/v1/datasets/clinic/preview"
 PASSWORD = "correct horse"
@@ -235,6 +235,8 @@ def test_a_long_question_goes_on_as_a_job(clinic: Clinic, monkeypatch: pytest.Mo
     go.set()
     done = waiting.result(20).json
     assert done["state"] == "done" and set(done) == {"job", "state", "charge"}
+    # what was released is in the ledger alone
+    assert clinic.service.jobs.find("ann", done["job"]).ended.result().body == b""
     answer = clinic.call("ann", "GET", f"/v1/datasets/clinic/answers/{done['charge']}")
     assert answer.status == 200 and clinic.spent() == 10**11
     # after a restart the same question finds its stored answer
@@ -370,3 +372,104 @@ def test_a_service_that_stops_begins_nothing(clinic: Clinic) -> None:
     got = clinic.ask("ann", epsilon="0.1")
     assert got.status == 503 and clinic.spent() == 0
     assert clinic.call("ann", "GET", "/v1/me").status == 200
+
+
+CELLS = {"purpose": "study", "table": "people", "cliques": [["sex"]], "epsilon": "0.1"}
+TWO = {
+    "purpose": "study",
+    "questions": {"n": COUNT, "o": f"{COUNT} WHERE age > 30"},
+    "epsilon": "0.1",
+}
+DIAGNOSE = {"purpose": "study", "sql": "SELECT AVG(age) AS a FROM people", "epsilon": "0.1"}
+CHARGED = {
+    "marginals": CELLS, "publish": TWO, "diagnose": DIAGNOSE, "run/synopses/ages": {"purpose": "study"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", CHARGED)
+def test_what_is_charged_beside_queries(tmp_path: Path, path: str) -> None:
+    form, place = CHARGED[path], f"/v1/datasets/clinic/{path}"
+    with Clinic(tmp_path, RUNS) as clinic:
+        reading = clinic.service.people.make_token("ann", read_only=True, by="test").secret
+        before = clinic.ledger.store.read(lambda rows: rows.last_entry("clinic").seq)
+        for who, sent, status in (
+            ("ian", form, 403),
+            (reading, form, 403),
+            ("ann", {**form, "purpose": "other"}, 403),
+            ("ann", {**form, "nobody": 1}, 400),
+        ):
+            assert clinic.call(who, "POST", place, sent).status == status
+        nowhere = place.replace("clinic", "nowhere")
+        assert clinic.call("ann", "POST", nowhere, form).status == 404
+        if path != "diagnose":
+            shown = clinic.call("ann", "POST", place, {**form, "preview": True})
+            assert shown.status == 200 and shown.json["cost"]["epsilon"] == "0.1"
+            assert clinic.call("ian", "POST", place, {**form, "preview": True}).status == 403
+            assert clinic.call("ann", "POST", place, {**form, "preview": 1}).status == 400
+        # nothing before was charged, or has an entry
+        assert clinic.ledger.store.read(lambda rows: rows.last_entry("clinic").seq) == before
+        got = clinic.call("ann", "POST", place, form)
+        assert got.status == 200 and clinic.spent("ann") == 10**11
+        assert got.headers["sfumato-recalled"] == "false"
+        for charge in got.headers["sfumato-charge"].split(", "):
+            answer = f"/v1/datasets/clinic/answers/{charge}"
+            assert clinic.call("ann", "GET", answer).status == 200
+            assert clinic.call("bob", "GET", answer).status == 404
+        # as a job it is the same
+        job = clinic.call("ann", "POST", f"{place}?wait=0", form)
+        if job.status == 202:
+            done = clinic.call("ann", "GET", f"{job.headers['location']}?wait=30").json
+            assert done["charge"] == got.headers["sfumato-charge"]
+        again = clinic.call("ann", "POST", place, form)
+        assert (again.body, again.headers["sfumato-recalled"]) == (got.body, "true")
+        assert clinic.spent("ann") == 10**11
+
+
+@pytest.mark.parametrize("path", ["publish", "diagnose", "run/synopses/ages"])
+def test_a_key_of_what_takes_none_is_refused(tmp_path: Path, path: str) -> None:
+    with Clinic(tmp_path, RUNS) as clinic:
+        place = f"/v1/datasets/clinic/{path}"
+        got = clinic.call("ann", "POST", place, CHARGED[path], {"Idempotency-Key": "k"})
+        assert got.status == 400 and got.json["charged"] is False and clinic.spent() == 0
+
+
+def test_marginals_under_a_key_are_paid_once(clinic: Clinic) -> None:
+    place, key = "/v1/datasets/clinic/marginals", {"Idempotency-Key": "k"}
+    first = clinic.call("ann", "POST", place, CELLS, key)
+    assert clinic.call("ann", "POST", place, CELLS, key).body == first.body
+    other = clinic.call("ann", "POST", place, {**CELLS, "cliques": [["age"]]}, key)
+    assert other.status == 409 and other.json["charged"] is False
+    assert clinic.spent("ann") == 10**11
+
+
+@pytest.mark.parametrize("path", CHARGED)
+def test_no_failure_of_what_may_be_charged_is_one_that_clients_repeat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    with Clinic(tmp_path, RUNS) as clinic:
+        for kind in ("release.SqlTask", "marginals.MarginalsTask"):
+            monkeypatch.setattr(f"sfumato.query.{kind}.run", broken)
+        monkeypatch.setattr("sfumato.config.runs.measured", broken)
+        got = clinic.call("ann", "POST", f"/v1/datasets/clinic/{path}", CHARGED[path])
+        assert got.status == 409 and got.json["charged"] in (True, None)
+
+
+DUMMY = "/v1/datasets/clinic/dummy/people"
+
+
+def test_made_up_rows_are_free_and_for_who_sees_the_dataset(clinic: Clinic) -> None:
+    got = clinic.call("ann", "GET", f"{DUMMY}.csv?rows=4&seed=1")
+    assert got.status == 200 and got.headers["content-type"].startswith("text/csv")
+    assert got.body.decode().splitlines()[0] == "person,age,sex" and got.body.count(b"\n") == 5
+    assert clinic.call("ian", "GET", f"{DUMMY}.csv?rows=4&seed=1").body == got.body
+    assert clinic.call("ann", "GET", f"{DUMMY}.parquet").status == 200
+    nothing = clinic.call("ann", "GET", "/v1/datasets/nowhere/dummy/people.csv")
+    for path in (f"{DUMMY}.xlsx", DUMMY, DUMMY.replace("people", "others.csv")):
+        hidden = clinic.call("ann", "GET", path)
+        assert (hidden.status, hidden.body) == (404, nothing.body)
+    for options in ("rows=-1", "rows=99999999", "seed=x", "rows=1&rows=2", "size=1"):
+        assert clinic.call("ann", "GET", f"{DUMMY}.csv?{options}").status == 400
+    clinic.service.people.add("eve", Role.ANALYST, by="test")
+    clinic.tokens["eve"] = clinic.service.people.make_token("eve", by="test").secret
+    assert clinic.call("eve", "GET", f"{DUMMY}.csv").body == nothing.body
+    assert clinic.spent() == 0

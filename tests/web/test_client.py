@@ -15,7 +15,7 @@ from sfumato.errors import BudgetExceeded, Failed, UnknownName, WrongUse
 from sfumato.query.session import Session
 from sfumato.service.refusals import NoAccount, NotVisible
 from sfumato.web.client import Remote, remote
-from tests.contracts.clinic import COUNT, Clinic
+from tests.contracts.clinic import COUNT, RUNS, Clinic
 
 
 class Wire:
@@ -90,13 +90,14 @@ def test_questions_without_sql(clinic: Clinic, wire: Wire) -> None:
         client(clinic).table("rooms")
 
 
-def test_sql_over_private_answers_needs_no_key(clinic: Clinic, wire: Wire) -> None:
+def test_sql_over_private_answers_takes_a_key(clinic: Clinic, wire: Wire) -> None:
     sql = "SELECT MAX(n) AS m FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS t"
     answer = client(clinic).query(sql, epsilon="0.1")
     assert len(answer) == 1 and clinic.spent("ann") == 10**11
     assert client(clinic).query(sql, epsilon="0.1").bytes == answer.bytes
-    with pytest.raises(WrongUse, match="key="):
-        client(clinic).query(sql, epsilon="0.1", key="mine")
+    assert client(clinic).query(sql, epsilon="0.1", key="mine").recalled
+    with pytest.raises(WrongUse, match="mine"):
+        client(clinic).query(sql.replace("MAX", "MIN"), epsilon="0.1", key="mine")
     assert clinic.spent("ann") == 10**11
 
 
@@ -198,3 +199,61 @@ def test_neither_token_nor_password_is_shown() -> None:
     there = remote("https://u:pw@here:1/x", dataset="d", purpose="p", token="sfu_secret")
     assert repr(there) == "Remote('d' for 'p' at https://here:1)"
     assert json.dumps(repr(there)).count("secret") == 0
+
+
+def test_everything_that_is_charged_is_as_in_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Clinic(tmp_path, RUNS) as clinic:
+        Wire(clinic, monkeypatch)
+        session = clinic.service.datasets.find("clinic").session.asking_as("ann", "study")
+        there, mean = client(clinic), "SELECT AVG(age) AS a FROM people"
+        cells, two = [["sex"]], {"n": COUNT, "a": mean}
+        cost = there.marginals("people", cells, preview=True, epsilon=Fraction(1, 10))["cost"]
+        marginals = there.marginals("people", cells, epsilon="0.1", time_limit=20)
+        assert marginals["cost"] == cost
+        here = session.marginals("people", cells, epsilon="0.1")
+        assert here.recalled and here.to_json() == marginals
+        assert (
+            there.diagnose(mean, epsilon="0.1") == session.diagnose(mean, epsilon="0.1").to_json()
+        )
+        price = {"epsilon": "0.1", "weights": {"n": 3}}
+        assert there.publish(two, preview=True, **price)["cost"]["epsilon"] == "0.1"
+        answers = there.publish(two, **price)
+        planned = session.plan(two, **price).run()
+        assert {name: answer.bytes for name, answer in answers.items()} == {
+            name: answer.bytes for name, answer in planned.items()
+        }
+        assert not answers["n"].recalled and there.publish(two, **price)["n"].recalled
+        assert there.run("synopses", "ages", preview=True)["cost"]["epsilon"] == "0.1"
+        assert json.loads(there.run("synopses", "ages"))["kind"] == "synopsis"
+        assert there.dummy("people", rows=9, seed=2).equals(session.dummy("people", rows=9, seed=2))
+        assert there.chart(answers["n"].charge_id).startswith("<svg")
+        with pytest.raises(NotVisible):
+            there.run("synopses", "none")
+        with pytest.raises(NotVisible):
+            there.dummy("none")
+        # four charged kinds of 0.1 each
+        assert clinic.spent("ann") == 4 * 10**11
+
+
+def test_a_lost_call_is_repeated_only_where_it_is_free_or_has_a_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Clinic(tmp_path, RUNS) as clinic:
+        wire, there = Wire(clinic, monkeypatch), client(clinic)
+        for call, times in (
+            (lambda: there.marginals("people", [["sex"]], epsilon="0.1"), 2),
+            (lambda: there.marginals("people", [["age"]], epsilon="0.1", preview=True), 2),
+            (lambda: there.run("synopses", "ages", preview=True), 2),
+            (lambda: there.run("synopses", "ages"), 1),
+            (lambda: there.diagnose("SELECT AVG(age) AS a FROM people", epsilon="0.1"), 1),
+        ):
+            wire.sent.clear()
+            wire.lost = {0}
+            if times == 2:
+                call()
+            else:
+                with pytest.raises(Failed):
+                    call()
+            assert len(wire.sent) == times

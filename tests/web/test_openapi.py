@@ -22,3 +22,14 @@ def test_a_charged_route_takes_a_key_and_no_5xx_but_503() -> None:
     query = description()["paths"]["/v1/datasets/{dataset}/query"]["post"]
     assert "Idempotency-Key" in {each["name"] for each in query["parameters"]}
     assert {"202", "2XX", "4XX", "503"} == set(query["responses"])
+
+
+def test_what_takes_no_key_has_none() -> None:
+    paths = description()["paths"]
+    keyed = {
+        path.rpartition("/")[2]
+        for path, found in paths.items()
+        for operation in found.values()
+        if any(each["name"] == "Idempotency-Key" for each in operation["parameters"])
+    }
+    assert keyed == {"query", "marginals"}

@@ -9,8 +9,20 @@ import pyarrow.parquet
 import pytest
 
 import sfumato as sf
+from sfumato.config.released import Form, Result
 from sfumato.query.answer import Answer
-from sfumato.web.reply import as_arrow, as_csv, as_json, as_parquet, as_svg, no_formula, stored
+from sfumato.web.reply import (
+    as_arrow,
+    as_csv,
+    as_json,
+    as_parquet,
+    as_svg,
+    no_formula,
+    released,
+    rows_as_csv,
+    rows_as_parquet,
+    stored,
+)
 
 
 @pytest.fixture
@@ -49,3 +61,17 @@ def test_a_stored_answer_is_its_bytes(answer: Answer) -> None:
     assert reply.body is answer.bytes
     assert dict(reply.headers) == {"Sfumato-Charge": answer.charge_id, "Sfumato-Recalled": "false"}
     assert as_json({"a": "é"}, 201).body == '{"a": "é"}'.encode()
+
+
+def test_rows_are_written_without_formulas() -> None:
+    rows = pyarrow.table({"=a": ["=1", None], "list": [[1, 2], [3]], "n": [-1, 2]})
+    assert rows_as_csv(rows).body == b"'=a,list,n\n'=1,\"[1, 2]\",-1\n,[3],2\n"
+    stored_rows = pyarrow.parquet.read_table(io.BytesIO(rows_as_parquet(rows).body))
+    assert stored_rows.equals(rows)
+
+
+def test_a_result_names_its_charges() -> None:
+    reply = released(Result(b"PK", ("a", "b"), form=Form.ZIP))
+    assert reply.type == "application/zip"
+    assert list(reply.headers) == [("Sfumato-Charge", "a, b")]
+    assert ("Sfumato-Recalled", "true") in released(Result(b"", ("a",), recalled=True)).headers

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``sfumato graph``: edges, degrees, triangles and synthetic graphs of a table of edges."""
 
-import csv
-import io
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -13,6 +11,8 @@ from sfumato.cli.asking import Asking, asks
 from sfumato.cli.language import say
 from sfumato.cli.options import (
     as_json,
+    excel_option,
+    require_csv,
     require_outputs,
     write_bytes,
     write_file,
@@ -24,6 +24,7 @@ from sfumato.graph.answer import Answer
 from sfumato.graph.questions import Degrees, Edges, Question, Shape, Triangles
 from sfumato.graph.synthesis import synthesize
 from sfumato.graph.task import Preview, ask, preview
+from sfumato.query.answer_files import csv_of
 
 F = TypeVar("F", bound=Callable[..., object])
 _ENDINGS = (".graphml", ".parquet", ".csv")
@@ -41,6 +42,7 @@ _SHOWN = (
         default="table",
         show_default=True,
     ),
+    excel_option,
     click.option("--output", type=click.Path(dir_okay=False), help="Write the answer to a file."),
     click.option("--save-plot", type=click.Path(dir_okay=False), help="Write a chart as SVG."),
 )
@@ -69,6 +71,7 @@ class _Output:
     form: str
     output: str | None
     save_plot: str | None
+    excel: bool
 
 
 @click.group("graph")
@@ -152,7 +155,8 @@ def _answer(
     stated: dict[str, Any],
 ) -> None:
     """Asks a question, or previews it, and writes what comes."""
-    target = _Output(stated.pop("form"), stated.pop("output"), stated.pop("save_plot"))
+    target = _Output(*map(stated.pop, ("form", "output", "save_plot", "excel")))
+    require_csv(target.form, excel=target.excel)
     is_free = stated.pop("free")
     require_outputs(asking.config, target.output, target.save_plot)
     with waiting() as engine, asking.session(engine) as session:
@@ -179,17 +183,10 @@ def _write(answer: Answer, target: _Output) -> None:
     elif target.form == "json":
         write_text(as_json(answer.to_json()), target.output)
     elif target.form == "csv":
-        write_text(_csv(answer), target.output)
+        table = answer.to_arrow()
+        rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+        write_text(csv_of(table.column_names, rows, excel=target.excel), target.output)
     else:
         write_text(repr(answer), target.output)
     if target.save_plot:
         write_file(target.save_plot, answer.plot().svg.encode())
-
-
-def _csv(answer: Answer) -> str:
-    """Returns the numbers of an answer as CSV."""
-    table, file = answer.to_arrow(), io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(table.column_names)
-    writer.writerows(zip(*(column.to_pylist() for column in table.columns), strict=True))
-    return file.getvalue()

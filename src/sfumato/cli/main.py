@@ -18,6 +18,7 @@ _SECTIONS = {
         "init": ("sfumato.cli.init", "Write a file of declarations, with places to fill."),
         "check": ("sfumato.cli.check", "Check the declarations, the data and the ledger."),
         "prepare": ("sfumato.cli.prepare", "Write layouts of the data that make questions fast."),
+        "pictures": ("sfumato.cli.pictures", "Write the pictures of a folder as rows of a file."),
     },
     "Ask": {
         "preview": ("sfumato.cli.preview", "Cost and expected error of a question; free."),

@@ -2,7 +2,6 @@
 """``sfumato marginals``: noisy marginals of one table."""
 
 import csv
-import io
 
 import click
 
@@ -10,6 +9,8 @@ from sfumato.cli.asking import Asking, asks
 from sfumato.cli.language import say
 from sfumato.cli.options import (
     as_json,
+    excel_option,
+    require_csv,
     require_outputs,
     write_bytes,
     write_file,
@@ -17,6 +18,7 @@ from sfumato.cli.options import (
 )
 from sfumato.cli.waiting import waiting
 from sfumato.errors import WrongUse, shown
+from sfumato.query.answer_files import csv_of
 from sfumato.query.marginal_table import Marginals
 
 
@@ -44,6 +46,7 @@ from sfumato.query.marginal_table import Marginals
     default="table",
     show_default=True,
 )
+@excel_option
 @click.option("--output", type=click.Path(dir_okay=False), help="Write the marginals to a file.")
 @click.option(
     "--save-plot",
@@ -56,6 +59,7 @@ def command(
     *,
     by: tuple[str, ...],
     form: str,
+    excel: bool,
     output: str | None,
     save_plot: str | None,
     rho: str | None,
@@ -69,6 +73,7 @@ def command(
     The table is read once, and the marginals share the price equally. The same marginals at the
     same price are answered from the ledger, at no cost.
     """
+    require_csv(form, excel=excel)
     require_outputs(asking.config, output, save_plot)
     cliques = [_names(columns) for columns in by]
     with waiting() as engine, asking.session(engine) as session:
@@ -82,21 +87,23 @@ def command(
             max_epsilon=max_epsilon,
         )
         budget = repr(session.budget)
-    _write(marginals, form, output)
+    _write(marginals, form, output, excel=excel)
     if save_plot:
         write_file(save_plot, marginals.plot().svg.encode())
     if form == "table" and output is None:
         say(budget)
 
 
-def _write(marginals: Marginals, form: str, output: str | None) -> None:
+def _write(marginals: Marginals, form: str, output: str | None, *, excel: bool) -> None:
     """Writes marginals in a format to a file or to stdout."""
     if form == "arrow":
         write_bytes(marginals.to_arrow_bytes(), output)
     elif form == "json":
         write_text(as_json(marginals.to_json()), output)
     elif form == "csv":
-        write_text(_csv(marginals), output)
+        table = marginals.to_arrow()
+        rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+        write_text(csv_of(table.column_names, rows, excel=excel), output)
     else:
         write_text(repr(marginals), output)
 
@@ -110,13 +117,3 @@ def _names(by: str) -> tuple[str, ...]:
         raise WrongUse(
             f"--by {shown(by)}.", allowed="names of columns with commas between them"
         ) from None
-
-
-def _csv(marginals: Marginals) -> str:
-    """Returns marginals as CSV, one line for each cell."""
-    table, file = marginals.to_arrow(), io.StringIO()
-    columns = [column.to_pylist() for column in table.columns]
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(table.column_names)
-    writer.writerows(zip(*columns, strict=True))
-    return file.getvalue()

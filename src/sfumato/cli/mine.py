@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``sfumato mine``: words, sets of items and sequences that many people have, and mean pictures."""
 
-import csv
-import io
-
 import click
 import pyarrow as pa
 
@@ -11,6 +8,8 @@ from sfumato.cli.asking import Asking, asks
 from sfumato.cli.language import say
 from sfumato.cli.options import (
     as_json,
+    excel_option,
+    require_csv,
     require_outputs,
     write_bytes,
     write_file,
@@ -22,6 +21,7 @@ from sfumato.config.mining import read_mining
 from sfumato.mining.found import Found
 from sfumato.mining.mine import mine, preview
 from sfumato.privacy.event import Json
+from sfumato.query.answer_files import csv_of
 
 
 @click.command("mine")
@@ -38,6 +38,7 @@ from sfumato.privacy.event import Json
     default="table",
     show_default=True,
 )
+@excel_option
 @click.option("--output", type=click.Path(dir_okay=False), help="Write the result to a file.")
 @click.option("--save-plot", type=click.Path(dir_okay=False), help="Write a chart of it as SVG.")
 def command(
@@ -48,6 +49,7 @@ def command(
     form: str,
     output: str | None,
     save_plot: str | None,
+    excel: bool,
     **cost: str | None,
 ) -> None:
     """Count words, sets of items or sequences of the question NAME of the file.
@@ -55,6 +57,7 @@ def command(
     A question is declared as [mining.NAME] with recipe, data, a cost and the settings of its
     recipe. The same question again is answered from the ledger, at no cost.
     """
+    require_csv(form, excel=excel)
     require_outputs(asking.config, output, save_plot)
     declared = read_mining(asking.config, name)
     price = declared.cost(cost)
@@ -66,14 +69,14 @@ def command(
             return
         found = mine(session, declared.recipe, declared.data, **price)
         budget = repr(session.budget)
-    _write(found, form, output)
+    _write(found, form, output, excel=excel)
     if save_plot:
         write_file(save_plot, found.plot().svg.encode())
     if form == "table" and output is None:
         say(budget)
 
 
-def _write(found: Found, form: str, output: str | None) -> None:
+def _write(found: Found, form: str, output: str | None, *, excel: bool) -> None:
     """Writes a result in a format to a file or to stdout."""
     if form == "arrow":
         table = found.to_arrow()
@@ -86,11 +89,7 @@ def _write(found: Found, form: str, output: str | None) -> None:
         facts |= {"notes": [*found.notes], "rows": [*found.to_dicts()]}
         write_text(as_json(facts), output)
     elif form == "csv":
-        file = io.StringIO()
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(found.columns)
-        writer.writerows(found.rows)
-        write_text(file.getvalue(), output)
+        write_text(csv_of(found.columns, found.rows, excel=excel), output)
     elif output is None:
         say(repr(found))
     else:

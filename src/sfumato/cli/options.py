@@ -229,7 +229,20 @@ def write_file(path: str, content: bytes) -> None:
         ) from None
 
 
-def emit(answer: Answer, form: str, output: str | None) -> None:
+excel_option = click.option(
+    "--excel",
+    is_flag=True,
+    help="CSV as Excel opens it, with no more digits than the error allows.",
+)
+
+
+def require_csv(form: str, *, excel: bool) -> None:
+    """Refuses ``--excel`` beside another format than CSV."""
+    if excel and form != "csv":
+        raise WrongUse(f"--excel with {form}.", allowed="CSV: --format csv")
+
+
+def emit(answer: Answer, form: str, output: str | None, *, excel: bool = False) -> None:
     """Writes an answer in a format to a file or to stdout.
 
     Raises:
@@ -244,7 +257,7 @@ def emit(answer: Answer, form: str, output: str | None) -> None:
     elif form == "json":
         write_text(as_json(answer.to_json()), output)
     elif form == "csv":
-        write_text(answer.to_csv(), output)
+        write_text(answer.to_csv(excel=excel), output)
     elif output is None:
         say(repr(answer).rstrip("\n"))
     else:

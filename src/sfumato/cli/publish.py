@@ -8,7 +8,7 @@ import click
 
 from sfumato.cli.asking import Asking, asks
 from sfumato.cli.language import present, say
-from sfumato.cli.options import require_outputs, write_file
+from sfumato.cli.options import excel_option, require_csv, require_outputs, write_file
 from sfumato.cli.publication_page import page
 from sfumato.cli.waiting import Tell, watching
 from sfumato.config.publication import PublicationConfig, read_publication
@@ -36,6 +36,7 @@ from sfumato.query.session import Session
     show_default=True,
     help="The form of the tables.",
 )
+@excel_option
 def command(
     publication: str,
     asking: Asking,
@@ -44,12 +45,14 @@ def command(
     yes: bool,
     output: str | None,
     form: str,
+    excel: bool,
 ) -> None:
     """Ask all questions of PUBLICATION, a TOML file, for one cost.
 
     What several questions ask for is paid once. If it is interrupted, the same command goes on:
     what was answered is stored, and costs nothing again.
     """
+    require_csv(form, excel=excel)
     declared = read_publication(publication)
     files = _output_paths(declared, output, form)
     require_outputs(asking.config, *map(str, files.values()))
@@ -67,7 +70,7 @@ def command(
             click.confirm(present().sentence("Ask, and charge it?"), abort=True, err=True)
         answers = _ask_all(planned, tell)
         budget = _left_line(session)
-    _write(declared, answers, files)
+    _write(declared, answers, files, excel=excel)
     say(budget)
 
 
@@ -104,14 +107,18 @@ def _left_line(session: Session) -> str:
 
 
 def _write(
-    declared: PublicationConfig, answers: Mapping[str, Answer], files: Mapping[str, Path]
+    declared: PublicationConfig,
+    answers: Mapping[str, Answer],
+    files: Mapping[str, Path],
+    *,
+    excel: bool,
 ) -> None:
     """Writes a table for each question, and the page."""
     for name, path in files.items():
         if not name:
             write_file(str(path), page(declared.title, declared.titles, answers).encode())
         elif path.suffix == ".csv":
-            write_file(str(path), answers[name].to_csv().encode())
+            write_file(str(path), answers[name].to_csv(excel=excel).encode())
         else:
             answers[name].to_parquet(path)
         say(f"wrote {path}")

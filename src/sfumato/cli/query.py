@@ -10,9 +10,11 @@ from sfumato.cli.language import say
 from sfumato.cli.options import (
     asked,
     emit,
+    excel_option,
     named,
     parameters,
     priced,
+    require_csv,
     require_outputs,
     write_file,
 )
@@ -32,6 +34,7 @@ from sfumato.errors import WrongUse
     default="table",
     show_default=True,
 )
+@excel_option
 @click.option("--output", type=click.Path(dir_okay=False), help="Write the answer to a file.")
 @click.option(
     "--save-plot", type=click.Path(dir_okay=False), help="Write a bar chart with intervals as SVG."
@@ -43,6 +46,8 @@ def command(
     form: str,
     output: str | None,
     save_plot: str | None,
+    *,
+    excel: bool,
     **price: Any,
 ) -> None:
     """Answer SQL privately, charging the account of the dataset.
@@ -51,11 +56,12 @@ def command(
     """
     if form in ("parquet", "excel") and output is None:
         raise WrongUse(f"--format {form} without --output.", remedy="--output answer.file")
+    require_csv(form, excel=excel)
     require_outputs(asking.config, output, save_plot)
     with waiting() as engine, asking.session(engine) as session:
         answer = session.query(sql, parameters=named(parameters), **asked(**price))
         budget = repr(session.budget)
-    emit(answer, form, output)
+    emit(answer, form, output, excel=excel)
     if save_plot:
         write_file(save_plot, answer.plot().svg.encode())
     if form == "table" and output is None:

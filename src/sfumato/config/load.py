@@ -37,6 +37,9 @@ SECTIONS = {
     "telemetry": "tasks for devices: docs/collector.md",
 }
 
+# those that are measured once for a charge
+RUN_BY_NAME = ("census", "mining", "models", "synopses", "synthetic")
+
 
 def _path(value: Any) -> str:
     """Reads a path; refuses an address, which would become a file name with a password in it."""
@@ -199,6 +202,8 @@ class Declarations:
     ledger_key: Path | None = None
     states: Path | None = None
     streams: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    # the names in each section that is run by name, as [models.NAME]
+    sections: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     analyst: str = OWNER
     purpose: str = UNSTATED
 
@@ -232,6 +237,7 @@ def read_declarations(path: str | Path) -> Declarations:
         streams={
             name: require_table(form, f"streams.{name}") for name, form in stated["streams"].items()
         },
+        sections={name: tuple(stated[name]) for name in RUN_BY_NAME if stated[name]},
         **paths,
         ledger_heads=tuple(stated["ledger_heads"]),
         **{name: stated[name] for name in _OF_A_SESSION},

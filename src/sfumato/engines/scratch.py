@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A DuckDB of its own in which an outer statement runs over answers; it never sees the data.
 
-It holds nothing but tables of released answers, so whatever runs there is post-processing. What is
-limited here protects the host: memory, time, rows, files, extensions and settings.
+It holds nothing but tables of released answers and public tables, so whatever runs there is
+post-processing. What is limited here protects the host: memory, time, rows, files, extensions and settings.
 """
 
 import threading
@@ -18,6 +18,7 @@ from sfumato.engines.stop import ENDLESS, Patience
 from sfumato.engines.time_limit import Watcher
 from sfumato.engines.worker import Worker
 from sfumato.errors import Cancelled
+from sfumato.metadata.table import Table
 
 if TYPE_CHECKING:
     import pyarrow
@@ -98,6 +99,9 @@ class Held:
 class Scratch:
     """Runs statements over tables of released values; one of them at a time.
 
+    ``public`` are the public tables that statements may name, with their sources; whoever runs a
+    statement reads them.
+
     Guarantees:
         a statement sees the tables that it is given and nothing else
         a statement ends within the limits
@@ -108,7 +112,8 @@ class Scratch:
     [(3,)]
     """
 
-    def __init__(self) -> None:
+    def __init__(self, public: Mapping[str, Table] | None = None) -> None:
+        self.public = dict(public or {})
         # opened with the first statement: it takes as long as several small questions
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._lock = threading.Lock()

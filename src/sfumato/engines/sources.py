@@ -8,6 +8,7 @@ several files fit together is decided by their schemas, never by their rows.
 
 import logging
 import os
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -102,7 +103,7 @@ def opened(
     if files is None:
         return _from_one_file(connection, name, table, path, folder)
     _require_no_linked_folder(name, path)
-    _log_left_out(name, path, files)
+    _tell_left_out(name, path, files)
     seen = marks(files)
     return Opened(
         _from_files(connection, name, path, files),
@@ -243,17 +244,30 @@ def _listed(path: Path) -> list[Path] | None:
     return None
 
 
-def _log_left_out(name: str, place: Path, files: Sequence[Path]) -> None:
-    """Names to the owner the Parquet files below a folder or a pattern that are not read."""
+class FilesLeftOut(UserWarning):
+    """A folder or a pattern has Parquet files that are not read, because of their names."""
+
+
+def _tell_left_out(name: str, place: Path, files: Sequence[Path]) -> None:
+    """Says that Parquet files below a folder or a pattern are not read; names them to the owner."""
     read = set(files)
-    for path in _listed(place) or ():
-        if path not in read and path.suffix.lower() == ".parquet":
-            _OWNER.warning(
-                "table %s: %s is left out: a name that begins with _ or . is not read unless a "
-                "pattern spells that sign",
-                name,
-                path,
-            )
+    left = [path for path in _listed(place) or () if path not in read]
+    left = [path for path in left if path.suffix.lower() == ".parquet"]
+    for path in left:
+        _OWNER.warning(
+            "table %s: %s is left out: a name that begins with _ or . is not read unless a "
+            "pattern spells that sign",
+            name,
+            path,
+        )
+    if left:
+        warnings.warn(
+            f"Table {name!r}: {shown(place)} has Parquet files that are left out: a name that "
+            "begins with _ or . is not read unless a pattern spells that sign (_old/*.parquet). "
+            "The log 'sfumato.owner' has their names.",
+            FilesLeftOut,
+            stacklevel=2,
+        )
 
 
 def _require_no_linked_folder(name: str, place: Path) -> None:

@@ -192,8 +192,10 @@ def _limit(epsilon: str, reason: str) -> dict[str, Any]:
 def _ask(console: Console, ann: Remote) -> None:
     preview = ann.preview(_BY_WARD, epsilon="0.2")
     error = preview["errors"][0]["half_width"]
+    tried = ann.dummy("patients", rows=3, seed=1).to_pylist()
+    console.print(f"ann tries it at home on made-up rows: {tried[0]}, ...")
     console.print(
-        f"ann previews: epsilon {preview['cost']['epsilon']}, within {error} in 95% of answers, "
+        f"ann previews: epsilon {preview['cost']['epsilon']}, within {error:.0f} in 95% of answers, "
         f"{preview['times']} times"
     )
     console.print(str(ann.query(_BY_WARD, epsilon="0.2")))

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 
 from sfumato.errors import InvalidDeclaration
 from sfumato.federated.declaration import Declared
+from sfumato.federated.encryption import added_ciphertexts
 from sfumato.federated.messages import Message, request_text, verified
 from sfumato.federated.round import ENDINGS
 from sfumato.telemetry import asgi
@@ -169,13 +170,23 @@ class Coordinator:
         # the first share of a site is its share
         shares.setdefault(caller, body)
         if set(shares) == sites:
-            if len({len(share) for share in shares.values()}) > 1 or len(body) % 8:
+            try:
+                self._store(run, step, self._added(shares))
+            except ValueError:
                 self._ended.add(run)
-            else:
-                self._store(run, step, added(shares))
             del self._shares[run, step]
             self._tell()
         return 202, b""
+
+    def _added(self, shares: Mapping[str, bytes]) -> bytes:
+        """The sum of shares, in the clear or encrypted.
+
+        Raises:
+            ValueError: they cannot be added.
+        """
+        if self._study.is_encrypted:
+            return added_ciphertexts(shares, self._study.terms.sites)
+        return added(shares)
 
     def _sum(self, run: str, step: int) -> tuple[int, bytes] | None:
         """The sum of a step; 410 where it will never be."""
@@ -242,9 +253,14 @@ class Coordinator:
 def added(shares: Mapping[str, bytes]) -> bytes:
     """The sum of shares modulo 2^64.
 
+    Raises:
+        ValueError: they are not equally long, or no integers of 8 bytes.
+
     >>> added({"a": b"\\xff" * 8, "b": b"\\x02" + bytes(7)})
     b'\\x01\\x00\\x00\\x00\\x00\\x00\\x00\\x00'
     """
+    if len({len(share) for share in shares.values()}) > 1:
+        raise ValueError("shares of unequal length")
     first, *others = (np.frombuffer(share, "<u8") for share in shares.values())
     total = first.copy()
     for share in others:

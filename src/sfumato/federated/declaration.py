@@ -15,6 +15,7 @@ from sfumato.config.section import Key, only, read, table, text, whole
 from sfumato.config.table import read_table
 from sfumato.config.toml_file import read_toml
 from sfumato.errors import InvalidConfig, SfumatoError, shown
+from sfumato.federated.encryption import BFV, require_bfv
 from sfumato.federated.joint import Terms
 from sfumato.federated.messages import ANALYST
 from sfumato.mechanisms.masks import roster_of
@@ -41,6 +42,15 @@ def _one_or_more(value: Any) -> int:
     return int(value)
 
 
+ENCRYPTIONS = ("none", BFV)
+
+
+def _encryption(value: Any) -> str:
+    if value not in ENCRYPTIONS:
+        raise only(" or ".join(map(repr, ENCRYPTIONS)))
+    return str(value)
+
+
 STUDY = (
     Key("study", text, '"metformin-2026"', "its name, and the analyst in each site's ledger"),
     Key("coordinator", _address, '"https://sum.example"', "who adds; http on loopback alone"),
@@ -48,6 +58,7 @@ STUDY = (
     Key("colluders", _one_or_more, "1", "how many sites may pool what they know", 1),
     Key("overlap", _one_or_more, "1", "in how many sites a person may be", 1),
     Key("least", _one_or_more, "3", "with fewer sites no step is taken; by default all", None),
+    Key("encryption", _encryption, '"bfv"', "what is around the masked shares", ENCRYPTIONS[0]),
     Key("sites", table, '{northgate = "northgate.pub"}', "the public key of each site"),
     Key("tables", table, "{patients = {columns = {}}}", "as in sfumato.toml, without source"),
 )
@@ -82,6 +93,12 @@ class Declared:
     terms: Terms
     dataset: Dataset
     keys: Mapping[str, ec.EllipticCurvePublicKey] = field(repr=False, compare=False)
+    encryption: str = ENCRYPTIONS[0]
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether the masked shares travel as ciphertexts."""
+        return self.encryption == BFV
 
     @property
     def sites(self) -> tuple[str, ...]:
@@ -112,6 +129,7 @@ def read_study(path: str | Path) -> Declared:
     Raises:
         InvalidConfig: a key is missing, unknown or wrong; fewer than 3 sites; two sites with one
             key; fewer than 2 sites beside those that may collude.
+        WrongUse: an encryption whose package is not installed.
     """
     form = read(read_toml(path, _REMEDY), "the study", STUDY)
     folder = Path(path).parent
@@ -138,7 +156,10 @@ def read_study(path: str | Path) -> Declared:
     tables = {name: _table(part, name, folder) for name, part in form["tables"].items()}
     dataset = Dataset(form["study"], tables).described
     keys[ANALYST] = _public(folder, "analyst", form["analyst"])
-    return Declared(form["study"], form["coordinator"], terms, dataset, keys)
+    encryption = form["encryption"]
+    if encryption == BFV:
+        require_bfv()
+    return Declared(form["study"], form["coordinator"], terms, dataset, keys, encryption)
 
 
 def read_site(path: str | Path) -> SiteFile:

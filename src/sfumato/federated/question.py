@@ -5,7 +5,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
 from math import exp, expm1, pi
 from typing import Any, TypeAlias
@@ -26,6 +26,7 @@ from sfumato.federated.declaration import Declared
 from sfumato.federated.joint import Exchange, JointSeries, JointTask, most_integers
 from sfumato.federated.messages import canonical
 from sfumato.learning.additive import Additive, LogisticRegression
+from sfumato.learning.bag import Bag
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.kmeans import KMeans
 from sfumato.learning.naive_bayes import NaiveBayes
@@ -348,6 +349,8 @@ def _settings_of(question: Question) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """A setting as JSON and TOML have it."""
+    if isinstance(value, Bag):
+        return asdict(value)
     if isinstance(value, Mapping):
         return {str(key): _plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):

@@ -27,6 +27,7 @@ from sfumato.errors import (
 )
 from sfumato.federated.answers import Answers, question_of
 from sfumato.federated.declaration import Declared, SiteFile, differences, read_site, read_study
+from sfumato.federated.encryption import RunKey
 from sfumato.federated.joint import Exchange, JointSeries
 from sfumato.federated.messages import Body, Message, verified
 from sfumato.federated.question import Compiled, Question, compiled
@@ -55,6 +56,7 @@ class _Work:
     fresh: FreshKey | None = None
     hold: Hold | None = None
     series: OpenSeries | None = None
+    key: RunKey | None = None
 
 
 class Site:
@@ -84,7 +86,7 @@ class Site:
         self._session = self._owner.asking_as(self.study.name, "study")
         self._rounds: dict[str, Round] = {}
         self._work: dict[str, _Work] = {}
-        self._answers = Answers()
+        self._answers = Answers.of(self.study, self.file.site, key)
         self._lock = threading.RLock()
         self._threads: list[threading.Thread] = []
 
@@ -180,7 +182,8 @@ class Site:
             try:
                 exchange = Exchange(run)
                 own = self._own(message.body, named, exchange)
-                self._work[run] = _Work(own, question_of(message.body), exchange)
+                work = _Work(own, question_of(message.body), exchange, key=self._run_key(message))
+                self._work[run] = work
             except SfumatoError as refusal:
                 told(f"{run[:12]}: refused: {refusal.problem}")
                 self._say(run, "refused", {"why": refusal.problem})
@@ -218,6 +221,13 @@ class Site:
                 allowed="the same version of sfumato, and the same day where it names the date",
             )
         return own
+
+    def _run_key(self, proposal: Message) -> RunKey | None:
+        """The key of a run; None where shares travel as they are."""
+        if not self.study.is_encrypted:
+            return None
+        terms, form = self.study.terms, proposal.body.get("encryption")
+        return RunKey.opened(form, terms.study, self.file.site, self._key, terms.sites)
 
     def _advance(self, run: str, told: Callable[[str], object]) -> None:
         """Does what is next in a run."""
@@ -310,9 +320,7 @@ class Site:
             name: (_bytes(body, "key"), _bytes(body, "signature")) for name, body in ready.items()
         }
         exchange.masks = work.fresh.masks(self.study.site_keys, fresh)
-        exchange.send = lambda step, body: self._wire.exchanged(
-            run, step, body, time.monotonic() + self._step
-        )
+        exchange.send = lambda step, share: self._exchanged(run, work.key, step, share)
         if not isinstance(work.asked.asked, JointSeries):
             return work.hold.ask().body
         series = work.series = work.series or work.hold.open()
@@ -332,8 +340,19 @@ class Site:
             raise StudyFailed("Every piece of the run is lost; it is paid.")
         return common[max(common)]
 
+    def _exchanged(self, run: str, key: RunKey | None, step: int, share: bytes) -> bytes:
+        """The sum of the shares of all sites in a step."""
+        body = share if key is None else key.encrypt(share)
+        added = self._wire.exchanged(run, step, body, time.monotonic() + self._step)
+        total = added if key is None else key.decrypt(added, len(share))
+        if len(total) != len(share):
+            raise StudyFailed("A step of the run has no sum.", remedy="Ask again: another run.")
+        return total
+
     def _answer(self, run: str, body: bytes) -> None:
         """Sends a stored answer."""
+        key = self._work[run].key
+        body = body if key is None else key.encrypt_answer(body)
         self._say(run, "answered", {"answer": b64encode(body).decode()})
         self._end(run)
 

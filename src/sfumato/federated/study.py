@@ -10,6 +10,7 @@ from sfumato.errors import InvalidDeclaration, StudyFailed, StudyRefused, WrongU
 from sfumato.exact.rational import Number
 from sfumato.federated.answers import Answers
 from sfumato.federated.declaration import Declared, read_study
+from sfumato.federated.encryption import RunKey
 from sfumato.federated.messages import ANALYST, Message, run_of, verified
 from sfumato.federated.question import Compiled, Question, compiled
 from sfumato.federated.round import Round
@@ -45,7 +46,7 @@ class Study:
         self.declared = declared
         self._wire = Wire(declared.coordinator, ANALYST, own)
         self._said: dict[str, str] = {}
-        self._answers = Answers()
+        self._answers = Answers.of(declared, ANALYST, own)
         self._after, self._reached = 0, time.monotonic()
 
     def preview(
@@ -169,6 +170,10 @@ class Study:
             # the coordinator may be away for a while; the analyst cancels in time
             "until": int(time.time() + wait_s + _AWAY) + 1,
         }
+        if self.declared.is_encrypted:
+            # also to sites that are away now: they may be asked the same later
+            key = RunKey.new(terms.sites)
+            body["encryption"] = key.sealed(terms.study, self.declared.keys)
         run = run_of(body)
         self._wire.post(Message("proposed", run, ANALYST, body), _AWAY)
         self._reached = time.monotonic()

@@ -67,7 +67,7 @@ class Wire:
             if status == 202:
                 path = f"/sums/{run}/{step}/{_SHARE_AGAIN}"
                 status, total = self._request("GET", path, b"", until)
-                if status == 200 and len(total) == len(body):
+                if status == 200:
                     return total
         raise StudyFailed("A step of the run has no sum.", remedy="Ask again: another run.")
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The task of ``Terms`` and ``Paths``: keys of one value, of two, and so on, level by level."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -94,7 +94,7 @@ class KeysTask(MiningTask):
             return None
         keys: Keys = (*((code,) for code in self.reading.codes(by)), (None,))
         most = min(self.keep, len(keys), self.reading.plan.most)
-        return KeyCounts(Reading(self.reading.plan, (), by), most, keys)
+        return KeyCounts(replace(self.reading, columns=(), order=None), most, keys)
 
     @property
     def threshold(self) -> ThresholdMechanism:

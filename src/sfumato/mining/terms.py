@@ -2,15 +2,16 @@
 """The recipe ``Terms``: the people who use each word, or words in a row, of a text."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 from typing import Any, ClassVar
 
 from sfumato.errors import UnknownName, WrongUse, shown
-from sfumato.metadata.column import Text
+from sfumato.metadata.column import Array, Text
 from sfumato.mining.found import Found, Released, Table, ratio
 from sfumato.mining.keys_task import KeysTask
+from sfumato.mining.prototypes import codes_of
 from sfumato.mining.recipe import (
     Asked,
     Recipe,
@@ -21,7 +22,7 @@ from sfumato.mining.recipe import (
     require_tokens,
     require_values,
 )
-from sfumato.mining.unit_keys import Keys, Reading
+from sfumato.mining.unit_keys import Keys, NearReading, Reading
 from sfumato.plan.rows import BoundedRows
 
 # The most terms in a row, and terms of a person that count.
@@ -36,6 +37,9 @@ class Terms(Recipe):
     to so many tokens in a row; those are counted only if both parts were released. ``by`` is the
     column of the groups that are compared. ``only`` are declared terms, which need no delta.
 
+    ``by`` may be an array with ``prototypes``: public arrays, or the means of ``Means`` that have
+    people. The group of a row is the place of the prototype that its array is nearest to.
+
     Raises:
         WrongUse: a setting out of its bounds; ``only`` with repeats, or beside ``grams``.
 
@@ -48,6 +52,8 @@ class Terms(Recipe):
     keep: int = 20
     grams: int = 1
     only: Sequence[str] | None = None
+    # the reading has them, in codes
+    prototypes: Any = field(default=None, repr=False, compare=False)
 
     name: ClassVar[str] = "Terms"
 
@@ -74,15 +80,23 @@ class Terms(Recipe):
                 f"text={shown(self.text)} is no text.",
                 allowed="a column declared as sf.Text(tokens=sf.Tokens(...))",
             )
-        by = None
-        if self.by is not None:
-            by = find_column(plan, self.by)
-            require_values(plan.rows.values[by], "by=", text=False)
         allowance = asked.allowance(keys=self.only is None, why="terms are not declared")
-        reading = Reading(plan, (text,), by)
+        reading = self._reading(plan, text)
         only = self._keys(value.type, reading)
         keep = min(self.keep, most_values(plan, [text]), len(only) or self.keep)
         return KeysTask(self, reading, allowance, keep, self.grams, only)
+
+    def _reading(self, plan: BoundedRows, text: int) -> Reading:
+        """Returns which values are read."""
+        by = None if self.by is None else find_column(plan, self.by)
+        kind = None if by is None else plan.rows.values[by].type
+        if isinstance(kind, Array) and self.prototypes is not None:
+            return NearReading(plan, (text,), by, prototypes=codes_of(self.prototypes, kind))
+        if self.prototypes is not None:
+            raise WrongUse("prototypes= without an array.", allowed="by= an array column")
+        if by is not None:
+            require_values(plan.rows.values[by], "by=", text=False)
+        return Reading(plan, (text,), by)
 
     def _keys(self, kind: Text, reading: Reading) -> Keys:
         """Returns the declared terms in each group, checked as tokens."""

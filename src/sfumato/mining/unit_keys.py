@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import blake2b
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -30,6 +30,8 @@ Hashes: TypeAlias = NDArray[np.uint64]
 
 # The number of values that are read at once, and of ids that are added up at once.
 _AT_ONCE, _MERGED = 1 << 19, 1 << 23
+# The number of codes of arrays that are compared with prototypes at once.
+_CELLS = 1 << 22
 # The most values of a column that is no text, and the most groups.
 MOST_VALUES = 1000
 _ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -79,6 +81,60 @@ class Reading:
         if isinstance(kind, Text | Array):
             raise InvalidDeclaration("A text or an array without codes.")
         return range(kind.lower_code, kind.upper_code + 1)
+
+    def codes_of(self, place: int, rows: UnitRows, begin: int, end: int) -> Integers:
+        """The codes of a value in some rows."""
+        return rows.codes[begin:end, self.plan.rows.starts[place]].astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class NearReading(Reading):
+    """A reading in which ``by`` is an array: the group of a row is its nearest prototype.
+
+    ``prototypes`` are public vectors, in codes of the array. Of equally near ones the first counts.
+
+    Raises:
+        InvalidDeclaration: ``by`` is no array; none or more than 1,000 prototypes, of another
+            length, or with squared distances beyond 2^53.
+    """
+
+    prototypes: tuple[tuple[int, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        # by name: a dataclass with slots is a new class, which super() does not know
+        Reading.__post_init__(self)
+        kind = None if self.by is None else self.plan.rows.values[self.by].type
+        lengths = set(map(len, self.prototypes))
+        if not isinstance(kind, Array) or lengths != {kind.length}:
+            raise InvalidDeclaration("Prototypes of what is no array, or of another length.")
+        ends = (kind.lower_code, kind.upper_code, *map(abs, chain(*self.prototypes)))
+        if 4 * kind.length * max(map(abs, ends)) ** 2 >= 1 << 53:
+            raise InvalidDeclaration("An array with too many steps.", allowed="a larger step")
+
+    def codes(self, place: int) -> range:
+        """The codes of a value: for ``by`` the places of the prototypes."""
+        if place == self.by:
+            return range(len(self.prototypes))
+        return Reading.codes(self, place)
+
+    def codes_of(self, place: int, rows: UnitRows, begin: int, end: int) -> Integers:
+        """The codes of a value in some rows; for ``by`` the place of the nearest prototype."""
+        if place != self.by:
+            return Reading.codes_of(self, place, rows, begin, end)
+        points = np.array(self.prototypes, np.float64)
+        lengths = (points**2).sum(axis=1)
+        start, nearest = self.plan.rows.starts[place], np.empty(end - begin, np.int64)
+        step = max(_CELLS // points.shape[1], 1)
+        for first in range(begin, end, step):
+            last = min(first + step, end)
+            codes = rows.codes[first:last, start : start + points.shape[1]]
+            is_known = (codes != MISSING).all(axis=1)
+            # integers below 2^53, exact in any order; the length of the row itself decides nothing
+            away = (
+                lengths - 2 * np.where(is_known[:, np.newaxis], codes, 0).astype(float) @ points.T
+            )
+            nearest[first - begin : last - begin] = np.where(is_known, away.argmin(axis=1), MISSING)
+        return nearest
 
 
 class _Values:
@@ -150,7 +206,7 @@ class _Values:
 
     def _codes(self, place: int, begin: int, end: int) -> Integers:
         """Returns the codes of a value in some rows."""
-        return self.rows.codes[begin:end, self.reading.plan.rows.starts[place]].astype(np.int64)
+        return self.reading.codes_of(place, self.rows, begin, end)
 
     def key(self, number: int) -> Key:
         """Returns the key of an id."""
@@ -302,7 +358,7 @@ def _require_keep(keep: int) -> None:
 
 def _values(reading: Reading, opened: Opened) -> _Values:
     """Returns the values of the rows, with the hashes of their strings; computed once."""
-    places = ("values", reading.columns, reading.by, reading.order)
+    places = ("values", reading)
     return opened.derived(reading.plan, places, lambda rows: _Values(reading, rows))
 
 

@@ -24,8 +24,11 @@ from sfumato.query.answer_files import (
     csv_text,
     excel_bytes,
     filled,
+    for_excel,
     parquet_bytes,
     typed,
+    with_readable_numbers,
+    without_formulas,
     write,
 )
 from sfumato.query.consistent import NOTE, consistent_error, consistent_rows, is_count
@@ -241,15 +244,23 @@ class Answer:
         _require("pandas")
         return self.to_arrow(intervals=intervals).to_pandas()
 
-    def to_csv(self, path: str | Path | None = None, *, intervals: bool = True) -> str:
+    def to_csv(
+        self, path: str | Path | None = None, *, intervals: bool = True, excel: bool = False
+    ) -> str:
         """The answer as CSV, with intervals as ``to_arrow``; written to ``path`` if there is one.
+
+        ``excel``: as Excel opens it, with a byte order mark, and with no more digits than the error
+        allows. A text that Excel would take for a formula follows a quote.
 
         Raises:
             WrongUse: the file cannot be written.
         """
         rows = self._with_totals(self.told)
-        errors = cast(list[list[Json]], self.form["errors"]) if intervals else None
-        text = csv_text(filled(self.columns, rows, errors))
+        errors = cast(list[list[Json]], self.form["errors"])
+        if excel:
+            rows, errors = with_readable_numbers(rows, errors)
+        columns = filled(self.columns, rows, errors if intervals else None)
+        text = for_excel(csv_text(without_formulas(columns))) if excel else csv_text(columns)
         if path is not None:
             write(path, text.encode())
         return text

@@ -9,6 +9,9 @@ import datetime
 import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from math import ceil, floor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -26,6 +29,8 @@ _ENDS = ("low", "high", "rank_error", "leaf_low", "leaf_high")
 _TIMES = ("timestamp", "local time")
 # The types of released values whose intervals have ends of the same type; others have numbers.
 _OWN_ENDS = ("date", *_TIMES)
+# What Excel takes for the beginning of a formula in a text of CSV.
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 _EXCEL_FORMATS = {"date": "yyyy-mm-dd", "timestamp": "yyyy-mm-dd hh:mm:ss"}
 
 
@@ -107,13 +112,89 @@ def _marks(columns: Sequence[dict[str, Json]], line: Sequence[Json]) -> str:
     return "; ".join(untold)
 
 
+def readable(value: Json, low: Json, high: Json) -> tuple[Json, Json, Json]:
+    """Returns a number and the ends of its interval with the digits that the error allows: two of
+    half the length of the interval. The interval is never made shorter.
+
+    >>> readable(33291.39, 31294.24, 35288.55), readable(741, 681, 801)
+    ((33300, 31200, 35300), (741, 681, 801))
+    """
+    numbers = value, low, high
+    if not all(type(number) in (int, float) for number in numbers):
+        return numbers
+    exact, first, last = (Fraction(str(number)) for number in numbers)
+    if first >= last:
+        return numbers
+    place = Decimal(float((last - first) / 2)).adjusted() - 1
+    unit = Fraction(10) ** place
+    rounded = round(exact / unit) * unit, floor(first / unit) * unit, ceil(last / unit) * unit
+    one, two, three = (float(each) if place < 0 else int(each) for each in rounded)
+    return one, two, three
+
+
+def with_readable_numbers(
+    rows: Sequence[Sequence[Json]], errors: Sequence[Sequence[Json]]
+) -> tuple[list[list[Json]], list[list[Json]]]:
+    """Returns the rows and the intervals of an answer with ``readable`` numbers."""
+    shown_rows, shown_errors = [], []
+    for row, line in zip(rows, errors, strict=True):
+        cells, ends = list(row), list(line)
+        for place, error in enumerate(line):
+            if isinstance(error, dict):
+                cells[place], low, high = readable(row[place], error["low"], error["high"])
+                ends[place] = {**error, "low": low, "high": high}
+        shown_rows.append(cells)
+        shown_errors.append(ends)
+    return shown_rows, shown_errors
+
+
+def for_excel(text: str) -> str:
+    """Returns CSV as Excel opens it: with a byte order mark and line ends of Windows."""
+    return "\ufeff" + text.replace("\n", "\r\n")
+
+
+def without_formulas(columns: Iterable[Filled]) -> list[Filled]:
+    """Returns columns in which no text begins as a formula of Excel does: it follows a quote."""
+    safe = []
+    for column in columns:
+        safe.append(Filled(column.name, column.type, [*map(_no_formula, column.values)]))
+    return safe
+
+
+def _no_formula(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULAS) else value
+
+
 def csv_text(columns: Sequence[Filled]) -> str:
     """Returns columns as CSV; a cell without an estimate is empty."""
+    rows = zip(*(column.values for column in columns), strict=True)
+    return csv_of([column.name for column in columns], rows)
+
+
+def csv_of(names: Sequence[str], rows: Iterable[Sequence[Any]], *, excel: bool = False) -> str:
+    """Returns rows as CSV.
+
+    ``excel``: as Excel opens it; then a number ``n`` beside columns ``n_low`` and ``n_high`` is
+    ``readable``.
+
+    >>> csv_of(["n", "n_low", "n_high"], [[3.25, 1.5, 5.125]], excel=True).split()
+    ['\\ufeffn,n_low,n_high', '3.2,1.5,5.2']
+    """
+    lines = list(map(list, rows))
+    if excel:
+        places = {name: place for place, name in enumerate(names)}
+        for name, place in places.items():
+            low, high = places.get(f"{name}_low"), places.get(f"{name}_high")
+            if low is not None and high is not None:
+                for line in lines:
+                    shown = readable(line[place], line[low], line[high])
+                    line[place], line[low], line[high] = shown
+        lines = [[*map(_no_formula, line)] for line in lines]
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([column.name for column in columns])
-    writer.writerows(zip(*(column.values for column in columns), strict=True))
-    return file.getvalue()
+    writer.writerow(names)
+    writer.writerows(lines)
+    return for_excel(file.getvalue()) if excel else file.getvalue()
 
 
 def arrow_table(columns: Iterable[Filled]) -> "pyarrow.Table":

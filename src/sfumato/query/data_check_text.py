@@ -114,8 +114,8 @@ def _expected(kind: ColumnType) -> str:
             if kind.format is not None:
                 return f"A time is written {kind.format}, as clocks of {kind.zone} show it."
             return (
-                "A time is written YYYY-MM-DD HH:MM:SS, with an offset from UTC or without "
-                "(format= declares another form)."
+                "A time is written YYYY-MM-DD HH:MM:SS, with an offset from UTC or without, or as a "
+                "date alone, its midnight (format= declares another form)."
             )
         case Boolean():
             true, false = " or ".join(kind.true), " or ".join(kind.false)

@@ -60,6 +60,9 @@ def least_worst(
             # a question whose errors depend on its answers keeps an equal share
             moved[name] = equal if worst_error is None else shares[name] * worst_error**power
         total = sum(moved.values())
+        if not total:
+            # at this cost no question has an error that counts
+            return shares
         for name, share in moved.items():
             exact = max(share / total, _LEAST * equal)
             shares[name] = max(round(exact / _UNIT), 1) * _UNIT

@@ -10,20 +10,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from sfumato.engines.scratch import ROW_NUMBER, Held, Scratch, Stopped, Unbound
+from sfumato.engines.public_rows import public_columns, public_rows
+from sfumato.engines.scratch import MOST_ROWS, ROW_NUMBER, Held, Scratch, Stopped, Unbound
 from sfumato.engines.stop import Patience
-from sfumato.errors import OuterFailed, Refused, UnsupportedSql, WrongUse
+from sfumato.errors import InvalidSource, OuterFailed, Refused, UnsupportedSql
+from sfumato.ledger.journal import canonical_json
+from sfumato.ledger.request import Request
+from sfumato.metadata.table import Table
 from sfumato.plan.aggregate import Quantiles
+from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import Json
 from sfumato.query.answer import Answer
+from sfumato.query.asker import Asker
 from sfumato.query.choose import Planned
 from sfumato.query.outer_answer import OuterAnswer, Result
 from sfumato.query.outer_errors import Release, Releases
 from sfumato.query.preview import planned_columns
 from sfumato.query.price import Price
+from sfumato.query.release import type_of
 from sfumato.query.selected import candidates, declared_rows
 from sfumato.query.statements import Statements
 from sfumato.query.subqueries import Policy, Resolver, Step
+from sfumato.query.together import ceiling
 from sfumato.sql.outer import require_allowed, text_of_outer
 from sfumato.sql.split import Inner as InnerQuestion
 from sfumato.sql.split import Split, name_of, split
@@ -32,37 +40,55 @@ from sfumato.sql.trace import ROW, Inner, Trace, traced
 # More rows than any LIMIT that is not meant to cut: groups that are not public have no number.
 _ANY_NUMBER = 2**31
 _DELTA_UNIT = 10**24
+_AS_NOW = "{} is public, and was read as it is now."
 
 
 @dataclass(frozen=True, slots=True)
 class Outer:
     """SQL over the answers of private questions, planned and ready to be charged.
 
-    ``columns`` are the names and types of its result, ``statement`` what DuckDB runs, with hidden
-    columns if it was traced.
+    ``public`` are the public tables that it reads. ``columns`` are the names and types of its
+    result, ``statement`` what DuckDB runs, with hidden columns if it was traced. ``form`` tells it
+    from all other statements at all prices.
     """
 
     text: str
     notes: tuple[str, ...]
     questions: tuple[Resolver, ...]
     steps: tuple[Step, ...]
+    public: tuple[str, ...]
     columns: tuple[tuple[str, str], ...]
     statement: str
     trace: Trace | None
+    price: Price
+    form: str
 
-    def answer(self, statements: Statements, scratch: Scratch, patience: Patience) -> Answer:
+    def answer(
+        self, statements: Statements, scratch: Scratch, patience: Patience, key: str = ""
+    ) -> Answer:
         """Returns the answer; its inner questions are charged together, unless they are stored.
+
+        ``key`` is an idempotency key of the whole statement.
 
         Guarantees:
             an outer statement that fails is never refunded
+            a key is bound to the whole statement
 
         Raises:
             As ``Statements.answer_all``.
+            InvalidSource, InvalidDeclaration: a public table cannot be read; nothing is charged.
+            KeyUsed: the key belongs to another statement; nothing is charged.
             OuterFailed: the outer statement failed; the inner answers are paid and stored.
         """
+        if key:
+            statements.ledger.require_key(self._request(statements.asker, key))
+        # before the charge: a file that cannot be read costs nothing
+        tables = {name: _public(name, scratch.public[name]) for name in self.public}
         inner = statements.answer_all(self.questions, patience) if self.questions else []
+        if key and inner:
+            paid = {answer.charge_id for answer in inner}
+            statements.ledger.reread(self._request(statements.asker, key), paid)
         releases = Releases(inner)
-        tables = {}
         for place, (answer, release) in enumerate(zip(inner, releases.releases, strict=True)):
             tables[name_of(place)] = _held(answer, release, numbered=self.trace is not None)
         try:
@@ -74,6 +100,19 @@ class Outer:
         result = Result(self.columns, rows, known)
         name = statements.asker.dataset.name
         return OuterAnswer(self.text, self.notes, inner, releases, result, name)
+
+    def afresh(self) -> "Outer":
+        """The same, with questions that no other caller resolves at the same time."""
+        questions = []
+        for question in self.questions:
+            text, parameters, share = question.statement
+            questions.append(question.part(text, share, parameters))
+        return replace(self, questions=tuple(questions))
+
+    def _request(self, asker: Asker, key: str) -> Request:
+        """What an idempotency key is bound to: the whole statement, at its price."""
+        event = ceiling(self.price, Norm.L1, asker.dataset.relation)
+        return asker.request(event, asker.names("outer", self.form, event), key)
 
 
 def planned_outer(
@@ -102,23 +141,28 @@ def planned_outer(
         steps.append(step)
     forms = [planned_columns(plan) for plan in plans]
     tables = {name: _table(columns) for name, columns in zip(names, forms, strict=True)}
+    public = {name: Held(_columns_of(scratch.public[name])) for name in parts.public}
     try:
-        columns = _described(parts, tables, scratch)
+        columns = _described(parts, tables | public, scratch)
     except Refused:
         if parts.is_cut:
             # the refusal of the whole says it in the words of its text
             return None
         raise
-    trace = _traced(parts, plans, tables, columns, scratch)
-    statement = text_of_outer(parts.outer if trace is None else trace.query)
+    trace = _traced(parts, plans, tables, public, columns, scratch)
+    plain = text_of_outer(parts.outer)
+    whole = [plain, *(inner.text for inner in parts.inner), repr(price), str(asked.values)]
     return Outer(
         sql if isinstance(sql, str) else sql.sql("duckdb"),
-        parts.notes,
+        (*parts.notes, *(_AS_NOW.format(name) for name in public)),
         tuple(questions),
         tuple(steps),
+        parts.public,
         columns,
-        statement,
+        plain if trace is None else text_of_outer(trace.query),
         trace,
+        price,
+        canonical_json(list[Json](whole)),
     )
 
 
@@ -172,6 +216,7 @@ def _traced(
     parts: Split,
     plans: Sequence[Planned],
     tables: Mapping[str, Held],
+    public: Mapping[str, Held],
     columns: Sequence[tuple[str, str]],
     scratch: Scratch,
 ) -> Trace | None:
@@ -183,11 +228,12 @@ def _traced(
         released = tuple(bool(column["released"]) for column in planned_columns(plan))
         names = tuple(column for column, _ in table.columns)
         answers[name] = Inner(names, released, candidates(output, rows) > 1)
-    trace = traced(parts.outer, answers)
+    named = {name: [column for column, _ in table.columns] for name, table in public.items()}
+    trace = traced(parts.outer, answers, named)
     if trace is None:
         return None
     try:
-        found = scratch.described(text_of_outer(trace.query), _numbered(tables))
+        found = scratch.described(text_of_outer(trace.query), {**_numbered(tables), **public})
     except (Unbound, Stopped):
         return None
     same = len(trace.columns) == len(columns) and [kind for _, kind in found[: len(columns)]] == [
@@ -205,6 +251,26 @@ def _table(columns: Sequence[Mapping[str, Json]]) -> Held:
         plain = str(column["name"]).replace('"', "").replace("'", "") or "column"
         named.append((_unique(plain, taken), str(column["type"])))
     return Held(tuple(named))
+
+
+def _columns_of(table: Table) -> tuple[tuple[str, str], ...]:
+    """The names and types of the columns of a public table."""
+    return tuple((column.name, type_of(column.type)) for column in public_columns(table))
+
+
+def _public(name: str, table: Table) -> Held:
+    """A public table with its rows.
+
+    Raises:
+        InvalidSource: it has too many rows, or cannot be read.
+    """
+    rows = public_rows(name, table, MOST_ROWS + 1)
+    if len(rows) > MOST_ROWS:
+        raise InvalidSource(
+            f"The public table {name!r} has more than {MOST_ROWS:,} rows.",
+            remedy="SQL over private answers reads smaller ones. Join it in a private question.",
+        )
+    return Held(_columns_of(table), rows)
 
 
 def _unique(name: str, taken: set[str]) -> str:
@@ -244,16 +310,3 @@ def _local(moment: object) -> str | None:
     if moment is None:
         return None
     return str(datetime.datetime.fromisoformat(str(moment)).replace(tzinfo=None))
-
-
-def require_no_key(key: str | None) -> None:
-    """Raises WrongUse if an idempotency key is given for SQL over private answers.
-
-    Raises:
-        WrongUse: there is one.
-    """
-    if key:
-        raise WrongUse(
-            "key= of SQL over private answers.",
-            remedy="Leave it out: asked again, the private answers are recalled and cost nothing.",
-        )

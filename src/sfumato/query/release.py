@@ -13,7 +13,7 @@ from sfumato.engines.base import Codes, Engine
 from sfumato.engines.stop import ENDLESS, Patience
 from sfumato.ledger.request import SQL, Keys, Request
 from sfumato.ledger.spend import Ledger
-from sfumato.metadata.column import Text
+from sfumato.metadata.column import ColumnType, Text
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.timestamp import Timestamp
 from sfumato.plan.levels import Levels
@@ -283,7 +283,16 @@ def _shown(key: GroupKey, code: int | str | Total | None) -> Json:
 
 def key_type(key: GroupKey) -> str:
     """The type of a key column, as an answer states it."""
-    kind = key.value.type
+    return type_of(key.value.type)
+
+
+def type_of(kind: ColumnType) -> str:
+    """The word for the values of a declared type, as an answer states it.
+
+    >>> from sfumato.metadata.column import Integer, Text
+    >>> type_of(Integer(0, 9)), type_of(Text())
+    ('integer', 'text')
+    """
     if isinstance(kind, Timestamp) and not kind.zone:
         return "local time"
     return _KEY_TYPES.get(type(kind).__name__, "text")

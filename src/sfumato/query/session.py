@@ -11,13 +11,14 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from sfumato.accounting import order_price
 from sfumato.engines.base import Engine
 from sfumato.engines.scratch import Scratch
-from sfumato.engines.stop import ENDLESS, Stop, patience_of
+from sfumato.engines.stop import ENDLESS, Patience, Stop, patience_of
 from sfumato.errors import BudgetExceeded, Refused, UnknownName, WrongUse, shown
 from sfumato.exact.rational import Number
 from sfumato.ledger.account_path import UNSTATED, Scope, scope_of
@@ -44,13 +45,14 @@ from sfumato.query.dataframe import Frame, frame
 from sfumato.query.diagnose import checks
 from sfumato.query.diagnosis import Diagnosis, diagnosis
 from sfumato.query.door import Door
+from sfumato.query.dummy import dummy_rows
 from sfumato.query.hold import Hold, held
 from sfumato.query.instead import outer_or_refusal
 from sfumato.query.known import Known, name_of
 from sfumato.query.marginal_table import Marginals
 from sfumato.query.marginal_target import least_of_left, tasks_for_error
 from sfumato.query.marginals import MarginalsTask, marginals_task
-from sfumato.query.outer import Outer, require_no_key
+from sfumato.query.outer import Outer
 from sfumato.query.outer_preview import OuterPreview
 from sfumato.query.paid_series import PaidSeries, paid_series, require_paid
 from sfumato.query.pipeline import UNPREPARED, compile_plan
@@ -81,6 +83,9 @@ from sfumato.query.subqueries import (
 from sfumato.query.task import Stored, Task, require_members, require_task
 from sfumato.show.render import html_table
 from sfumato.sql.bind import Parameters
+
+if TYPE_CHECKING:
+    import pyarrow
 
 # The members that a price depends on.
 _PRICED = ("event", "kind")
@@ -130,7 +135,7 @@ class Session:
             dataset.described, contract, analyst, purpose, ledger.past_limits(dataset.name)
         )
         self._statements = Statements(asker, engine, ledger, kept, Shelf(ledger))
-        self._scratch = Scratch()
+        self._scratch = Scratch({n: table for n, table in dataset.tables.items() if table.public})
 
     @property
     def _asker(self) -> Asker:
@@ -262,6 +267,9 @@ class Session:
             if body is not None:
                 return Answer(body, recalled=True)
         with self._door.inside():
+            planned = self._known.outer(name)
+            if planned is not None:
+                return self._answer_outer(planned, key, patience)
             question = Resolver(sql, parameters, stated_price, self.dataset, values)
             try:
                 answer, as_asked = persistently(
@@ -269,14 +277,19 @@ class Session:
                 )
             except NotOneQuestion as several:
                 outer = self._outer(question, unanswered, several.refusal)
-                require_no_key(key)
-                return persistently(
-                    lambda: outer.answer(self._statements, self._scratch, patience), patience
-                )
+                if name == naming():
+                    self._known.keep_outer(name, outer)
+                return self._answer_outer(outer, key, patience)
         if name == naming():
             # still the same day
             self._known.keep(name, as_asked)
         return answer
+
+    def _answer_outer(self, outer: Outer, key: str | None, patience: Patience) -> Answer:
+        """Answers SQL over private answers."""
+        return persistently(
+            lambda: outer.answer(self._statements, self._scratch, patience, key or ""), patience
+        )
 
     def _outer(self, question: Resolver, policy: Policy, refusal: Refused) -> Outer:
         """Plans SQL over private answers; raises the refusal of the whole if it is none."""
@@ -566,8 +579,39 @@ class Session:
             TargetUnreachable: the error costs more than ``max_epsilon``; nothing is charged.
             Others as in ``ask``.
         """
+        task, notes = self.plan_marginals(
+            table,
+            cliques,
+            epsilon=epsilon,
+            rho=rho,
+            delta=delta,
+            error=error,
+            max_epsilon=max_epsilon,
+        )
+        try:
+            stored = self.ask(task, key=key, stop=stop, time_limit=time_limit)
+            return Marginals(task, stored, notes)
+        except BudgetExceeded as refusal:
+            left = self._ledger.standing(*self._asker.path).left.rho
+            raise task.allowance.refused(refusal, left) from None
+
+    def plan_marginals(
+        self,
+        table: str,
+        cliques: Sequence[Sequence[str]],
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        delta: Number | None = None,
+        error: Wish | None = None,
+        max_epsilon: Number | None = None,
+    ) -> tuple[MarginalsTask, tuple[str, ...]]:
+        """The task that ``marginals`` asks with these arguments, with notes on its noise; free.
+
+        Raises:
+            As ``marginals``, but for what an account can pay.
+        """
         self._door.require_open()
-        notes: tuple[str, ...] = ()
         if error is not None or max_epsilon is not None:
             stated_price = price(
                 epsilon=epsilon,
@@ -576,16 +620,9 @@ class Session:
                 error=error,
                 max_epsilon=max_epsilon,
             )
-            task, notes = self._cheapest_marginals(table, cliques, stated_price)
-        else:
-            allowed = allowance(epsilon=epsilon, rho=rho, delta=delta)
-            task = marginals_task(self._asker.dataset, table, cliques, allowed)
-        try:
-            stored = self.ask(task, key=key, stop=stop, time_limit=time_limit)
-            return Marginals(task, stored, notes)
-        except BudgetExceeded as refusal:
-            left = self._ledger.standing(*self._asker.path).left.rho
-            raise task.allowance.refused(refusal, left) from None
+            return self._cheapest_marginals(table, cliques, stated_price)
+        allowed = allowance(epsilon=epsilon, rho=rho, delta=delta)
+        return marginals_task(self._asker.dataset, table, cliques, allowed), ()
 
     def _cheapest_marginals(
         self,
@@ -605,6 +642,15 @@ class Session:
             return self._ledger.holds(asker.request(task.event, names))
 
         return least_of_left(tasks, balances, is_stored)
+
+    def dummy(self, table: str, *, rows: int = 100, seed: int = 0) -> "pyarrow.Table":
+        """Made-up rows of a table to try a question on, from the declarations alone; free.
+
+        Raises:
+            UnknownName, WrongUse: no such table; ``rows`` or ``seed`` is no whole number, or there
+                would be more than a million values.
+        """
+        return dummy_rows(self.dataset, table, rows, seed)
 
     def check_data(self, *, report: Callable[[str], None] | None = None) -> DataCheck:
         """Counts how all of the data is read, for its owner; the counts are **not private**.

@@ -105,7 +105,14 @@ class Resolver:
         """The statement as the asker wrote it, with its parameters and its price."""
         return self._statement
 
-    def part(self, text: str, price: Price, parameters: Parameters | None = None) -> "Resolver":
+    @property
+    def values(self) -> Values | None:
+        """Which sums of a column with a clip are asked for."""
+        return self._values
+
+    def part(
+        self, text: str | exp.Select, price: Price, parameters: Parameters | None = None
+    ) -> "Resolver":
         """Returns the resolver of another statement at a price, with the same declarations."""
         return Resolver(text, parameters, price, self._dataset, self._values)
 

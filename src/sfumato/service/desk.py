@@ -1,38 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """The desk: the one place where a person's question meets a session.
 
-It knows no protocol. Every method takes the caller first, and refuses what that person may not do
-or see; what is not there and what one may not see raise the same ``NotVisible``.
+It knows no protocol; ``releases`` has what is charged beside answers to SQL. Every method takes the
+caller first, and refuses what that person may not do or see; what is not there and what one may not
+see raise the same ``NotVisible``.
 """
 
-import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
+import pyarrow as pa
+
 import sfumato as sf
-from sfumato.accounting.budget_gates import INCREMENTS, NOTHING, Charge
-from sfumato.errors import (
-    BudgetExceeded,
-    Cancelled,
-    EngineFailed,
-    Failed,
-    OuterFailed,
-    SfumatoError,
-    UnknownName,
-    WrongUse,
-    shown,
-)
+from sfumato.errors import UnknownName, WrongUse, shown
 from sfumato.ledger.account_path import UNSTATED, Scope, scope_of
-from sfumato.ledger.account_status import Standing
 from sfumato.ledger.request import SQL
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.event import Json
-from sfumato.privacy.unit import AUTO
 from sfumato.query.account import amounts, left_amounts
 from sfumato.query.answer import Answer
-from sfumato.query.session import Session
-from sfumato.service.ended import Ended
+from sfumato.service.charging import Account, affordable, ask_charged, learns_limits
 from sfumato.service.journal_index import JournalIndex
 from sfumato.service.people import Caller, People, Role
 from sfumato.service.questions import arguments_of, require_number, time_limit_of
@@ -40,18 +27,8 @@ from sfumato.service.refusals import NoAccount, NotAllowed, NotVisible
 from sfumato.service.requests import Requests, limit_to_json
 from sfumato.service.served import Datasets, Served
 
-_LOG = logging.getLogger("sfumato.service")
 MOST_ANSWERS = 100
 MOST_ROWS = 10**12
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    """An account that the caller may charge: its dataset, its path and its session."""
-
-    served: Served
-    scope: Scope
-    session: Session
 
 
 class Desk:
@@ -152,15 +129,24 @@ class Desk:
         """
         account = self.account(caller, dataset, form.get("purpose"))
         preview = account.session.preview(**arguments_of(form))
-        standing = account.served.standing(account.scope)
-        shown_preview: dict[str, Json] = {
+        return {
             "cost": preview.cost.to_json(),
             "columns": [{"name": name, "type": kind} for name, kind in preview.columns],
             "errors": list[Json](preview.error()),
-            "left": left_amounts(standing.left),
-            "times": _times(preview.cost.charge, standing),
+            **affordable(account, preview.cost.charge),
         }
-        return shown_preview
+
+    def dummy(self, caller: Caller, dataset: str, table: str, rows: int, seed: int) -> pa.Table:
+        """Made-up rows of a table, from its declarations alone; free.
+
+        Raises:
+            NotVisible: the caller does not see the dataset, or it has no such table.
+            WrongUse: too many rows.
+        """
+        served = self.visible(caller, dataset)
+        if table not in served.session.dataset.tables:
+            raise NotVisible
+        return served.session.dummy(table, rows=rows, seed=seed)
 
     def advise(self, caller: Caller, dataset: str, form: Mapping[str, Any]) -> dict[str, Json]:
         """The expected errors of a question under other clips, costs and groupings.
@@ -193,7 +179,9 @@ class Desk:
             limit = time_limit_of(form)
             return account.session.query(**arguments, key=key, stop=stop, time_limit=limit)
 
-        return _asked(account, form, ask)
+        # a sub-query is a charge of its own, and so is a limit that is learnt
+        is_one = str(form.get("sql")).lower().count("select") < 2 and not learns_limits(account)
+        return ask_charged(account, ask, is_one_charge=is_one)
 
     def answers(
         self, caller: Caller, dataset: str, purpose: object, *, before: int, limit: int
@@ -248,72 +236,6 @@ class Desk:
         return [request.to_json() for request in self._requests.newest(person)]
 
 
-def _asked(account: Account, form: Mapping[str, Any], ask: Callable[[], Answer]) -> Answer:
-    """Asks, and tells of a failure whether it was charged.
-
-    The account's own numbers tell it. Where they changed, another question of the account may have
-    changed them: then nobody can tell, unless the question is of one charge, which is taken or not.
-    """
-
-    def spent() -> tuple[Charge, Charge] | None:
-        try:
-            standing = account.served.standing(account.scope)
-        except SfumatoError:
-            return None
-        return standing.spent, standing.reserved
-
-    before = spent()
-    try:
-        return ask()
-    except (EngineFailed, OuterFailed) as error:
-        raise Ended(error, charged=True) from None
-    except Cancelled as error:
-        raise Ended(error, charged=error.paid) from None
-    except Failed as error:
-        raise Ended(error, charged=None) from None
-    except BudgetExceeded:
-        charged = _charged(account, form, is_unchanged=before is not None and before == spent())
-        raise Ended(_too_dear(account), charged=charged) from None
-    except SfumatoError as error:
-        charged = _charged(account, form, is_unchanged=before is not None and before == spent())
-        raise Ended(error, charged=charged) from None
-    except Exception as error:  # noqa: BLE001 - its text could quote private data
-        _LOG.error("an internal failure (%s)", type(error).__name__)
-        raise Ended(Failed("An internal failure."), charged=None) from None
-
-
-def _charged(account: Account, form: Mapping[str, Any], *, is_unchanged: bool) -> bool | None:
-    """Whether a refused question was charged: a sub-query or a learnt limit may have been."""
-    if is_unchanged or not _has_parts(account, form):
-        return False
-    return None
-
-
-def _has_parts(account: Account, form: Mapping[str, Any]) -> bool:
-    """Whether a question may be several charges: it has a sub-query, or limits are learnt."""
-    if str(form.get("sql")).lower().count("select") > 1:
-        return True
-    for table in account.session.dataset.tables.values():
-        if table.unit is not None and any(
-            getattr(table.unit, limit) is AUTO
-            for limit in ("max_rows", "max_groups", "max_rows_total")
-        ):
-            return True
-        if any(getattr(column, "clip", None) is AUTO for column in table.columns.values()):
-            return True
-    return False
-
-
-def _too_dear(account: Account) -> BudgetExceeded:
-    """The refusal in the words of the caller's own account: those above it are not theirs to see."""
-    left = left_amounts(account.served.standing(account.scope).left)
-    return BudgetExceeded(
-        f"The account cannot pay: it has epsilon={left['epsilon']} or rho={left['rho']} left, "
-        f"and delta={left['delta']}.",
-        remedy="POST /v1/datasets/{dataset}/requests asks the owner for another limit.",
-    )
-
-
 def _purposes(served: Served, caller: Caller) -> list[Json]:
     return [standing.scope.purpose for standing in served.accounts_of(caller.name)]
 
@@ -354,15 +276,3 @@ def require_text(name: str, value: object, *, optional: bool = False) -> str:
     if len(value.encode()) > 800:
         raise WrongUse(f"A {name} of {len(value.encode())} bytes.", allowed="at most 800")
     return value
-
-
-def _times(cost: Charge, standing: Standing) -> int | None:
-    """How often an account could pay a cost, by the larger of its two gates; None if it is free."""
-    if cost == NOTHING:
-        return None
-    left = standing.left
-    by_gate = [int(left.rho * INCREMENTS // cost.rho)] if cost.rho else []
-    if cost.epsilon:
-        by_gate.append(int(left.epsilon * INCREMENTS // cost.epsilon))
-    times = max(by_gate, default=0)
-    return min(times, left.delta // cost.delta) if cost.delta else times

@@ -99,10 +99,6 @@ class Turns:
     """Lets a few questions begin at a time, the oldest first.
 
     A question that takes long no longer counts as beginning, so it holds up no other.
-
-    >>> turns = Turns(1, lambda: 0.0)
-    >>> with turns:
-    ...     pass
     """
 
     def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:

@@ -10,8 +10,11 @@ from sfumato.errors import WrongUse, shown
 
 # The fields of a question, named as in Python.
 PRICED = ("sql", "parameters", "epsilon", "rho", "delta", "error", "max_epsilon", "interval", "values")  # fmt: skip
+# The fields that say what something else costs.
+COSTS = ("epsilon", "rho", "delta", "error", "max_epsilon")
 _NUMBERS = ("epsilon", "rho", "delta", "max_epsilon")
 _PLAIN = (str, int, bool, Decimal)
+MOST_QUESTIONS = 100
 
 
 def arguments_of(form: Mapping[str, Any]) -> dict[str, Any]:
@@ -46,6 +49,56 @@ def arguments_of(form: Mapping[str, Any]) -> dict[str, Any]:
     if "parameters" in stated:
         _require_parameters(stated["parameters"])
     return stated
+
+
+def cost_arguments_of(form: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that say what marginals or a publication may cost.
+
+    Raises:
+        WrongUse: one of them is no number.
+
+    >>> cost_arguments_of({"table": "people", "rho": "0.1"})
+    {'rho': '0.1'}
+    """
+    cost = {}
+    for name in _NUMBERS:
+        if form.get(name) is not None:
+            cost[name] = require_number(name, form[name])
+    if form.get("error") is not None:
+        cost["error"] = _error(form["error"])
+    return cost
+
+
+def cells_of(form: Mapping[str, Any]) -> tuple[str, list[list[str]]]:
+    """The table and the sets of columns of marginals.
+
+    Raises:
+        WrongUse: they are no text and no list of lists of names.
+    """
+    table, cliques = form.get("table"), form.get("cliques")
+    if not isinstance(table, str):
+        raise WrongUse("Marginals without a table.", allowed='"table": "people"')
+    if not isinstance(cliques, list) or not all(_is_names(clique) for clique in cliques):
+        raise WrongUse("cliques of another form.", allowed='"cliques": [["age", "sex"]]')
+    return table, cliques
+
+
+def _is_names(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+def require_statements(value: object) -> dict[str, str]:
+    """The questions of a publication by name.
+
+    Raises:
+        WrongUse: it is no object of statements, or has more than 100.
+    """
+    allowed = f'"questions": {{"age": "SELECT ..."}}, at most {MOST_QUESTIONS}'
+    if not isinstance(value, Mapping) or not 0 < len(value) <= MOST_QUESTIONS:
+        raise WrongUse("questions of another form.", allowed=allowed)
+    if not all(isinstance(statement, str) for statement in value.values()):
+        raise WrongUse("A question that is no text.", allowed=allowed)
+    return dict(value)
 
 
 def require_number(name: str, value: object) -> Any:

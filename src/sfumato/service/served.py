@@ -27,6 +27,8 @@ class Served:
     session: Session
     ledger: Ledger
     declared: Declarations
+    # the file of the declarations
+    path: Path
 
     def session_of(self, scope: Scope) -> Session:
         """The session of an account."""
@@ -59,6 +61,7 @@ class Served:
             "version": self.declared.dataset.version,
             "relation": self.declared.dataset.relation.value,
             "tables": tables,
+            "runs": {name: list[Json](names) for name, names in self.declared.sections.items()},
         }
 
 
@@ -92,7 +95,7 @@ class Datasets:
                 failed.callback(session.close)
                 if not ledger.is_closed(name):
                     ledger.acting_as(_ACTOR).restrict(name, closed=True, reason="it is served")
-                self._open[name] = Served(name, session, ledger, declared)
+                self._open[name] = Served(name, session, ledger, declared, path)
             self._closing = failed.pop_all()
         self.ledgers = tuple(ledgers.values())
 

@@ -25,7 +25,7 @@ from sfumato.sql.key_lists import declared_values, key_lists
 from sfumato.sql.lower import question_of, stand_in, tree
 from sfumato.sql.parse import parse_query
 from sfumato.sql.reject import RAW_ROWS, refuse
-from sfumato.sql.tables import unit_columns
+from sfumato.sql.tables import name_as_declared, unit_columns
 from sfumato.sql.with_clause import inlined
 
 # The most inner questions of a statement.
@@ -75,13 +75,15 @@ class Split:
     """The inner questions, and the outer statement, which calls their answers by ``name_of``.
 
     ``inner`` is empty if the statement reads declared values alone. ``notes`` are shown with the
-    answer. ``is_cut``: it was cut at its own level, not in sub-queries.
+    answer. ``is_cut``: it was cut at its own level, not in sub-queries. ``public`` are the public
+    tables that the outer statement reads, by their declared names.
     """
 
     inner: tuple[Inner, ...]
     outer: exp.Query
     notes: tuple[str, ...] = ()
     is_cut: bool = False
+    public: tuple[str, ...] = ()
 
 
 def name_of(place: int) -> str:
@@ -111,7 +113,7 @@ def split(
     None if the statement is one question, or no part of it is one.
 
     Guarantees:
-        the outer statement names no table but the answers
+        the outer statement names no table but the answers and public tables
 
     Raises:
         UnsupportedSql, UnknownName, MissingDeclaration: a part reads rows of persons and is no
@@ -138,7 +140,9 @@ def split(
         return None
     if splitter.has_lists:
         notes = (*notes, DECLARED)
-    return Split(tuple(splitter.inner.values()), outer, notes, splitter.is_cut)
+    names = {table.name for table in outer.find_all(exp.Table)}
+    public = tuple(sorted(names - {name_of(place) for place in range(len(splitter.inner))}))
+    return Split(tuple(splitter.inner.values()), outer, notes, splitter.is_cut, public)
 
 
 @dataclass(slots=True)
@@ -190,8 +194,9 @@ class _Splitter:
         if rest is None:
             rest = self._below(full, refusal)
         names = {name_of(place) for place in range(len(self.inner))}
-        if any(table.name not in names for table in rest.find_all(exp.Table)):
-            raise refusal
+        for table in rest.find_all(exp.Table):
+            if table.name not in names and not name_as_declared(table, self.dataset):
+                raise refusal
         return rest
 
     def _question(self, select: exp.Select) -> Inner:

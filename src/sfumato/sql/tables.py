@@ -149,6 +149,29 @@ def _table_name(dataset: Dataset, node: exp.Table) -> str:
     raise UnknownName(f"No table {node.name!r}.", allowed=", ".join(dataset.tables))
 
 
+def name_as_declared(node: exp.Table, dataset: Dataset) -> bool:
+    """Gives a public table of FROM the name that it is declared by; whether it is a public table.
+
+    >>> from sqlglot import parse_one
+    >>> from sfumato.metadata.table import Table
+    >>> query = parse_one("SELECT beds FROM main.WARDS")
+    >>> name_as_declared(query.find(exp.Table), Dataset("d", {"wards": Table("w.csv", public=True)}))
+    True
+    >>> query.sql()
+    'SELECT beds FROM "wards" AS WARDS'
+    """
+    declared = {name.lower(): name for name, table in dataset.tables.items() if table.public}
+    name = declared.get(node.name.lower())
+    if name is None or node.db.lower() in _CATALOGS:
+        return False
+    if node.args.get("alias") is None:
+        node.set("alias", exp.TableAlias(this=node.this.copy()))
+    node.set("this", exp.to_identifier(name, quoted=True))
+    for part in ("db", "catalog"):
+        node.set(part, None)
+    return True
+
+
 def fields(relation: Relation) -> tuple[Field, ...]:
     """Returns the columns of a relation; a deterministic order of its rows is based on them."""
     match relation:

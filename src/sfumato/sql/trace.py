@@ -41,6 +41,7 @@ _OPERATIONS: Mapping[type[exp.Expr], str] = {
     exp.Mul: "*",
     exp.Div: "/",
 }
+_NONE: Mapping[str, Sequence[str]] = {}
 _WHOLE = frozenset({"TINYINT", "SMALLINT", "INT", "BIGINT", "INT128"})
 
 
@@ -64,14 +65,17 @@ class Inner:
     chosen: bool
 
 
-def traced(query: exp.Query, answers: Mapping[str, Inner]) -> Trace | None:
+def traced(
+    query: exp.Query, answers: Mapping[str, Inner], public: Mapping[str, Sequence[str]] = _NONE
+) -> Trace | None:
     """Returns an outer statement with hidden columns; None if a part of it cannot be traced.
 
-    ``answers`` has the answers by the names of their tables.
+    ``answers`` has the answers by the names of their tables, ``public`` the columns of public ones.
     """
     schema: dict[str, object] = {
         name: dict.fromkeys(inner.columns, "int") for name, inner in answers.items()
     }
+    schema |= {name: dict.fromkeys(columns, "int") for name, columns in public.items()}
     try:
         tree = qualify(
             query.copy(),
@@ -80,7 +84,7 @@ def traced(query: exp.Query, answers: Mapping[str, Inner]) -> Trace | None:
             validate_qualify_columns=False,
             quote_identifiers=True,
         )
-        tracer = _Tracer(answers)
+        tracer = _Tracer(answers, public)
         whole = tracer.query(tree, ())
         forms = tracer.hide(whole)
     except (SqlglotError, _Untraced):
@@ -121,6 +125,7 @@ class _Tracer:
     """Traces one statement. ``names`` are the hidden columns of the query that was hidden last."""
 
     answers: Mapping[str, Inner]
+    public: Mapping[str, Sequence[str]]
     names: list[str] = field(default_factory=list)
     _count: int = 0
     _seen: dict[int, _Rows] = field(default_factory=dict)
@@ -206,6 +211,10 @@ class _Tracer:
         """A table of FROM: its name, its columns, and whether noise chose its rows."""
         alias = node.alias_or_name
         if isinstance(node, exp.Table):
+            if node.name in self.public:
+                known = Known(None, noisy=False)
+                named = _renamed(node, self.public[node.name])
+                return alias, dict.fromkeys(map(str.lower, named), known), False
             inner = self.answers.get(node.name)
             if inner is None:
                 raise _Untraced

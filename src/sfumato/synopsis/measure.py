@@ -7,6 +7,7 @@ from sfumato.errors import WrongUse, shown
 from sfumato.exact.rational import Number
 from sfumato.metadata.dataset import Dataset
 from sfumato.query.allowance import Allowance, allowance
+from sfumato.query.cost import Cost
 from sfumato.query.session import Session
 from sfumato.synopsis.cell_query import resolved
 from sfumato.synopsis.column import Plan, Synopsis, plan_column
@@ -137,6 +138,19 @@ def measured(
     if strategy is not None:
         grid_task = planned.of(_named(strategy, {one.name: one for one in planned.candidates}))
     return Tables(planned, grid_task, session.dataset, session.ask(grid_task))
+
+
+def cost_of_strategy(
+    session: Session, planned: Plan | TablesPlan, strategy: str | None = None
+) -> Cost:
+    """What ``measured`` would charge for a strategy of a plan; costs no budget."""
+    if strategy is None:
+        return session.price(planned.task)
+    if isinstance(planned, Plan):
+        of_column = {one.name: one for one in planned.candidates}
+        return session.price(planned.of(_named(strategy, of_column)))
+    of_tables = {one.name: one for one in planned.candidates}
+    return session.price(planned.of(_named(strategy, of_tables)))
 
 
 def _named(strategy: str, named: dict[str, T]) -> T:

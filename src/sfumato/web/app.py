@@ -7,18 +7,19 @@ lost connection stops nothing.
 
 import asyncio
 import logging
+import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, unquote_to_bytes
 
 import sfumato as sf
 from sfumato.errors import WrongUse, shown
 from sfumato.privacy.event import Json
-from sfumato.query.answer import Answer
 from sfumato.service.jobs import Job, JobState
 from sfumato.service.opening import Service
 from sfumato.service.people import Caller
@@ -27,7 +28,7 @@ from sfumato.web.bodies import MOST_BYTES, NoSuchMethod, TooLarge, read_form
 from sfumato.web.openapi import description
 from sfumato.web.problems import problem
 from sfumato.web.proxy import Proxies, require_caller
-from sfumato.web.reply import Reply, as_json, stored
+from sfumato.web.reply import Reply, as_json
 from sfumato.web.routes import ROUTES, Access, Pace, Route, Visit
 
 Message: TypeAlias = MutableMapping[str, Any]
@@ -126,38 +127,45 @@ class App:
             raise NotAllowed("This token only reads.")
 
     async def _paced(self, route: Route, visit: Visit, headers: dict[str, str]) -> Reply:
-        if route.pace is Pace.JOB:
-            return await self._ask(visit, headers)
+        if route.pace is Pace.JOB and not visit.is_preview:
+            return await self._ask(route, visit, headers)
         if route.call is None:
             if route.access is Access.OPEN:
                 return as_json(description())
             return await self._job(route, visit)
         loop = asyncio.get_running_loop()
-        if route.pace is Pace.PREVIEW:
+        if route.pace in (Pace.PREVIEW, Pace.JOB):
             async with self._paces.one(visit.who.name):
                 return await loop.run_in_executor(self._light, route.call, visit)
         return await loop.run_in_executor(self._threads[route.pace], route.call, visit)
 
-    async def _ask(self, visit: Visit, headers: dict[str, str]) -> Reply:
+    async def _ask(self, route: Route, visit: Visit, headers: dict[str, str]) -> Reply:
         """Asks a charged question as a job; replies with the answer, or with 202 and the job."""
         key = headers.get("idempotency-key")
+        if key is not None and not route.takes_key:
+            raise WrongUse(
+                "An Idempotency-Key of what takes none.",
+                remedy="Leave it out: asked again, it finds what it has paid for.",
+            )
         if key is not None and (not 0 < len(key) <= _LONGEST_KEY or not key.isprintable()):
             raise WrongUse("An Idempotency-Key of another form.", allowed="1 to 255 characters")
-        seconds = _wait(visit)
-        desk, caller = self._service.desk, visit.who
-        dataset, form = visit.names["dataset"], visit.form
+        seconds, call = _wait(visit), route.call
+        assert call is not None, "a charged route has a call"
 
-        def work(stop: sf.Stop) -> Answer:
-            # within the job, so that each refusal leaves at a multiple of the quantum too
-            account = desk.account(caller, dataset, form.get("purpose"))
-            return desk.query(account, form, key=key, stop=stop)
+        shown = threading.Event()
 
-        job = self._service.jobs.admit(caller.name, work)
+        def work(stop: sf.Stop) -> Reply:
+            reply = call(replace(visit, key=key, stop=stop))
+            # of a job that goes on, the charges alone are remembered: asked again, it is stored
+            return replace(reply, body=b"") if shown.is_set() else reply
+
+        job = self._service.jobs.admit(visit.who.name, work)
         if not await _is_seen(job, seconds):
+            shown.set()
             self._service.jobs.show(job)
-            body = _shown(job, dataset)
+            body = _shown(job, visit.names["dataset"])
             return Reply(as_json(body).body, 202, headers=(("Location", f"/v1/jobs/{job.id}"),))
-        return stored(job.ended.result())
+        return job.ended.result()
 
     async def _job(self, route: Route, visit: Visit) -> Reply:
         """The state of a job, or its stop."""
@@ -175,11 +183,7 @@ class App:
 
 
 class Previews:
-    """Previews are free and may be dear to plan: two at once, one a person, so many a minute.
-
-    >>> Previews(120).per_minute
-    120
-    """
+    """Previews are free and may be dear to plan: two at once, one a person, so many a minute."""
 
     _REMEMBERED = 10_000
 
@@ -190,15 +194,21 @@ class Previews:
         self._busy: set[str] = set()
         self._times: OrderedDict[str, deque[float]] = OrderedDict()
 
-    def one(self, person: str) -> "_Preview":
+    @asynccontextmanager
+    async def one(self, person: str) -> AsyncIterator[None]:
         """A context in which one preview of a person runs.
 
         Raises:
             TooMany: another of the person is running, or there were too many in this minute.
         """
-        return _Preview(self, person)
+        await self._begin(person)
+        try:
+            yield
+        finally:
+            self._all.release()
+            self._busy.discard(person)
 
-    async def begin(self, person: str) -> None:
+    async def _begin(self, person: str) -> None:
         """Waits for its turn."""
         now = self._clock()
         times = self._times.setdefault(person, deque())
@@ -218,23 +228,6 @@ class Previews:
         except BaseException:
             self._busy.discard(person)
             raise
-
-    def end(self, person: str) -> None:
-        """Lets the next one run."""
-        self._all.release()
-        self._busy.discard(person)
-
-
-class _Preview:
-    def __init__(self, previews: Previews, person: str) -> None:
-        self._previews = previews
-        self._person = person
-
-    async def __aenter__(self) -> None:
-        await self._previews.begin(self._person)
-
-    async def __aexit__(self, *exception: object) -> None:
-        self._previews.end(self._person)
 
 
 async def _is_seen(job: Job[Any], seconds: float) -> bool:
@@ -265,7 +258,7 @@ def _shown(job: Job[Any], dataset: str | None = None) -> dict[str, Json]:
     if dataset is not None:
         told["dataset"] = dataset
     if state is JobState.DONE:
-        told["charge"] = job.ended.result().charge_id
+        told["charge"] = dict(job.ended.result().headers)["Sfumato-Charge"]
     elif state in (JobState.FAILED, JobState.STOPPED):
         error = job.ended.exception()
         assert isinstance(error, Exception), "a job that failed has an error"

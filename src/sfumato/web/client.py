@@ -8,9 +8,11 @@ import http.client
 import json
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http.client import HTTPException
-from typing import Any, cast
+from importlib import import_module
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote, urlencode, urlsplit
 
 from sqlglot import exp
@@ -23,11 +25,12 @@ from sfumato.query.dataframe import Frame, frame
 from sfumato.query.price import OnAverage
 from sfumato.web.problems import error_of
 
+if TYPE_CHECKING:
+    import pyarrow
+
 _TRIES = 4
 _TIMEOUT = 60.0
 _AGAIN = (502, 503, 504)
-# SQL over private answers takes no key
-_NO_KEY = "key= of SQL over private answers"
 _NUMBERS = ("epsilon", "rho", "delta", "max_epsilon")
 
 
@@ -108,31 +111,109 @@ class Remote:
         form = self._form(sql, price)
         if time_limit is not None:
             form["time_limit"] = time_limit
-        try:
-            return self._asked(form, key or secrets.token_hex(16))
-        except WrongUse as error:
-            if key is not None or not error.problem.startswith(_NO_KEY):
-                raise
-        # its parts are recalled by themselves
-        return self._asked(form, None)
+        body, is_recalled = self._charged("query", form, key or secrets.token_hex(16))
+        return Answer(body, recalled=is_recalled)
 
-    def _asked(self, form: Mapping[str, Any], key: str | None) -> Answer:
-        body, headers, status = self._send("POST", f"{self._place}/query", form, key)
-        if status == 202:
-            return self._awaited(json.loads(body)["job"], form, key)
-        return Answer(body, recalled=headers.get("sfumato-recalled") == "true")
+    def diagnose(self, sql: str | exp.Select, **price: Any) -> dict[str, Any]:
+        """How much clipping and bounding change in a question, as ``Session.diagnose``.
 
-    def _awaited(self, job: str, form: Mapping[str, Any], key: str | None) -> Answer:
-        """The answer of a question that goes on as a job."""
+        Raises:
+            SfumatoError: as ``Session.diagnose``.
+        """
+        body, _ = self._charged("diagnose", self._form(sql, price))
+        return cast(dict[str, Any], json.loads(body))
+
+    def marginals(
+        self,
+        table: str,
+        cliques: Sequence[Sequence[str]],
+        *,
+        preview: bool = False,
+        key: str | None = None,
+        time_limit: float | None = None,
+        **price: Any,
+    ) -> dict[str, Any]:
+        """Noisy marginals as ``Marginals.to_json``; with ``preview`` their cost and error, free.
+
+        Raises:
+            SfumatoError: as ``Session.marginals``.
+        """
+        form = {**self._priced(price), "table": table, "cliques": [*map(list, cliques)]}
+        if time_limit is not None:
+            form["time_limit"] = time_limit
+        if preview:
+            return self._previewed("marginals", form)
+        body, _ = self._charged("marginals", form, key or secrets.token_hex(16))
+        return cast(dict[str, Any], json.loads(body))
+
+    def publish(
+        self,
+        questions: Mapping[str, str],
+        *,
+        preview: bool = False,
+        weights: Mapping[str, Any] | None = None,
+        sizes: Mapping[str, int] | None = None,
+        **price: Any,
+    ) -> dict[str, Any]:
+        """The answers to questions that are planned together, by name, as ``Session.plan`` runs it.
+
+        With ``preview`` their cost and their errors, free.
+
+        Raises:
+            SfumatoError: as ``Session.plan`` and ``Publication.run``.
+        """
+        form = {**self._priced(price), "questions": dict(questions)}
+        if weights is not None:
+            form["weights"] = {name: _number("weights", value) for name, value in weights.items()}
+        if sizes is not None:
+            form["sizes"] = dict(sizes)
+        if preview:
+            return self._previewed("publish", form)
+        body, is_recalled = self._charged("publish", form)
+        answers = {}
+        for name, answer in json.loads(body)["answers"].items():
+            # the bytes that the ledger has
+            answers[name] = self.answer(answer["charge_id"])
+            answers[name].recalled = is_recalled
+        return answers
+
+    def run(self, section: str, name: str, *, preview: bool = False) -> Any:
+        """Measures what the owner's file declares, once, and returns it: JSON, Arrow or a zip.
+
+        ``section`` is synopses, census, models, synthetic or mining. With ``preview`` a dictionary
+        of its cost and its plan, free.
+
+        Raises:
+            NotVisible: the file declares no such thing.
+            SfumatoError: as the function of its kind.
+        """
+        path, form = f"run/{quote(section, safe='')}/{quote(name, safe='')}", self._priced({})
+        return self._previewed(path, form) if preview else self._charged(path, form)[0]
+
+    def _previewed(self, path: str, form: Mapping[str, Any]) -> dict[str, Any]:
+        whole = {**form, "preview": True}
+        preview: dict[str, Any] = json.loads(self._send("POST", f"{self._place}/{path}", whole)[0])
+        return preview
+
+    def _charged(
+        self, path: str, form: Mapping[str, Any], key: str | None = None
+    ) -> tuple[bytes, bool]:
+        """What a charged question replies, and whether it was stored; waits for it as a job."""
         while True:
+            body, headers, status = self._send("POST", f"{self._place}/{path}", form, key)
+            if status != 202:
+                return body, headers.get("sfumato-recalled") == "true"
+            # asked again when it is done, the question finds its stored answer
+            self._await(json.loads(body)["job"])
+
+    def _await(self, job: str) -> None:
+        """Waits for the end of a job; raises the problem of one that failed."""
+        told = {"state": "waiting"}
+        while told["state"] in ("waiting", "running"):
             told = json.loads(self._send("GET", f"/v1/jobs/{job}?wait=30")[0])
-            if told["state"] not in ("waiting", "running"):
-                break
         if told["state"] != "done":
             problem = told["problem"].encode()
             raise error_of(problem, json.loads(problem)["status"])
-        # asked again, the question finds its stored answer
-        return self._asked(form, key)
 
     def table(self, name: str) -> Frame:
         """Begins a question without SQL, as ``Session.table``.
@@ -172,6 +253,27 @@ class Remote:
         body, _, _ = self._send("GET", f"{self._place}/answers/{quote(charge, safe='')}")
         return Answer(body, recalled=True)
 
+    def chart(self, charge: str) -> str:
+        """The chart of a stored answer, as SVG; free.
+
+        Raises:
+            NotVisible: this account has none.
+            WrongUse: the answer has no number.
+        """
+        body, _, _ = self._send("GET", f"{self._place}/answers/{quote(charge, safe='')}.svg")
+        return body.decode()
+
+    def dummy(self, table: str, *, rows: int = 100, seed: int = 0) -> "pyarrow.Table":
+        """Made-up rows of a table, from its declarations alone, as ``Session.dummy``.
+
+        Raises:
+            NotVisible: there is no such table.
+        """
+        parquet = import_module("pyarrow.parquet")
+        options = urlencode({"rows": rows, "seed": seed})
+        path = f"{self._place}/dummy/{quote(table, safe='')}.parquet?{options}"
+        return cast("pyarrow.Table", parquet.read_table(BytesIO(self._send("GET", path)[0])))
+
     def request(self, *, epsilon: Any, reason: str, delta: Any = None) -> dict[str, Any]:
         """Asks the owner for another limit: the whole limit, not an addition."""
         form = {"purpose": self.purpose, "reason": reason, "epsilon": _number("epsilon", epsilon)}
@@ -185,9 +287,13 @@ class Remote:
         return f"/v1/datasets/{quote(self.dataset, safe='')}"
 
     def _form(self, sql: str | exp.Select, price: Mapping[str, Any]) -> dict[str, Any]:
-        """The body of a question; a number is sent as a text of all its digits."""
+        """The body of a question."""
+        text = sql if isinstance(sql, str) else sql.sql(dialect="duckdb")
+        return {**self._priced(price), "sql": text}
+
+    def _priced(self, price: Mapping[str, Any]) -> dict[str, Any]:
+        """The purpose and the price of a body; a number is sent as a text of all its digits."""
         form: dict[str, Any] = {"purpose": self.purpose}
-        form["sql"] = sql if isinstance(sql, str) else sql.sql(dialect="duckdb")
         for name, value in price.items():
             if value is None or value is Values.TABLE:
                 continue
@@ -214,7 +320,8 @@ class Remote:
             headers["Idempotency-Key"] = key
         body = None if form is None else json.dumps(form, default=str).encode()
         # a free POST changes nothing, and a request for a limit would stand twice
-        may_repeat = method == "GET" or key is not None or path.endswith(("/preview", "/advise"))
+        is_free = path.endswith(("/preview", "/advise")) or bool(form and form.get("preview"))
+        may_repeat = method == "GET" or key is not None or is_free
         pause = 0.2
         for again in range(_TRIES):
             is_last = again == _TRIES - 1 or not may_repeat

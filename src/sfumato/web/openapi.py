@@ -23,6 +23,11 @@ _TYPES: dict[str, dict[str, Any]] = {
     "error": {"type": ["string", "number", "object"]},
     "parameters": {"type": ["array", "object"]},
     "interval": {"type": "boolean"},
+    "preview": {"type": "boolean"},
+    "cliques": {"type": "array", "items": {"type": "array", "items": {"type": "string"}}},
+    "questions": {"type": "object", "additionalProperties": {"type": "string"}},
+    "weights": {"type": "object"},
+    "sizes": {"type": "object"},
     "read_only": {"type": "boolean"},
     "rows": {"type": "integer"},
     "days": {"type": "integer"},
@@ -57,7 +62,7 @@ def _operation(route: Route) -> dict[str, Any]:
         {"name": name, "in": "path", "required": True, "schema": _TEXT} for name in names
     ]
     parameters += [{"name": name, "in": "query", "schema": _TEXT} for name in route.options]
-    if route.pace is Pace.JOB:
+    if route.takes_key:
         parameters.append({"name": "Idempotency-Key", "in": "header", "schema": _TEXT})
     problem = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
     replies: dict[str, Any] = {

@@ -10,9 +10,15 @@ from typing import Any
 
 import pyarrow.parquet
 
+from sfumato.config.released import Form, Result
 from sfumato.query.answer import Answer
 
 JSON = "application/json"
+_TYPES = {
+    Form.JSON: JSON,
+    Form.ARROW: "application/vnd.apache.arrow.stream",
+    Form.ZIP: "application/zip",
+}
 # what a spreadsheet takes for the beginning of a formula
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -39,6 +45,37 @@ def stored(answer: Answer) -> Reply:
         answer.bytes,
         headers=(("Sfumato-Charge", answer.charge_id), ("Sfumato-Recalled", recalled)),
     )
+
+
+def released(result: Result) -> Reply:
+    """What was released, with the charges that paid."""
+    headers = [("Sfumato-Charge", ", ".join(result.charges))]
+    if result.recalled is not None:
+        headers.append(("Sfumato-Recalled", "true" if result.recalled else "false"))
+    return Reply(result.body, type=_TYPES[result.form], headers=headers)
+
+
+def rows_as_csv(table: pyarrow.Table) -> Reply:
+    """Rows as CSV, with texts as in ``as_csv``; a list is written as JSON."""
+    sheet = io.StringIO()
+    writer = csv.writer(sheet, lineterminator="\n")
+    writer.writerow(map(no_formula, table.column_names))
+    for row in table.to_pylist():
+        writer.writerow(map(_cell, row.values()))
+    return Reply(sheet.getvalue().encode(), type="text/csv; charset=utf-8")
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, list):
+        return json.dumps(value)
+    return no_formula(value) if isinstance(value, str) else value
+
+
+def rows_as_parquet(table: pyarrow.Table) -> Reply:
+    """Rows as Parquet."""
+    file = io.BytesIO()
+    pyarrow.parquet.write_table(table, file)
+    return Reply(file.getvalue(), type="application/vnd.apache.parquet")
 
 
 def as_csv(answer: Answer) -> Reply:
@@ -71,9 +108,7 @@ def as_arrow(answer: Answer) -> Reply:
 
 def as_parquet(answer: Answer) -> Reply:
     """An answer as Parquet, with its intervals."""
-    file = io.BytesIO()
-    pyarrow.parquet.write_table(answer.to_arrow(intervals=True), file)
-    return Reply(file.getvalue(), type="application/vnd.apache.parquet")
+    return rows_as_parquet(answer.to_arrow(intervals=True))
 
 
 def as_svg(answer: Answer) -> Reply:
@@ -86,4 +121,5 @@ def as_svg(answer: Answer) -> Reply:
 
 
 # by the ending of the address
+ROW_FORMS = {"csv": rows_as_csv, "parquet": rows_as_parquet}
 FORMS = {"csv": as_csv, "arrow": as_arrow, "parquet": as_parquet, "svg": as_svg}

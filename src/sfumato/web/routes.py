@@ -9,13 +9,18 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+import sfumato as sf
 from sfumato.errors import WrongUse, shown
 from sfumato.query.answer import Answer
+from sfumato.service import releases
+from sfumato.service.charging import Account
+from sfumato.service.desk import Desk
+from sfumato.service.office import Office
 from sfumato.service.opening import Service
 from sfumato.service.people import DAYS, Caller, Role
-from sfumato.service.questions import PRICED
+from sfumato.service.questions import COSTS, PRICED
 from sfumato.service.refusals import NotVisible
-from sfumato.web.reply import FORMS, Reply, as_json, stored
+from sfumato.web.reply import FORMS, ROW_FORMS, Reply, as_json, released, stored
 
 _MOST_NUMBER = 2**53
 
@@ -52,12 +57,23 @@ class Visit:
     options: Mapping[str, str]
     form: Mapping[str, Any]
     address: str = ""
+    # of a charged question: its idempotency key, and what stops it
+    key: str | None = None
+    stop: sf.Stop | None = None
 
     @property
     def who(self) -> Caller:
         """The caller of a route that needs one."""
         assert self.caller is not None, "the table lets nobody else in"
         return self.caller
+
+    @property
+    def is_preview(self) -> bool:
+        """Whether the body has "preview": true: what is charged is planned only."""
+        is_preview = self.form.get("preview", False)
+        if not isinstance(is_preview, bool):
+            raise WrongUse("preview that is no true or false.")
+        return is_preview
 
     def number(self, name: str, default: int = 0) -> int:
         """A whole number among the options."""
@@ -81,6 +97,8 @@ class Route:
     pace: Pace = Pace.LIGHT
     # whether a token that only reads may call it
     reads: bool = False
+    # whether a charged route takes an idempotency key
+    takes_key: bool = False
     segments: tuple[str, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -131,6 +149,25 @@ def _end_token(visit: Visit) -> Reply:
     return Reply(b"", 204)
 
 
+def _act(act: Callable[..., Any], name: str) -> Callable[[Visit], Reply]:
+    """The route of an owner's act on what its path names, with the reason of the body."""
+    return lambda visit: as_json(
+        act(visit.service.office, visit.who, visit.names[name], visit.form)
+    )
+
+
+def _person(act: Callable[..., Any]) -> Callable[[Visit], Reply]:
+    """The route of an owner's act on a person."""
+    return lambda visit: as_json(act(visit.service.office, visit.who, visit.names["name"]))
+
+
+def _shown(show: Callable[..., Any]) -> Callable[[Visit], Reply]:
+    """The route of what the desk shows free of a question."""
+    return lambda visit: as_json(
+        show(visit.service.desk, visit.who, visit.names["dataset"], visit.form)
+    )
+
+
 def _me(visit: Visit) -> Reply:
     return as_json(visit.service.desk.me(visit.who))
 
@@ -148,12 +185,49 @@ def _budget(visit: Visit) -> Reply:
     return as_json(desk.budget(visit.who, visit.names["dataset"], purpose))
 
 
-def _preview(visit: Visit) -> Reply:
-    return as_json(visit.service.desk.preview(visit.who, visit.names["dataset"], visit.form))
+def _account(visit: Visit) -> Account:
+    """The account that pays; within the job, so that a refusal leaves at a multiple too."""
+    desk = visit.service.desk
+    return desk.account(visit.who, visit.names["dataset"], visit.form.get("purpose"))
 
 
-def _advise(visit: Visit) -> Reply:
-    return as_json(visit.service.desk.advise(visit.who, visit.names["dataset"], visit.form))
+def _query(visit: Visit) -> Reply:
+    desk = visit.service.desk
+    return stored(desk.query(_account(visit), visit.form, key=visit.key, stop=visit.stop))
+
+
+def _diagnose(visit: Visit) -> Reply:
+    return released(releases.diagnose(_account(visit), visit.form))
+
+
+def _marginals(visit: Visit) -> Reply:
+    account = _account(visit)
+    if visit.is_preview:
+        return as_json(releases.preview_marginals(account, visit.form))
+    return released(releases.marginals(account, visit.form, visit.key, visit.stop))
+
+
+def _publish(visit: Visit) -> Reply:
+    account = _account(visit)
+    if visit.is_preview:
+        return as_json(releases.preview_publication(account, visit.form))
+    return released(releases.publish(account, visit.form, visit.stop))
+
+
+def _run(visit: Visit) -> Reply:
+    account, section, name = _account(visit), visit.names["section"], visit.names["name"]
+    if visit.is_preview:
+        return as_json(releases.preview_run(account, section, name))
+    return released(releases.run(account, section, name, visit.stop))
+
+
+def _dummy(visit: Visit) -> Reply:
+    table, _, ending = visit.names["table"].rpartition(".")
+    if ending not in ROW_FORMS:
+        raise NotVisible
+    rows, seed = visit.number("rows", 100), visit.number("seed")
+    desk, dataset = visit.service.desk, visit.names["dataset"]
+    return ROW_FORMS[ending](desk.dummy(visit.who, dataset, table, rows, seed))
 
 
 def _answers(visit: Visit) -> Reply:
@@ -201,36 +275,12 @@ def _accounts(visit: Visit) -> Reply:
     return as_json(visit.service.office.accounts(visit.who, visit.names["dataset"]))
 
 
-def _freeze(visit: Visit) -> Reply:
-    return as_json(visit.service.office.freeze(visit.who, visit.names["dataset"], visit.form))
-
-
-def _thaw(visit: Visit) -> Reply:
-    return as_json(visit.service.office.thaw(visit.who, visit.names["dataset"], visit.form))
-
-
-def _approve(visit: Visit) -> Reply:
-    return as_json(visit.service.office.approve(visit.who, visit.names["request"], visit.form))
-
-
-def _decline(visit: Visit) -> Reply:
-    return as_json(visit.service.office.decline(visit.who, visit.names["request"], visit.form))
-
-
 def _people(visit: Visit) -> Reply:
     return as_json(visit.service.office.people())
 
 
 def _add_person(visit: Visit) -> Reply:
     return as_json(visit.service.office.add_person(visit.who, visit.form), 201)
-
-
-def _disable(visit: Visit) -> Reply:
-    return as_json(visit.service.office.disable(visit.who, visit.names["name"]))
-
-
-def _reset(visit: Visit) -> Reply:
-    return as_json(visit.service.office.reset(visit.who, visit.names["name"]))
 
 
 def _log(visit: Visit) -> Reply:
@@ -286,13 +336,25 @@ ROUTES = (
     Route("GET", _D, "The declarations, without sources.", _ANYBODY, _dataset),
     Route("GET", f"{_D}/budget", "What one's account spent, and has left.", _ANYBODY, _budget,
           options=("purpose",)),
-    Route("POST", f"{_D}/preview", "Cost and error of a question; free.", _ANYBODY, _preview,
+    Route("POST", f"{_D}/preview", "Cost and error of a question; free.", _ANYBODY, _shown(Desk.preview),
           ("purpose", *PRICED), pace=Pace.PREVIEW, reads=True),
     Route("POST", f"{_D}/advise", "Errors under other clips, costs, groupings; free.", _ANYBODY,
-          _advise, ("purpose", "sql", "parameters", "epsilon", "rho", "delta", "rows"),
+          _shown(Desk.advise), ("purpose", "sql", "parameters", "epsilon", "rho", "delta", "rows"),
           pace=Pace.PREVIEW, reads=True),
-    Route("POST", f"{_D}/query", "Ask a question; it is charged once.", _ANYBODY, None,
-          ("purpose", *PRICED, "time_limit"), ("wait",), pace=Pace.JOB),
+    Route("GET", f"{_D}/dummy/{{table}}", "Made-up rows; .csv or .parquet.", _ANYBODY, _dummy,
+          options=("rows", "seed"), pace=Pace.PREVIEW),
+    Route("POST", f"{_D}/query", "Ask a question; it is charged once.", _ANYBODY, _query,
+          ("purpose", *PRICED, "time_limit"), ("wait",), pace=Pace.JOB, takes_key=True),
+    Route("POST", f"{_D}/diagnose", "How much is clipped; charged once.", _ANYBODY, _diagnose,
+          ("purpose", "sql", "parameters", "epsilon", "rho"), ("wait",), pace=Pace.JOB),
+    Route("POST", f"{_D}/marginals", "Noisy marginals; charged once.", _ANYBODY, _marginals,
+          ("purpose", "table", "cliques", *COSTS, "time_limit", "preview"), ("wait",),
+          pace=Pace.JOB, takes_key=True),
+    Route("POST", f"{_D}/publish", "Several questions for one cost.", _ANYBODY, _publish,
+          ("purpose", "questions", *COSTS, "weights", "sizes", "preview"), ("wait",),
+          pace=Pace.JOB),
+    Route("POST", f"{_D}/run/{{section}}/{{name}}", "Measure what the file declares; once.",
+          _ANYBODY, _run, ("purpose", "preview"), ("wait",), pace=Pace.JOB),
     Route("GET", f"{_D}/answers", "One's answers, newest first.", _ANYBODY, _answers,
           options=("purpose", "before", "limit")),
     Route("GET", f"{_D}/answers/{{charge}}", "A stored answer; also .csv .arrow .parquet .svg.",
@@ -306,16 +368,16 @@ ROUTES = (
     Route("GET", f"{_D}/accounts", "Every account.", _READER, _accounts),
     Route("PUT", _ACCOUNT, "Set the limit of a purpose.", _OWNER, _grant, _LIMIT),
     Route("PUT", f"{_ACCOUNT}/{{analyst}}", "Set the limit of an analyst.", _OWNER, _grant, _LIMIT),
-    Route("POST", f"{_D}/freeze", "Refuse every new charge.", _OWNER, _freeze, _NAMED),
-    Route("POST", f"{_D}/thaw", "Accept charges again.", _OWNER, _thaw, _NAMED),
-    Route("POST", "/v1/requests/{request}/approve", "Give the wanted limit.", _OWNER, _approve,
+    Route("POST", f"{_D}/freeze", "Refuse every new charge.", _OWNER, _act(Office.freeze, "dataset"), _NAMED),
+    Route("POST", f"{_D}/thaw", "Accept charges again.", _OWNER, _act(Office.thaw, "dataset"), _NAMED),
+    Route("POST", "/v1/requests/{request}/approve", "Give the wanted limit.", _OWNER, _act(Office.approve, "request"),
           ("reason",)),
-    Route("POST", "/v1/requests/{request}/decline", "Leave the limit.", _OWNER, _decline,
+    Route("POST", "/v1/requests/{request}/decline", "Leave the limit.", _OWNER, _act(Office.decline, "request"),
           ("reason",)),
     Route("GET", "/v1/people", "Everybody.", _OWNER, _people),
     Route("POST", "/v1/people", "Add a person.", _OWNER, _add_person, ("name", "role")),
-    Route("POST", "/v1/people/{name}/disable", "Close the service to a person.", _OWNER, _disable),
-    Route("POST", "/v1/people/{name}/reset", "A new invitation; tokens end.", _OWNER, _reset),
+    Route("POST", "/v1/people/{name}/disable", "Close the service to a person.", _OWNER, _person(Office.disable)),
+    Route("POST", "/v1/people/{name}/reset", "A new invitation; tokens end.", _OWNER, _person(Office.reset)),
     Route("GET", f"{_D}/log", "The journal.", _READER, _log, options=("after", "limit")),
     Route("GET", f"{_D}/head", "A signed head, to be kept elsewhere.", _READER, _head),
     Route("GET", f"{_D}/report", "The report page.", _READER, _report, options=("language",),
