@@ -72,6 +72,7 @@ def test_the_declared_list_is_free(session, text):
     answer = session.query(text, epsilon=1)
     assert answer.rows == LISTS[text]
     assert NOTE in answer.notes and answer.inner == () and answer.charge_id == ""
+    assert answer.receipt() == "cost epsilon = 0, no charge" and not answer.recalled
     assert session.preview(text, epsilon=1).cost.epsilon == answer.cost.epsilon == "0"
     assert session.budget.spent == "0"
 
