@@ -95,6 +95,7 @@ def test_a_list_says_nothing_about_the_data(tmp_path):
         "SELECT ward FROM visits WHERE age > 3 GROUP BY ward",
         "SELECT DISTINCT ward FROM visits WHERE who IN (SELECT who FROM visits WHERE age = 1)",
         "SELECT DISTINCT age, age + 1 FROM visits",
+        "SELECT DISTINCT age FROM visits WHERE age > (SELECT AVG(age) FROM visits)",
     ],
 )
 def test_what_would_be_read_as_what_occurs_is_refused(session, text):
