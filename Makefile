@@ -199,6 +199,7 @@ bench-query: $(VENV)/.run .bench/opendp-polars/.done
 	$(BIN)/python -m benchmarks.askers $(ONLY)
 	$(BIN)/python -m benchmarks.clips
 	$(BIN)/python -m benchmarks.numbers_that_hold
+	$(BIN)/python -m benchmarks.outer
 	$(BIN)/python -m benchmarks.medians $(ONLY)
 
 # 1M and 10M rows, and 1M for the peers, which take long.

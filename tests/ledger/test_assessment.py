@@ -158,3 +158,74 @@ def test_the_record_of_the_registry(evidence) -> None:
         "basic", "dp_variant", "privacy_loss", "deployment_model", "accounting",
         "implementation", "administrative",
     }  # fmt: skip
+
+
+ANSWERED = {
+    "url_slug": "town_2026",
+    "tier": "2",
+    "name": "Town",
+    "data_curators": "The town",
+    "description": "Counts",
+    "intended_use": "Planning",
+    "data_product_type": "Summary statistics",
+    "data_product_region": "Europe",
+    "publication_date": "2026-01-31",
+    "data_source_type": "Static",
+    "access_type": "Interactive",
+    "model_name": "Central",
+    "justification": "As usual",
+    "registry_authors": "Ann",
+}
+KINDS_OF_JSON = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "integer": int,
+    "number": int | float,
+}
+
+
+def against_schema(value, schema, place="record"):
+    """Yields where a value is not as its schema says, for the keywords that the schema uses."""
+    types = schema.get("type", [])
+    types = [types] if isinstance(types, str) else types
+    if types and not any(isinstance(value, KINDS_OF_JSON[kind]) for kind in types):
+        yield f"{place}: {value!r} is no {types}"
+    if value not in schema.get("enum", [value]):
+        yield f"{place}: {value!r} is not allowed"
+    if isinstance(value, dict):
+        parts = schema["properties"]
+        yield from (f"{place}: no {key}" for key in set(schema.get("required", ())) - set(value))
+        yield from (f"{place}: unknown {key}" for key in set(value) - set(parts))
+        for key in set(value) & set(parts):
+            yield from against_schema(value[key], parts[key], f"{place}.{key}")
+    if isinstance(value, list):
+        if len(value) < schema.get("minItems", 0):
+            yield f"{place}: too few"
+        for item in value:
+            yield from against_schema(item, schema["items"], place)
+
+
+def test_an_answered_record_has_the_schema_of_the_registry(evidence) -> None:
+    schema = json.loads((Path(__file__).parent / "data" / "registry_schema.json").read_text())
+    assert set(ANSWERED) == set(answers_in("registry", tomllib.loads(answers_text("registry"))))
+    record = json.loads(json.dumps(registry_record(evidence, ANSWERED)))
+    assert list(against_schema(record, schema)) == []
+    # the check notices what is open, and what is wrong
+    assert len(list(against_schema(registry_record(evidence, {}), schema))) >= 5
+    assert list(against_schema({**record, "status": "Done", "more": 1}, schema)) != []
+
+
+@pytest.mark.parametrize(
+    ("key", "answer"),
+    [("tier", "4"), ("model_name", "central"), ("publication_date", "soon"), ("url_slug", "A b")],
+)
+def test_answers_that_the_registry_does_not_allow_are_refused(key, answer, evidence) -> None:
+    with pytest.raises(WrongUse, match=key):
+        registry_record(evidence, {key: answer})
+
+
+def test_the_page_about_a_release_has_the_picture_of_its_lifetime(evidence) -> None:
+    pages = {kind: as_html(assess(kind, evidence, {}, "zh")) for kind in KINDS}
+    assert [kind for kind, page in pages.items() if "<svg" in page] == ["release"]
+    assert "超过后信念可能发生很大变化" in pages["release"]

@@ -12,6 +12,7 @@ import sfumato as sf
 from sfumato.query import known as room
 from sfumato.query import session as asking_room
 from sfumato.query.known import Known, name_of
+from sfumato.query.outer import Outer
 from sfumato.query.price import price
 from sfumato.query.release import Asker
 from sfumato.query.session import Session
@@ -199,3 +200,35 @@ def test_a_key_is_bound_by_a_remembered_question_too(tmp_path: Path) -> None:
         assert asking.query(COUNT, epsilon=1, key="k").bytes == first.bytes
         with pytest.raises(sf.SfumatoError, match="belongs to another request"):
             asking.query(OLD, parameters=[30], epsilon=1, key="k")
+
+
+SHARES = "SELECT n * 1.0 / SUM(n) OVER () AS share FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS t"
+
+
+def test_sql_over_private_answers_is_planned_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with session(tmp_path) as opened:
+        first = opened.query(SHARES, epsilon=1)
+        again = opened.query(SHARES, epsilon=2)
+        planned: list[object] = []
+        monkeypatch.setattr(
+            Session, "_outer", lambda self, question, *rest: planned.append(question)
+        )
+        assert opened.query(SHARES, epsilon=1).bytes == first.bytes
+        assert opened.query(SHARES, epsilon=2).bytes == again.bytes != first.bytes
+        assert not planned and opened.budget.spent == "3"
+        # another price is planned
+        with pytest.raises(AttributeError):
+            opened.query(SHARES, epsilon=3)
+        assert len(planned) == 1
+
+
+def test_callers_do_not_share_what_they_resolve() -> None:
+    known, opened = Known(), named(SHARES)
+    outer = Outer("", (), (), (), (), (), "", None, price(epsilon=1), "")
+    assert known.outer(opened) is None
+    known.keep_outer(opened, outer)
+    assert known.outer(opened) == outer and known.outer(opened) is not outer
+    known.keep_outer(None, outer)
+    assert known.outer(None) is None

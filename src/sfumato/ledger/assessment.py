@@ -17,6 +17,7 @@ from typing import Any
 from sfumato.errors import LedgerCorrupt, WrongUse, shown
 from sfumato.exact.rounding import float_up
 from sfumato.ledger.assessment_facts import Evidence, Fact, Texts, facts_of, warnings_of
+from sfumato.ledger.assessment_picture import lifetime_picture
 from sfumato.ledger.report_text import LANGUAGES
 from sfumato.metadata.contract import Contract
 from sfumato.privacy.budget import Budget
@@ -37,7 +38,10 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """A document in one language; ``words`` are the labels of its parts."""
+    """A document in one language; ``words`` are the labels of its parts.
+
+    ``picture`` is an SVG below the first section, or empty.
+    """
 
     kind: str
     language: str
@@ -46,6 +50,7 @@ class Assessment:
     sections: Sequence[Section]
     laws: Sequence[str]
     words: Mapping[str, str]
+    picture: str = ""
 
     @property
     def unanswered(self) -> list[str]:
@@ -106,6 +111,10 @@ def assess(
     warnings = [
         texts["warnings"][key][at].format(value=value) for key, value in warnings_of(evidence)
     ]
+    picture = ""
+    if layout.get("picture"):
+        drawn = [texts["picture"][name][at] for name in ("title", "mark")]
+        picture = lifetime_picture(evidence.history.bound.epsilon, *drawn).svg
     return Assessment(
         kind,
         language,
@@ -114,6 +123,7 @@ def assess(
         sections,
         [texts["laws"][key][at] for key in layout["laws"]],
         {name: both[at] for name, both in (texts["words"] | texts["sources"]).items()},
+        picture,
     )
 
 
@@ -179,7 +189,7 @@ def as_html(document: Assessment) -> str:
     for title, lines in _before(document):
         items = "".join(_tag("li", line) for line in lines)
         parts.append(f"<section>{_tag('h2', title)}<ul>{items}</ul></section>")
-    for section in document.sections:
+    for place, section in enumerate(document.sections):
         body = [_tag("h2", section.title)]
         if section.facts:
             head = "".join(_tag("th", words[name]) for name in ("fact", "value", "source"))
@@ -190,6 +200,8 @@ def as_html(document: Assessment) -> str:
                 for label, fact in section.facts.items()
             )
             body.append(f'<table class="log facts"><thead><tr>{head}</tr></thead>{rows}</table>')
+        if place == 0:
+            body.append(document.picture)
         for _, question, answer in section.questions:
             body.append(f"<p>{_tag('strong', question)}</p>")
             body.append(_tag("p", answer or words["unanswered"]))
@@ -257,8 +269,13 @@ def to_json(document: Assessment) -> dict[str, Json]:
 
 
 def registry_record(evidence: Evidence, answers: Mapping[str, str]) -> dict[str, Json]:
-    """Returns the record of the registry; what is open is ''."""
+    """Returns the record of the registry; what is open is ''.
+
+    Raises:
+        WrongUse: an answer that the schema of the registry does not allow. Others as ``assess``.
+    """
     assess("registry", evidence, answers)
+    _require_allowed(answers)
     facts, history = facts_of(evidence, _layouts(), "en"), evidence.history
     basic = ("name", "description", "intended_use", "data_product_type", "data_product_region")
     tier = answers.get("tier", "")
@@ -266,7 +283,7 @@ def registry_record(evidence: Evidence, answers: Mapping[str, str]) -> dict[str,
     return {
         "url_slug": answers.get("url_slug", ""),
         "status": "Draft",
-        "tier": int(tier) if tier in ("1", "2", "3") else tier,
+        "tier": int(tier) if tier else "",
         "deployment": {
             "basic": {
                 **{key: answers.get(key, "") for key in basic},
@@ -305,3 +322,12 @@ def registry_record(evidence: Evidence, answers: Mapping[str, str]) -> dict[str,
             "administrative": {"registry_authors": [answers.get("registry_authors", "")]},
         },
     }
+
+
+def _require_allowed(answers: Mapping[str, str]) -> None:
+    """Raises WrongUse for an answer that the schema of the registry does not allow."""
+    allowed = _layouts()["registry"]["allowed"]
+    for key, answer in answers.items():
+        pattern = allowed.get(key, ".*")
+        if answer and re.fullmatch(pattern, answer, re.DOTALL) is None:
+            raise WrongUse(f"{key} = {shown(answer)}.", allowed=pattern.replace("|", ", "))

@@ -11,6 +11,7 @@ from typing import Any
 from sfumato.accounting.interpret import Attacker
 from sfumato.exact.rational import decimal_text
 from sfumato.ledger.account_path import UNSTATED, Scope
+from sfumato.ledger.assessment_picture import MANY_EPSILON
 from sfumato.ledger.report import (
     budget_text,
     cost_text,
@@ -30,7 +31,6 @@ from sfumato.privacy import ApproxDP, PureDP
 
 # Beyond it no attacker is bounded usefully, and e^epsilon is a long number.
 _MOST_EPSILON = 20
-_MANY_EPSILON = 3
 _BOUNDED = Integer | Real | Date | Timestamp
 
 Texts = Mapping[str, Any]
@@ -197,7 +197,7 @@ def warnings_of(evidence: Evidence) -> Iterator[tuple[str, str]]:
     sizes = [table.size for table in private.values() if table.size is not None]
     if evidence.audit is not None and evidence.audit["verdict"] == "VIOLATED":
         yield "violated", ""
-    if history.bound.epsilon > _MANY_EPSILON:
+    if history.bound.epsilon > MANY_EPSILON:
         yield "epsilon", decimal_text(history.bound.epsilon)
     if sizes and history.bound.delta >= Fraction(1, min(sizes)):
         yield "delta", decimal_text(history.bound.delta)

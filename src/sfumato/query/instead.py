@@ -2,6 +2,7 @@
 """Plans SQL over private answers, or refuses the statement with another one that can be asked."""
 
 from contextlib import suppress
+from itertools import islice
 
 from sfumato.engines.scratch import Scratch
 from sfumato.errors import (
@@ -17,6 +18,9 @@ from sfumato.query.statements import Statements
 from sfumato.query.subqueries import NotOneQuestion, Policy, Resolver
 from sfumato.sql.instead import proposals
 from sfumato.sql.lower import text_of, tree
+
+# The most proposals that are planned: a refusal must not take long, and each takes as long as it.
+_MOST_TRIES = 8
 
 
 def outer_or_refusal(
@@ -51,7 +55,7 @@ def _instead(
     statement, parameters, price = question.statement
     dataset: Dataset = statements.asker.dataset
     with suppress(SfumatoError):
-        for proposal in proposals(tree(statement), dataset):
+        for proposal in islice(proposals(tree(statement), dataset), _MOST_TRIES):
             text = text_of(proposal)
             other = question.part(text, price, parameters)
             with suppress(SfumatoError):
@@ -68,5 +72,5 @@ def _can_be_planned(
         step = question.rehearse(policy)
     except NotOneQuestion:
         return planned_outer(question, statements, scratch, policy) is not None
-    statements.planned(step)
+    statements.unstored_plan(step)
     return True

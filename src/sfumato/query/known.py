@@ -14,12 +14,15 @@ from fractions import Fraction
 from sfumato.ledger.request import Request
 from sfumato.metadata.clip import Values
 from sfumato.query.asker import Asker
+from sfumato.query.outer import Outer
 from sfumato.query.price import Price
 from sfumato.query.release import Asked
 from sfumato.sql.bind import Parameters
 
 # The most requests in the cache; it is emptied when it is full.
 _REMEMBERED = 2**12
+# The most of SQL over private answers, whose trees are large.
+_REMEMBERED_OUTERS = 256
 # The types of parameters that are determined by their type and ``repr``.
 _PLAIN = (bool, int, float, str, Decimal, Fraction, datetime.date, type(None))
 
@@ -29,14 +32,17 @@ class Known:
 
     A repeated question is looked up in the ledger by it, without planning.
 
+    SQL over private answers is kept as it was split and described, without its charges.
+
     Guarantees:
         what is remembered is what planning would find
     """
 
-    __slots__ = ("_requests",)
+    __slots__ = ("_outers", "_requests")
 
     def __init__(self) -> None:
         self._requests: dict[Hashable, Asked | Request] = {}
+        self._outers: dict[Hashable, Outer] = {}
 
     def find(self, name: Hashable) -> Request | None:
         """Returns the cached request of a question; None if there is none."""
@@ -52,6 +58,18 @@ class Known:
             if len(self._requests) >= _REMEMBERED:
                 self._requests.clear()
             self._requests[name] = question
+
+    def outer(self, name: Hashable) -> Outer | None:
+        """Returns cached SQL over private answers; None if there is none."""
+        known = None if name is None else self._outers.get(name)
+        return None if known is None else known.afresh()
+
+    def keep_outer(self, name: Hashable, outer: Outer) -> None:
+        """Caches SQL over private answers."""
+        if name is not None:
+            if len(self._outers) >= _REMEMBERED_OUTERS:
+                self._outers.clear()
+            self._outers[name] = outer
 
 
 def name_of(

@@ -101,6 +101,14 @@ class Outer:
         name = statements.asker.dataset.name
         return OuterAnswer(self.text, self.notes, inner, releases, result, name)
 
+    def afresh(self) -> "Outer":
+        """The same, with questions that no other caller resolves at the same time."""
+        questions = []
+        for question in self.questions:
+            text, parameters, share = question.statement
+            questions.append(question.part(text, share, parameters))
+        return replace(self, questions=tuple(questions))
+
     def _request(self, asker: Asker, key: str) -> Request:
         """What an idempotency key is bound to: the whole statement, at its price."""
         event = ceiling(self.price, Norm.L1, asker.dataset.relation)

@@ -18,7 +18,7 @@ from sqlglot import exp
 from sfumato.accounting import order_price
 from sfumato.engines.base import Engine
 from sfumato.engines.scratch import Scratch
-from sfumato.engines.stop import ENDLESS, Stop, patience_of
+from sfumato.engines.stop import ENDLESS, Patience, Stop, patience_of
 from sfumato.errors import BudgetExceeded, Refused, UnknownName, WrongUse, shown
 from sfumato.exact.rational import Number
 from sfumato.ledger.account_path import UNSTATED, Scope, scope_of
@@ -267,6 +267,9 @@ class Session:
             if body is not None:
                 return Answer(body, recalled=True)
         with self._door.inside():
+            planned = self._known.outer(name)
+            if planned is not None:
+                return self._answer_outer(planned, key, patience)
             question = Resolver(sql, parameters, stated_price, self.dataset, values)
             try:
                 answer, as_asked = persistently(
@@ -274,14 +277,19 @@ class Session:
                 )
             except NotOneQuestion as several:
                 outer = self._outer(question, unanswered, several.refusal)
-                return persistently(
-                    lambda: outer.answer(self._statements, self._scratch, patience, key or ""),
-                    patience,
-                )
+                if name == naming():
+                    self._known.keep_outer(name, outer)
+                return self._answer_outer(outer, key, patience)
         if name == naming():
             # still the same day
             self._known.keep(name, as_asked)
         return answer
+
+    def _answer_outer(self, outer: Outer, key: str | None, patience: Patience) -> Answer:
+        """Answers SQL over private answers."""
+        return persistently(
+            lambda: outer.answer(self._statements, self._scratch, patience, key or ""), patience
+        )
 
     def _outer(self, question: Resolver, policy: Policy, refusal: Refused) -> Outer:
         """Plans SQL over private answers; raises the refusal of the whole if it is none."""

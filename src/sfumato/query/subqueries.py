@@ -110,7 +110,9 @@ class Resolver:
         """Which sums of a column with a clip are asked for."""
         return self._values
 
-    def part(self, text: str, price: Price, parameters: Parameters | None = None) -> "Resolver":
+    def part(
+        self, text: str | exp.Select, price: Price, parameters: Parameters | None = None
+    ) -> "Resolver":
         """Returns the resolver of another statement at a price, with the same declarations."""
         return Resolver(text, parameters, price, self._dataset, self._values)
 
