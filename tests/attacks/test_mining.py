@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks on mining: a secret in a note, one person's basket, path and face."""
+"""Attacks on mining and models of texts: a secret in a note, one person's basket, path, face and
+note.
+"""
 
 import logging
 import math
@@ -13,7 +15,10 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato import learning as ln
 from sfumato import mining as mn
+from sfumato.learning import features
+from sfumato.learning.examples import Targets
 from sfumato.mechanisms.additive import gaussian, laplace
 from sfumato.mechanisms.threshold import threshold_gaussian
 from sfumato.mining import group_sums, unit_keys
@@ -22,6 +27,7 @@ from sfumato.mining.unit_keys import Reading, UnitKeys
 from sfumato.privacy.distance import Norm
 from sfumato.testing import assert_at_most
 from tests.attacks.canaries import CANARY, sightings
+from tests.learning import bags
 from tests.mining import scans
 from tests.mining.notes import counted, plan, rows, together, vector
 
@@ -34,21 +40,30 @@ DRAWS = 4000
 def test_a_secret_five_hundred_times_in_a_note_is_seen_nowhere(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Outputs, previews, objects, logs and all files beside the data, in three recipes."""
+    """Outputs, previews, objects, logs and all files beside the data: all recipes, and a model."""
     caplog.set_level(logging.DEBUG)
     notes = ["red eye"] * 400 + [f"red {CANARY} " * 500]
-    frame = pa.table({"who": range(401), "note": notes, "day": [1] * 401})
-    columns = {"note": sf.Text(tokens=sf.Tokens()), "day": sf.Integer(0, 9)}
+    frame = pa.table({"who": range(401), "note": notes, "day": [1] * 401, "scan": [[0, 1]] * 401})
+    columns = {
+        "note": sf.Text(tokens=sf.Tokens()), "day": sf.Integer(0, 9), "scan": sf.Array(2, 0, 1)
+    }  # fmt: skip
     table = sf.Table(frame, unit=sf.Unit("who", max_rows_total=1), columns=columns)
     asked: Sequence[tuple[Any, str]] = (
         (mn.Terms("note", grams=3), "note"),
         (mn.Terms("note", only=["red"]), "note"),
         (mn.Itemsets(size=2), "note"),
         (mn.Paths("note", order="day"), "note, day"),
+        (mn.Means("scan", by="note", only=["red"]), "note, scan"),
+        (mn.Terms("note", by="scan", prototypes=[[0, 0], [1, 1]]), "note, scan"),
     )
     with sf.connect(
         {"t": table}, dataset="d", budget=sf.Budget(99, "1e-3"), ledger=tmp_path / "l.db"
     ) as session:
+        model = ln.fit(
+            session, ln.LogisticRegression(steps=3), "SELECT note, day FROM t", label="day", rho=1
+        )
+        assert sightings(model, "model") == []
+        model.save(tmp_path / "day.sfm")
         for recipe, names in asked:
             cost = {"rho": 1} if getattr(recipe, "only", None) else {"rho": 1, "delta": "1e-9"}
             found = mn.mine(session, recipe, f"SELECT {names} FROM t", **cost)
@@ -139,3 +154,29 @@ def test_a_face_in_a_mean_is_recognised_no_more_often_than_rho_says(
     assert_at_most(recognised_faces(), 2 * DRAWS, most, notices=0.78)
     monkeypatch.setattr(group_sums, "clipped", lambda vectors, bound, norm, owners: 9 * vectors)
     assert recognised_faces() > 0.9 * 2 * DRAWS, "the attack works where nothing is cut"
+
+
+NOTE = {"who": "a", "note": "eye 眼 red", "y": True, "more": "left"}
+
+
+def recognised_notes() -> int:
+    """How often the nearer of two sums of a model tells whether a note is in it, of 2 DRAWS."""
+    statistic = bags.sums(Targets(), Norm.L2, 1, sf.AddRemove)
+    noise = gaussian(statistic.distance(Norm.L2), "0.5").noise
+    worlds = [bags.exact(statistic, table) for table in (bags.REST, [NOTE, *bags.REST])]
+    right = 0
+    for there, exact in enumerate(worlds):
+        seen = exact + noise.sample(DRAWS * len(exact)).reshape(DRAWS, -1)
+        away = [((seen - world) ** 2).sum(axis=1) for world in worlds]
+        right += int(((away[0] > away[1]) == bool(there)).sum())
+    return right
+
+
+def test_a_note_in_a_text_model_is_recognised_no_more_often_than_rho_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """At rho 1/2 sums differ by a standard deviation: nobody is right more often than Phi(1/2)."""
+    most = (1 + math.erf(0.5 / math.sqrt(2))) / 2
+    assert_at_most(recognised_notes(), 2 * DRAWS, most, notices=0.78)
+    monkeypatch.setattr(features, "_weight", lambda count: 255)
+    assert recognised_notes() > 0.9 * 2 * DRAWS, "the attack works where long texts weigh more"

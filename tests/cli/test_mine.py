@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from tests.contracts.shell import Shell
 
@@ -31,6 +32,18 @@ recipe = "Itemsets"
 data = "SELECT note FROM notes"
 rho = 5
 delta = "1e-9"
+
+[tables.scans]
+source = "scans.parquet"
+columns.scan = {type = "array", shape = [2, 2], lower = 0, upper = 9}
+columns.ward = {type = "category", values = ["eye", "ear"]}
+
+[mining.faces]
+recipe = "Means"
+data = "SELECT scan, ward FROM scans"
+picture = "scan"
+by = "ward"
+rho = 5
 """
 
 
@@ -40,6 +53,9 @@ def notes(shell: Shell) -> Shell:
     rows = [f"{who},{'the red eye' if who % 2 else 'left ear'},{'eye' if who % 2 else 'ear'}"
             for who in range(600)]  # fmt: skip
     shell.write("notes.csv", "\n".join(["who,note,ward", *rows]))
+    scans = [[9, 1, 2, 8] if who % 2 else [1, 7, 7, 1] for who in range(600)]
+    wards = ["eye" if who % 2 else "ear" for who in range(600)]
+    parquet.write_table(pa.table({"scan": scans, "ward": wards}), shell.folder / "scans.parquet")
     shell.configure('columns.job = {type = "text"}\n', f'columns.job = {{type = "text"}}\n{NOTES}')
     return shell
 
@@ -57,6 +73,20 @@ def test_a_question_is_answered_once_with_its_notes_and_the_account(notes: Shell
 def test_a_preview_is_free(notes: Shell) -> None:
     ran = notes.run("mine", "words", "--preview")
     assert ran.code == 0 and "people needed" in ran.out and "nothing was charged" in ran.out
+
+
+def test_mean_pictures_are_printed_drawn_and_written(notes: Shell, tmp_path: Path) -> None:
+    ran = notes.run("mine", "faces", "--format", "json", "--save-plot", "faces.svg")
+    means = {row["ward"]: row["mean"] for row in json.loads(ran.out)["rows"]}
+    assert max(abs(x - y) for x, y in zip(means["eye"], [9, 1, 2, 8], strict=True)) < 1
+    assert max(abs(x - y) for x, y in zip(means["ear"], [1, 7, 7, 1], strict=True)) < 1
+    assert "<svg" in (tmp_path / "faces.svg").read_text(encoding="utf-8")
+    assert "ward" in notes.run("mine", "faces").out
+    assert notes.run("mine", "faces", "--output", "faces.arrow", "--format", "arrow").code == 0
+    table = pa.ipc.open_stream((tmp_path / "faces.arrow").read_bytes()).read_all()
+    assert table["ward"].to_pylist() == ["eye", "ear", None]
+    listed = list(csv.reader(io.StringIO(notes.run("mine", "faces", "--format", "csv").out)))
+    assert listed[0] == table.column_names
 
 
 def test_files_have_their_formats(notes: Shell, tmp_path: Path) -> None:

@@ -35,21 +35,23 @@ BEGAN = 1_000_000.0
 
 
 class Death(BaseException):
-    """The end of a coordinator."""
+    """The end of a coordinator or a site."""
 
 
 class Party:
-    """A thread that runs when it is its turn."""
+    """A thread that runs when it is its turn; ``owner`` is the site whose thread it is."""
 
-    def __init__(self, world: "World", work: Callable[[], object]) -> None:
+    def __init__(self, world: "World", work: Callable[[], object], owner: str = "") -> None:
         self.turn, self.seen, self.until = threading.Semaphore(0), -1, 0.0
-        self.over = False
+        self.owner, self.is_dead, self.over = owner, False, False
         self.failure: BaseException | None = None
 
         def run() -> None:
             self.turn.acquire()
             try:
-                work()
+                # who dies before its first turn does nothing
+                if not self.is_dead:
+                    work()
             except BaseException as failure:
                 self.failure = failure
             self.over = True
@@ -82,6 +84,8 @@ class World:
         self.main = threading.Semaphore(0)
         self.parties: dict[threading.Thread, Party] = {}
         self.stopped = False
+        # a site that dies, and at which of its events
+        self.mortal, self.fatal_request, self.requests = "", 0, 0
         self.lives = 0
         self.back = self.now
         self.coordinator: Coordinator | None = None
@@ -92,13 +96,16 @@ class World:
         for module in (site, study, wire):
             patch.setattr(module, "time", clock)
         thread = lambda target, args, daemon: SimpleNamespace(  # noqa: E731
-            start=lambda: Party(self, lambda: target(*args)), join=lambda seconds: None
+            start=lambda: Party(
+                self, lambda: target(*args), self.parties[threading.current_thread()].owner
+            ),
+            join=lambda seconds: None,
         )
         patch.setattr(site, "threading", SimpleNamespace(Thread=thread))
         patch.setattr(wire.Wire, "_once", lambda own, *request: self.answered(own._name, *request))
         patch.setattr(coordinator.os, "fsync", lambda number: None)
         # fewer tries cost less
-        patch.setattr(wire, "_PAUSE", 2.0)
+        patch.setattr(wire, "_PAUSE", 4.0)
         for name in STORED:
             patch.setattr(Coordinator, name, self._mortal(getattr(Coordinator, name)))
 
@@ -126,9 +133,33 @@ class World:
         own.until, own.seen = self.now + seconds, self.changes if anything else -1
         self.main.release()
         own.turn.acquire()
+        if own.is_dead:
+            raise Death
 
     def answered(self, caller: str, method: str, path: str, body: bytes) -> tuple[int, bytes]:
         """The answer to a request of a party, which waits for it."""
+        self._request_of(caller)
+        found = self._answered(caller, method, path, body)
+        self._request_of(caller)
+        return found
+
+    def _request_of(self, caller: str) -> None:
+        """Before and after each request a site may die."""
+        if caller != self.mortal or self.parties[threading.current_thread()].is_dead:
+            return
+        self.requests += 1
+        if self.requests == self.fatal_request:
+            for party in self.parties.values():
+                if party.owner == caller:
+                    party.is_dead, party.until = True, self.now
+            Party(self, lambda: (self.wait(self.away), self.begin(caller)))
+            raise Death
+
+    def begin(self, name: str) -> None:
+        """A site serves from now on."""
+        raise NotImplementedError
+
+    def _answered(self, caller: str, method: str, path: str, body: bytes) -> tuple[int, bytes]:
         self.wait(_REQUEST)
         parts = path.strip("/").split("/")
         end = self.now
@@ -214,53 +245,26 @@ class Book:
 
     def __init__(self, places: int, number: int) -> None:
         self.places, self.number = places, number
-        self.left, self.charge, self.earlier, self.state = places, "", dict[int, bytes](), "none"
+        self.left, self.earlier, self.state = places, dict[int, bytes](), "none"
         self.paid = 0
         self.loses = False
         self.drawn: list[tuple[str, int]] = []
-        self.exchange: Any = None
+        # who has reserved the cost or is executing
+        self.worker: Handle | None = None
 
-    def hold(self, asked: Any) -> "Book":
+    def hold(self, asked: Any) -> "Handle":
         """As ``Session.hold``."""
+        self.require_free()
+        handle = Handle(self, asked.exchange)
+        if self.state == "none":
+            self.state, self.worker, handle.charge = "reserved", handle, "charge"
+            self.paid += 1
+        return handle
+
+    def require_free(self) -> None:
+        """Refuses while somebody has the question."""
         if self.state in ("reserved", "executing"):
             raise InProgress("The question is being answered.")
-        self.exchange = asked.exchange
-        self.charge = ""
-        if self.state == "none":
-            self.state, self.charge = "reserved", "charge"
-            self.paid += 1
-        return self
-
-    def open(self) -> "Book":
-        """As ``Hold.open``."""
-        if self.state != "complete":
-            self.state = "executing"
-        return self
-
-    def ask(self) -> Any:
-        """As ``Hold.ask``; a task that fails is paid, and paid again when it is asked again."""
-        if self.state == "complete":
-            return SimpleNamespace(body=self.earlier[1])
-        self.state = "executing"
-        try:
-            self.next()
-        except BaseException:
-            self.state, self.left = "none", 1
-            raise
-        return SimpleNamespace(body=self.earlier[1])
-
-    def next(self) -> None:
-        """As ``OpenSeries.next``."""
-        exchange, place = self.exchange, self.places - self.left + 1
-        self.left -= 1
-        self.drawn.append((exchange.run, place))
-        share = exchange.masks.masked(place, np.array([self.number], np.int64))
-        total = exchange.send(place, share)
-        if self.loses:
-            raise StudyFailed("The sum is lost.")
-        self.earlier[place] = total
-        if not self.left:
-            self.state = "complete"
 
     def store(self, number: int) -> None:
         """An answer is stored, and was paid."""
@@ -268,19 +272,73 @@ class Book:
         self.paid = 1
 
     def skip(self, places: int) -> None:
-        """As ``OpenSeries.skip``."""
+        """Places up to this one are lost."""
         self.left = self.places - places
         if not self.left:
             self.state = "complete"
 
+
+class Handle:
+    """A hold of a book, and the open series that it becomes."""
+
+    def __init__(self, book: Book, exchange: Any) -> None:
+        self.book, self.exchange, self.charge = book, exchange, ""
+        self.places, self.earlier = book.places, book.earlier
+
+    @property
+    def left(self) -> int:
+        """As ``OpenSeries.left``."""
+        return self.book.left
+
+    def open(self) -> "Handle":
+        """As ``Hold.open``."""
+        if self.book.worker is not self:
+            self.book.require_free()
+        if self.book.state != "complete":
+            self.book.state, self.book.worker = "executing", self
+        return self
+
+    def ask(self) -> Any:
+        """As ``Hold.ask``; a task that fails is paid, and paid again when it is asked again."""
+        book = self.book
+        if book.state != "complete":
+            book.state = "executing"
+            try:
+                self.next()
+            except BaseException:
+                book.state, book.left = "none", 1
+                raise
+        return SimpleNamespace(body=book.earlier[1])
+
+    def next(self) -> None:
+        """As ``OpenSeries.next``."""
+        book = self.book
+        place = book.places - book.left + 1
+        book.left -= 1
+        book.drawn.append((self.exchange.run, place))
+        share = self.exchange.masks.masked(place, np.array([book.number], np.int64))
+        total = self.exchange.send(place, share)
+        if book.loses:
+            raise StudyFailed("The sum is lost.")
+        book.earlier[place] = total
+        if not book.left:
+            book.state = "complete"
+
+    def skip(self, places: int) -> None:
+        """As ``OpenSeries.skip``."""
+        self.book.skip(places)
+
     def close(self) -> None:
         """As ``Hold.close`` and ``OpenSeries.close``."""
-        if self.state == "reserved":
-            self.state, self.paid = "none", self.paid - 1
-        if self.state == "executing":
-            self.state = "suspended"
+        book = self.book
+        if book.worker is not self:
+            return
+        if book.state == "reserved":
+            book.state, book.paid = "none", book.paid - 1
+        if book.state == "executing":
+            book.state = "suspended"
 
-    def __enter__(self) -> "Book":
+    def __enter__(self) -> "Handle":
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -344,7 +402,7 @@ class Life(World):
         served._rounds, served._work = {}, {}
         served._answers = Answers.of(self.declared, name, key)
         served._lock, served._threads = threading.RLock(), []
-        Party(self, lambda: served.serve(self, str))
+        Party(self, lambda: served.serve(self, str), name)
 
 
 def study_of(folder: Path) -> tuple[Declared, dict[str, ec.EllipticCurvePrivateKey]]:

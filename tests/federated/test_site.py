@@ -6,14 +6,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from sfumato.errors import StudyFailed
+from sfumato.errors import StudyFailed, StudyRefused
 from sfumato.federated.joint import JointSeries
 from sfumato.federated.messages import ANALYST, Message, run_of
 from sfumato.federated.question import Question, compiled
 from sfumato.federated.round import Phase
 from sfumato.federated.site import Site
+from sfumato.federated.study import Study
 from tests.contracts.federation import NAMES, write_study
-from tests.contracts.federation_world import Book, Life, study_of
+from tests.contracts.federation_world import BEGAN, Book, Life, study_of
 
 BY_SEX = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex"
 
@@ -248,3 +249,35 @@ def test_a_site_that_skips_nothing_draws_what_the_others_do_not(tmp_path, monkey
         world.ask()
     assert drawn(world) == [[3], [3], [2]]
     world.stop()
+
+
+@pytest.mark.parametrize("places", [1, 3])
+def test_wherever_a_site_dies_a_question_gets_one_answer(tmp_path, places):
+    """A model is paid once; a query that had begun is paid again, and what was refused was free."""
+    write_study(tmp_path)
+    declared, keys = study_of(tmp_path)
+    fatal = events = 1
+    while fatal <= events:
+        with pytest.MonkeyPatch.context() as patch:
+            world = Life(patch, declared, keys, tmp_path / str(fatal), places=places)
+            world.mortal, world.fatal_request = "anne", fatal
+            answers, failures = [], 0
+            while not answers:
+                before = [book.paid for book in world.books.values()]
+                try:
+                    answers.append(world.ask())
+                except StudyRefused:
+                    assert before == [book.paid for book in world.books.values()]
+                except StudyFailed:
+                    failures += 1
+                assert failures < 3 and world.now < BEGAN + 200
+            world.analyst = Study(declared, keys["analyst"])
+            assert world.ask() == answers[0] == 111
+            for book in world.books.values():
+                assert 1 <= book.paid <= (1 if places > 1 else 1 + failures)
+                steps = [place if places > 1 else (run, place) for run, place in book.drawn]
+                assert len(set(steps)) == len(steps)
+            events = world.requests
+            world.stop()
+        fatal += 1
+    assert events > 10

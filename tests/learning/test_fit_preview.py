@@ -4,6 +4,7 @@
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import sfumato as sf
@@ -46,3 +47,29 @@ def test_a_part_of_a_release_is_named_without_a_price() -> None:
     assert "of it: a count" in shown and "a sum" not in shown
     # every column of a cost in a notebook
     assert "a count" in Cost("1", "0.5", "0", items[1:])._repr_html_()
+
+
+def test_a_preview_names_the_ends_and_bins_of_each_number(tmp_path: Path) -> None:
+    columns = {
+        "age": sf.Integer(0, 99, clip=80),
+        "pay": sf.Real(0, 1_000_000, step="0.25"),
+        "born": sf.Date("2000-01-01", "2000-12-31"),
+        "ill": sf.Boolean(),
+    }
+    people = sf.Table(
+        pa.table({"age": [1], "pay": [2.0], "born": ["2000-01-02"], "ill": [True]}), columns=columns
+    )
+    ledger = tmp_path / "ledger.db"
+    with sf.connect(
+        {"people": people}, dataset="town", budget=sf.Budget(1), ledger=ledger
+    ) as session:
+        recipe = ln.NaiveBayes(bins=4, edges={"age": [18]})
+        statement = "SELECT age, pay, born, ill FROM people"
+        seen = ln.preview(session, recipe, statement, label="ill", epsilon=1)
+    # 4,000,001 steps of 0.25 in 4 bins, 366 days in 4 bins
+    assert seen.ranges == (
+        "age 0 to 80 (bins between your edges)",
+        "pay 0 to 1000000 (4 bins of 250,000)",
+        "born 2000-01-01 to 2000-12-31 (4 bins of 91.5 days)",
+    )
+    assert "far beyond the values" in repr(seen)

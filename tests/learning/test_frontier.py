@@ -124,3 +124,32 @@ def test_rows_are_read_under_a_name_of_ones_own() -> None:
     asked: dict[str, Any] = {"label": "ill", "epsilons": [9], "folds": 2, "table": "people"}
     frontier = ln.frontier(ln.NaiveBayes(bins=4), frame(200), COLUMNS, statement, **asked)
     assert len(frontier.points) == 1
+
+
+def test_the_best_ordinary_model_is_drawn_beside() -> None:
+    class Always:
+        """Predicts one class, whatever the rows are."""
+
+        def __init__(self, said: str) -> None:
+            self.said = said
+
+        def fit(self, features: Any, labels: Any) -> None:
+            assert features.min() >= 0 and features.max() <= 1
+
+        def predict(self, features: Any) -> list[str]:
+            return [self.said] * len(features)
+
+    frontier = found(frame(300), folds=2, reference=[Always("True"), Always("False")])
+    assert frontier.reference == pytest.approx(frontier.largest_class)
+    assert f"an ordinary model: {frontier.reference:.1%}" in repr(frontier)
+    assert "an ordinary model: " in frontier.plot().svg
+    assert frontier.to_json()["reference"] == frontier.reference
+    plain = found(frame(300), folds=2)
+    assert plain.reference is None and "ordinary" not in repr(plain) + plain.plot().svg
+
+
+def test_a_reference_that_is_no_model_is_refused_before_a_fit() -> None:
+    said: list[int] = []
+    with pytest.raises(WrongUse, match="reference="):
+        found(frame(50), reference="best", progress=lambda done, of: said.append(done))
+    assert said == []

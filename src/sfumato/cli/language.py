@@ -100,7 +100,8 @@ class Words:
             return text
         lines = text.split("\n")
         said = []
-        rule, titles = "", ()
+        rule = ""
+        titles: tuple[str, ...] = ()
         for line, after in zip(lines, [*lines[1:], ""], strict=True):
             cells = _cells(line, rule)
             if line.strip() and _RULE.fullmatch(after) is not None:

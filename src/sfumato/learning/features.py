@@ -408,7 +408,7 @@ def binned(
     """
     if isinstance(kind, Category | Boolean):
         return _listed(name, kind)
-    lower, upper = _numeric(name, kind)
+    lower, upper = numeric_ends(name, kind)
     if name in edges:
         codes = {_code(kind, edge) for edge in edges[name]}
     else:
@@ -426,7 +426,7 @@ def linear(name: str, kind: ColumnType) -> Feature:
     """
     if isinstance(kind, Category | Boolean):
         return _listed(name, kind)
-    return Line(name, *_numeric(name, kind))
+    return Line(name, *numeric_ends(name, kind))
 
 
 def require_edges(names: Sequence[str], edges: Mapping[str, Sequence[float]]) -> None:
@@ -440,7 +440,7 @@ def _listed(name: str, kind: Category | Boolean) -> Listed:
     return Listed(name, kind.lower_code, kind.upper_code - kind.lower_code + 1)
 
 
-def _numeric(name: str, kind: ColumnType) -> tuple[int, int]:
+def numeric_ends(name: str, kind: ColumnType) -> tuple[int, int]:
     """Returns the lowest and highest code of a numeric column: its clip, or its bounds."""
     if not isinstance(kind, Integer | Real | Date):
         raise WrongUse(

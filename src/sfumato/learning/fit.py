@@ -4,12 +4,14 @@
 They plan with the recipe; the session charges the account and runs the plan.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from sfumato.errors import WrongUse, shown
 from sfumato.exact.rational import Number
 from sfumato.learning.examples_of import Examples
+from sfumato.learning.features import numeric_ends
 from sfumato.learning.fit_preview import Preview
 from sfumato.learning.recipe import (
     Asked,
@@ -20,7 +22,9 @@ from sfumato.learning.recipe import (
     Recipe,
     Run,
 )
+from sfumato.metadata.column import Date, Integer, Real
 from sfumato.query.session import Session
+from sfumato.show.render import key, number
 
 
 def fit(
@@ -141,6 +145,8 @@ def preview(
     1 releases of 10 numbers, each with noise of 1.4 examples
     1 checkpoints
     memory: about 0.1 GB for a million rows
+    numbers are read between: age 0 to 99 (4 bins of 25)
+    ends far beyond the values put all of them into one bin or at one end: declare nearer ones
     cost: epsilon = 1
     left now    epsilon 10 (pure gate)
     left after  epsilon 9 (pure gate)
@@ -149,7 +155,35 @@ def preview(
     """
     asked = Asked(epsilon, rho, delta)
     examples, planned = _read(session, recipe, statement, label, asked)
-    return replace(planned.preview(session), values=sum(examples.plan.rows.widths))
+    return replace(
+        planned.preview(session),
+        values=sum(examples.plan.rows.widths),
+        ranges=tuple(_ranges(recipe, examples)),
+    )
+
+
+def _ranges(recipe: Recipe[Any], examples: Examples) -> Iterator[str]:
+    """Yields the ends and the bins of each number, as the recipe reads it: of declarations only."""
+    for value in examples.values:
+        kind = value.type
+        if not isinstance(kind, Integer | Real | Date):
+            continue
+        lower, upper = numeric_ends(value.name, kind)
+        if isinstance(kind, Date):
+            ends = f"{value.name} {kind.decode(lower)} to {kind.decode(upper)}"
+        else:
+            first, last = (key(float(code * kind.step)) for code in (lower, upper))
+            ends = f"{value.name} {first} to {last}"
+        bins = getattr(recipe, "bins", None)
+        if value.name in getattr(recipe, "edges", ()):
+            yield f"{ends} (bins between your edges)"
+        elif bins is None:
+            yield ends
+        else:
+            codes = upper - lower + 1
+            step, unit = (1, " days") if isinstance(kind, Date) else (kind.step, "")
+            width = number(float(codes * step / min(bins, codes)))
+            yield f"{ends} ({min(bins, codes)} bins of {width}{unit})"
 
 
 def _planned(

@@ -14,6 +14,9 @@ from sfumato.query.paid_series import PaidSeries
 _BYTES = 50
 _MILLION, _GB = 10**6, 10**9
 _PART = "in the total"
+_TOO_WIDE = (
+    "ends far beyond the values put all of them into one bin or at one end: declare nearer ones"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +26,8 @@ class Preview:
     ``noise`` is the standard deviation of each released number, in examples (units whose rows add
     their most). ``checkpoints`` is 1 for a recipe with a single task. ``values`` is the number of
     values of a row; ``memory`` follows from it roughly, and a network needs more. ``paid`` is the
-    charge of this run if it was begun before, in which case it costs nothing.
+    charge of this run if it was begun before, in which case it costs nothing. ``ranges`` says
+    between which declared ends each number is read, and how wide its bins are.
 
     >>> Preview(Cost("1", "0.5", "0", ()), 51, 4, 20, 140.2, 11)
     51 releases of 20 numbers, each with noise of 140.2 examples
@@ -40,6 +44,7 @@ class Preview:
     noise: float
     values: int = 1
     paid: PaidSeries | None = None
+    ranges: tuple[str, ...] = ()
     balances: Balances | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -52,6 +57,9 @@ class Preview:
         noise = f"each with noise of {self.noise:,.1f} examples"
         lines = [f"{release}, {noise}", f"{self.checkpoints} checkpoints"]
         lines.append(f"memory: about {self.memory / _GB:,.1f} GB for a million rows")
+        if self.ranges:
+            lines.append(f"numbers are read between: {', '.join(self.ranges)}")
+            lines.append(_TOO_WIDE)
         lines.append(f"cost: {self.cost}")
         lines += [f"of it: {item['release']}" for item in self.cost.items if _is_part(item)]
         if self.paid is not None:

@@ -21,7 +21,16 @@ from sfumato.learning.bag import Bag, row_tokens
 from sfumato.learning.physical_types import require_word
 from sfumato.learning.stored import text, texts, whole
 from sfumato.metadata.coded import Coded
-from sfumato.metadata.column import EPOCH, LONGEST_ARRAY, Array, Boolean, Category, Date, Text
+from sfumato.metadata.column import (
+    EPOCH,
+    LONGEST_ARRAY,
+    Array,
+    Boolean,
+    Category,
+    Column,
+    Date,
+    Text,
+)
 from sfumato.metadata.tokens import Tokens
 from sfumato.noise import Integers
 from sfumato.plan.rows import MISSING
@@ -65,7 +74,7 @@ class FrameColumn:
     bag: Bag | None = None
 
     @classmethod
-    def of(cls, value: Value, bag: Bag | None = None) -> "FrameColumn":
+    def of(cls, value: Value | Column, bag: Bag | None = None) -> "FrameColumn":
         """Builds the description of a frame column from the declared type of a value that was
         fitted; ``bag`` says how a text is read.
         """

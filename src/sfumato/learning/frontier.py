@@ -7,7 +7,7 @@ It shows what a privacy guarantee costs in accuracy before a private fit is paid
 import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from statistics import fmean
@@ -24,10 +24,12 @@ from sfumato.learning.features import linear
 from sfumato.learning.fit import fit
 from sfumato.learning.frontier_plot import chart
 from sfumato.learning.model import Model
+from sfumato.learning.ordinary import PublicRows, accuracies, read_rows, require_models
 from sfumato.learning.recipe import Recipe
 from sfumato.learning.scorable import Scorable
 from sfumato.learning.score import score
 from sfumato.metadata.column import ColumnType
+from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.event import Json
@@ -71,7 +73,8 @@ class Frontier:
     Each of ``folds`` fits is tested on other rows. If fits are independent, their median lies
     between the least and the greatest of n with probability 1 - 2^(1 - n). A frontier on private
     rows (``private_frontier``) has one fit per epsilon, its band is the 95% interval of the score,
-    and the baselines are None because nobody may know them.
+    and the baselines are None because nobody may know them. ``reference`` is the mean accuracy of
+    the best ordinary model, which has no privacy: of public rows only, if one was handed in.
 
     >>> Frontier((Point("1", 0.85, 0.84, 0.86, 0.7311),), 0.87, 0.6, None, 10)
     epsilon  accuracy  least  greatest  attacker right at most
@@ -84,6 +87,7 @@ class Frontier:
     largest_class: float | None
     delta: str | None
     folds: int
+    reference: float | None = None
 
     def __repr__(self) -> str:
         head = ("epsilon", "accuracy", "least", "greatest", "attacker right at most")
@@ -101,6 +105,8 @@ class Frontier:
         if self.without is None or self.largest_class is None:
             return "one fit each; least and greatest: the 95% interval of its score"
         last = f"without noise: {self.without:.1%}, largest class: {self.largest_class:.1%}"
+        if self.reference is not None:
+            last = f"{last}, an ordinary model: {self.reference:.1%}"
         return f"{last}, {self.folds} fits each"
 
     def plot(self) -> Figure:
@@ -108,7 +114,11 @@ class Frontier:
         epsilons = [float(point.epsilon) for point in self.points]
         band = [(point.low, point.mean, point.high) for point in self.points]
         odds = [point.attacker for point in self.points]
-        known = {"without noise": self.without, "the largest class": self.largest_class}
+        known = {
+            "without noise": self.without,
+            "the largest class": self.largest_class,
+            "an ordinary model": self.reference,
+        }
         lines = {name: share for name, share in known.items() if share is not None}
         return chart(epsilons, band, odds, lines, self._band)
 
@@ -129,6 +139,7 @@ class Frontier:
             "largest_class": self.largest_class,
             "delta": self.delta,
             "folds": self.folds,
+            "reference": self.reference,
         }
 
     def save(self, path: str | Path) -> None:
@@ -157,6 +168,7 @@ def frontier(
     delta: Number | None = None,
     folds: int = 10,
     table: str = "data",
+    reference: Any = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Frontier:
     """Measures, on PUBLIC rows, how accurate a recipe is at each epsilon. Nothing is charged.
@@ -173,10 +185,13 @@ def frontier(
         folds: the number of fits at each epsilon, from 2 to 100; 1 / folds of the rows are held
             out.
         table: the name of the rows in the statement.
+        reference: an ordinary classifier with ``fit(X, y)`` and ``predict(X)``, or a list of them,
+            of which the best is drawn beside. It has no privacy, and reads these public rows only.
         progress: called after each fit with its number and the number of fits.
 
     Raises:
-        WrongUse: no or unsorted epsilons, folds, rows in a file, a label that is a number.
+        WrongUse: no or unsorted epsilons, folds, rows in a file, a label that is a number, a
+            reference that is no classifier.
         Others as ``fit``.
 
     >>> import sfumato as sf
@@ -192,12 +207,14 @@ def frontier(
     if type(folds) is not int or not 2 <= folds <= _MOST_FOLDS:
         raise WrongUse(f"folds={shown(folds)}.", allowed=f"a whole number from 2 to {_MOST_FOLDS}")
     tried = _Tried(recipe, {table: columns}, statement, label)
+    ordinary = () if reference is None else require_models(reference)
     costs: list[dict[str, Any]] = []
     for each in epsilon_list:
         costs.append({"epsilon": each, "delta": delta})
     costs.append(_without_noise(delta))
     rows, done = _read_public(public), count(1)
     measured: list[list[float]] = []
+    beside: list[list[float]] = []
     for fold in range(folds):
         train, test = _split_fold(rows, fold, folds)
         models = []
@@ -206,7 +223,12 @@ def frontier(
             if progress is not None:
                 progress(next(done), folds * len(costs))
         measured.append(tried.accuracies(test, models))
-    return _frontier(epsilon_list, delta, measured)
+        if ordinary:
+            beside.append(accuracies(ordinary, tried.read(train, table), tried.read(test, table)))
+    found = _frontier(epsilon_list, delta, measured)
+    if ordinary:
+        return replace(found, reference=max(map(fmean, zip(*beside, strict=True))))
+    return found
 
 
 def _without_noise(delta: Number | None) -> dict[str, Any]:
@@ -272,6 +294,13 @@ class _Tried:
                 )
                 accuracies.append(counted.accuracy)
         return accuracies
+
+    def read(self, rows: pa.Table, table: str) -> PublicRows:
+        """Reads public rows as an ordinary model does."""
+        columns = self.tables[table]
+        described = Dataset("frontier", {table: Table(rows, columns=columns)})
+        examples = Examples.of(described, self.statement, self.label, self.recipe.bag)
+        return read_rows(rows, columns, table, self.statement, examples)
 
     def _session(self, rows: pa.Table, folder: str) -> Session:
         """Opens a session over some rows, with the largest possible budget."""
