@@ -25,6 +25,7 @@ NEED_EXTRA = {
     "sfumato.learning.torch": "pip install 'sfumato[torch]'",
     "docs/learning.md": "pip install 'sfumato[sklearn]'",
     "docs/networks.md": "pip install 'sfumato[torch]'",
+    "docs/how-to/serve-a-model.md": "joblib",
     "docs/tutorials/notebook.md": "pandas",
 }
 _OPTIONS = ("ELLIPSIS", "NORMALIZE_WHITESPACE", "IGNORE_EXCEPTION_DETAIL")

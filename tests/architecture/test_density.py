@@ -14,7 +14,7 @@ def large(x):
     return {sums} if x else y
 
 
-class Unread:
+class NobodyReadsIt:
     """Nobody's."""
 '''
 
@@ -36,7 +36,7 @@ def test_what_is_dense_is_noticed(source):
     assert density.conditionals() > 2
     assert density.nested_comprehensions() == ["room/module.py:6"]
     assert density.long_lines() == ["room/module.py:5", "room/module.py:7"]
-    assert density.unread_names() == ["room/module.py:10 Unread"]
+    assert density.unread_names() == ["room/module.py:10 NobodyReadsIt"]
     assert density.undocumented("room") == ["room: large"]
 
 
@@ -46,4 +46,4 @@ def test_the_report_has_a_line_for_each_measure_and_place(source):
         *density.MEANS,
         *density.places(),
     }
-    assert "  room/module.py:10 Unread" in lines
+    assert "  room/module.py:10 NobodyReadsIt" in lines

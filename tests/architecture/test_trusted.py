@@ -15,10 +15,10 @@ from tests.architecture.tokens import tokens
 
 # The targets are 60,000 and 40,000: CONTRIBUTING says what the difference is made of.
 CAPS = {
-    "proof core": 99_500,
+    "proof core": 99_800,
     "proof options": 90_450,
-    "runtime core": 92_700,
-    "runtime options": 25_300,
+    "runtime core": 93_000,
+    "runtime options": 25_350,
 }
 
 PATHS = {module_name(path).removeprefix("sfumato."): path for path in FILES}

@@ -43,6 +43,7 @@ REFUSED = {
     "duckdb, NOACCENT unit",
     "duckdb, NFC unit",
     "duckdb view",
+    "duckdb, generated columns",
 }
 
 

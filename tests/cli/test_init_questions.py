@@ -37,3 +37,17 @@ def test_an_empty_answer_leaves_a_place_open(monkeypatch: pytest.MonkeyPatch) ->
     draft = TableDraft("people", "people.csv", columns)
     epsilon, (table,) = asked([draft], Keys.of({"people": ["age"]}))
     assert (epsilon, table.unit, table.codebook["age"]) == ("1", None, {"type": "integer"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "form"), [("date", "%d/%m/%Y"), ("timestamp", "%d/%m/%Y %H:%M"), ("category", None)]
+)
+def test_the_order_of_a_day_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, kind: str, form: str | None
+) -> None:
+    monkeypatch.setattr("click.prompt", lambda _, default, **__: default)
+    monkeypatch.setattr("click.confirm", lambda *_, **__: False)
+    guessed = {"type": kind, **({"format": "?"} if form else {})}
+    draft = TableDraft("people", "people.csv", Columns({"day": {}}, {"day": guessed}))
+    _, (table,) = asked([draft], Keys.of({"people": ["day"]}))
+    assert table.codebook["day"].get("format") == form

@@ -42,6 +42,8 @@ from sfumato.plan.relation import (
     Summary,
     Union,
     UnitJoin,
+    Windowed,
+    WindowFunction,
     first,
     is_single,
     scans,
@@ -241,7 +243,7 @@ def relations(draw: st.DrawFn, tables: tuple[str, ...] = OWNED, depth: int = 3) 
 def _relation(draw: st.DrawFn, world: _World, depth: int) -> Relation:
     makers = [_scanned, _filtered, _publicly_joined]
     if world.owned:
-        makers += [_joined, _joined_by_key, _semi, _summarised, _ranked, _first, _united]
+        makers += [_joined, _joined_by_key, _semi, _summarised, _ranked, _first, _windowed, _united]
     maker = draw(st.sampled_from(makers)) if depth else _scanned
     return maker(draw, world, depth - 1)
 
@@ -331,6 +333,20 @@ def _ranked(draw: st.DrawFn, world: _World, depth: int) -> Relation:
     source = _relation(draw, world, depth)
     rank = Column(f"{_name(world)}rank", Integer(draw(st.integers(0, 1)), draw(st.integers(2, 4))))
     return Ranked(source, _order(draw, source), _ties(source), rank)
+
+
+def _windowed(draw: st.DrawFn, world: _World, depth: int) -> Relation:
+    source = _relation(draw, world, depth)
+    columns = provided(source)
+    by = tuple(draw(st.lists(st.one_of(codes(columns, 1), texts(columns)), max_size=1)))
+    function = draw(st.sampled_from(WindowFunction))
+    order, ties, name = _order(draw, source), _ties(source), f"{_name(world)}window"
+    if function not in (WindowFunction.LAG, WindowFunction.LEAD):
+        number = Column(name, Integer(0, draw(st.integers(2, 4))))
+        return Windowed(source, function, by, order, ties, number)
+    value = draw(values(columns, text=False))
+    column, offset = Column(name, value.type), draw(st.integers(1, 2))
+    return Windowed(source, function, by, order, ties, column, value, offset)
 
 
 def _first(draw: st.DrawFn, world: _World, depth: int) -> Relation:

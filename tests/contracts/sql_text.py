@@ -54,6 +54,8 @@ AGGREGATES = {
     exp.RowNumber: "row_number",
     exp.DenseRank: "dense_rank",
     exp.Rank: "rank",
+    exp.Lag: "lag",
+    exp.Lead: "lead",
     exp.Count: "count",
     exp.Sum: "sum",
     exp.Min: "min",
@@ -402,7 +404,7 @@ def _aggregate(node: exp.Expr) -> sql.Aggregate:
         raise TypeError(f"{type(node).__name__} is no aggregate")
     operands = []
     distinct = False
-    for operand in filter(None, map(node.args.get, ("this", "expression", "count"))):
+    for operand in filter(None, map(node.args.get, ("this", "expression", "count", "offset"))):
         if isinstance(operand, exp.Distinct):
             distinct = True
             operands += operand.expressions

@@ -20,6 +20,8 @@ from sfumato.plan.relation import (
     Summary,
     Union,
     UnitJoin,
+    Windowed,
+    WindowFunction,
     first,
 )
 from sfumato.plan.scalar import Compare, Comparison, Constant, Estimate, Field, IsNull
@@ -191,6 +193,31 @@ def test_rows_of_a_unit_are_ranked_with_null_last(order, expected):
         ("p", expected[0]),
         ("q", "x"),
     ]
+
+
+# in the order of n: (1, c), (2, a), (2, b), (NULL, a) of p, and (5, x) of q
+WINDOWS = [
+    (WindowFunction.ROW_NUMBER, (), None, 1, [1, 2, 3, 3, 1]),
+    (WindowFunction.ROW_NUMBER, (Field(T),), None, 1, [1, 1, 1, 2, 1]),
+    (WindowFunction.RANK, (), None, 1, [1, 2, 2, 3, 1]),
+    (WindowFunction.DENSE_RANK, (), None, 1, [1, 2, 2, 3, 1]),
+    (WindowFunction.LAG, (), Value.of(N), 1, [None, 1, 2, 2, None]),
+    (WindowFunction.LAG, (), Value.of(N), 9, [None] * 5),
+    (WindowFunction.LEAD, (), Value.of(N), 2, [2, None, None, None, None]),
+    (WindowFunction.LEAD, (Field(T),), Value.of(N), 1, [None] * 5),
+    (WindowFunction.LAG, (Field(T),), Value.of(N), 1, [None, None, None, 2, None]),
+]
+
+
+@pytest.mark.parametrize(("function", "by", "value", "offset", "expected"), WINDOWS)
+def test_a_window_reads_the_rows_of_its_unit_and_part(function, by, value, offset, expected):
+    column = Column("w", N.type if value else Integer(1, 3))
+    order, ties = (Sort(Field(N)),), (Field(N), Field(T))
+    relation = Windowed(BOTH, function, by, order, ties, column, value, offset)
+    cells = {(row.values["n"], row.values["t"]): row.values["w"] for row in rows(relation, MIXED)}
+    assert [
+        cells[n, t] for n, t in ((1, "c"), (2, "a"), (2, "b"), (None, "a"), (5, "x"))
+    ] == expected
 
 
 def test_a_union_reads_each_source_as_the_same_columns():

@@ -75,6 +75,9 @@ OF_NUMBERS = [
     "row_number() OVER (PARTITION BY x > 0 ORDER BY x DESC NULLS FIRST)",
     "row_number() OVER (PARTITION BY x > 0 ORDER BY x % 2 NULLS LAST, x ASC NULLS FIRST)",
     "dense_rank() OVER (PARTITION BY x IS NULL ORDER BY x % 3 NULLS FIRST)",
+    "rank() OVER (PARTITION BY x IS NULL ORDER BY x % 3 NULLS FIRST)",
+    "lag(x, 2) OVER (PARTITION BY x > 0 ORDER BY x NULLS LAST)",
+    "lead(x, 1) OVER (PARTITION BY x > 0 ORDER BY x NULLS LAST)",
     "count(*) OVER (PARTITION BY x > 0)",
     "sum(x // 8) OVER (PARTITION BY x > 0)",
 ]
@@ -148,7 +151,7 @@ UNLISTED = [
     f"regexp_replace('a', {text(date_pattern('%d/%m/%Y'))}, 'c')",
     "avg(1)", "median(1)", "max_by(1, 2)", "date_part('epoch', DATE '1970-01-01')",
     "date_trunc('decade', DATE '1970-01-01')", "date_diff('month', DATE '1970-01-01', DATE '1970-01-01')",
-    "rank() OVER (PARTITION BY 1)", "TRY(1 + 1)", "now()", "sha256('a')", "length(1)", "md5(1)",
+    "lag(x, x) OVER (PARTITION BY x)", "TRY(1 + 1)", "now()", "sha256('a')", "length(1)", "md5(1)",
     "1 || 'a'", "list_sum([1])", "any_value(1)", "sum('a')", "sum(DISTINCT 1)", "min(1, 2)", "strlen('a')", "lower('a')",
     "sum(x) FILTER (WHERE 1)", "abs(1)", "row_number() OVER (ORDER BY 1)", "(['a'])[1]", "([1]::TINYINT[])[1]",
 ]  # fmt: skip

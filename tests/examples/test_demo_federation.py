@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``sfumato demo federation``: the tables are split, and five processes tell one story."""
 
+from importlib.util import find_spec
+
 import pyarrow.parquet as parquet
 import pytest
 
@@ -25,6 +27,21 @@ def test_the_hospitals_have_all_rows_between_them(tmp_path):
             assert differences(study.dataset, session.dataset) == ()
     made = compiled(Question.of(demo.QUESTION, "0.02"), study)
     assert made.cost.rho.startswith("0.0199")
+
+
+def test_both_encodings_are_counted(tmp_path, monkeypatch):
+    sums = tmp_path / "rounds" / "sums"
+    sums.mkdir(parents=True)
+    for step, numbers in enumerate((3, 1025)):
+        (sums / f"run.{step}").write_bytes(bytes(8 * numbers))
+    masked = "2 steps; each site sent 8,224 bytes of masked shares"
+    assert demo._sent(tmp_path).startswith(masked)
+    if find_spec("tenseal") is not None:
+        # a ciphertext holds 1,024 integers in about 88 kB
+        size = int(demo._sent(tmp_path).split()[-2].replace(",", ""))
+        assert 3 * 80_000 < size < 3 * 100_000
+    monkeypatch.setattr(demo, "find_spec", lambda name: None)
+    assert demo._sent(tmp_path) == masked
 
 
 @pytest.mark.long

@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Naive Bayes against the formula, from counts without noise."""
 
+import json
+import re
 from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato import learning as ln
 from sfumato.errors import WrongUse
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.naive_bayes import ClassCounts, NaiveBayes
@@ -69,3 +75,31 @@ def test_one_class_is_refused() -> None:
     known = Examples.of(Dataset("d", {"p": rows}), "SELECT age, c FROM p", "c")
     with pytest.raises(WrongUse, match="one value"):
         NaiveBayes().task(known, allowance(epsilon=1))
+
+
+@pytest.mark.parametrize("recipe", [NaiveBayes(bins=4), ln.DecisionTree(depth=1)])
+def test_a_number_is_no_class_until_it_is_declared_as_the_refusal_advises(
+    tmp_path: Path, recipe: Any
+) -> None:
+    rows = pa.table({"age": [10, 50, 90] * 100, "digit": [0, 1, 2] * 100})
+    columns = {"age": sf.Integer(0, 99), "digit": sf.Integer(0, 9)}
+    asked: dict[str, Any] = {
+        "statement": "SELECT age, digit FROM people",
+        "label": "digit",
+        "epsilon": 5,
+    }
+
+    def fitted(kind: Any) -> Any:
+        people = sf.Table(rows, columns=columns | {"digit": kind})
+        ledger = tmp_path / f"{type(kind).__name__}.db"
+        with sf.connect(
+            {"people": people}, dataset="digits", budget=sf.Budget(9), ledger=ledger
+        ) as session:
+            return ln.fit(session, recipe, **asked)
+
+    with pytest.raises(WrongUse, match="a number") as refusal:
+        fitted(columns["digit"])
+    words = re.search(r"sf\.Category\((\[.*\])\)", refusal.value.remedy or "")
+    assert words is not None
+    model = fitted(sf.Category(*json.loads(words[1])))
+    assert model.classes == ("0", "1", "2")

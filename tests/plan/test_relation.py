@@ -22,6 +22,8 @@ from sfumato.plan.relation import (
     Summary,
     Union,
     UnitJoin,
+    Windowed,
+    WindowFunction,
     below,
     first,
     is_single,
@@ -163,6 +165,28 @@ def test_a_number_that_does_not_tell_the_first_row_apart_is_refused(kind):
     # cut to an upper end of 1 every row would be the first
     with pytest.raises(ValueError, match="cannot tell the first row"):
         Ranked(VISITS, (), (), Column("rank", kind))
+
+
+@pytest.mark.parametrize(
+    ("function", "column", "value", "offset"),
+    [
+        (WindowFunction.LAG, X, None, 1),
+        (WindowFunction.RANK, RANK, Value.of(X), 1),
+        (WindowFunction.LAG, Column("narrow", sf.Integer(0, 1)), Value.of(X), 1),
+        (WindowFunction.LEAD, X, Value.of(X), 0),
+        (WindowFunction.LAG, Column("t", sf.Text()), Value.of(Column("t", sf.Text())), 1),
+        (WindowFunction.DENSE_RANK, Column("rank", sf.Integer(0, 1)), None, 1),
+    ],
+)
+def test_a_window_has_a_column_that_holds_what_it_computes(function, column, value, offset):
+    with pytest.raises(ValueError, match=r"no code|no such value|may leave|tell the first row"):
+        Windowed(VISITS, function, (), (), (), column, value, offset)
+
+
+def test_a_number_one_of_a_part_of_a_units_rows_is_not_one_row():
+    numbered = Windowed(VISITS, WindowFunction.ROW_NUMBER, (Field(X),), (), (), RANK)
+    assert not is_single(Filter(numbered, member(RANK, (1,))))
+    assert row_by_row(numbered) is None
 
 
 def test_columns_hold_what_they_are_computed_from():

@@ -18,6 +18,8 @@ from sfumato.plan.relation import (
     Summary,
     Union,
     UnitJoin,
+    Windowed,
+    WindowFunction,
     first,
 )
 from sfumato.plan.scalar import Arithmetic, Constant, Estimate, Field, IsNull, Operation
@@ -59,6 +61,18 @@ NODES = {
         (RANK,),
         [(VISITS, (Field(X),))],
     ),
+    "windowed": (
+        Windowed(VISITS, WindowFunction.RANK, (Field(NAME),), (Sort(Field(X)),), (), RANK),
+        (X, NAME, RANK),
+        (RANK,),
+        [(VISITS, (Field(NAME), Field(X)))],
+    ),
+    "looked up": (
+        Windowed(VISITS, WindowFunction.LAG, (), (), (Field(NAME),), TOTAL, Value.of(X)),
+        (X, NAME, TOTAL),
+        (TOTAL,),
+        [(VISITS, (Field(X),))],
+    ),
     "union": (
         Union((VISITS, PEOPLE), ((Field(X),), (Field(Y),)), (BOTH,)),
         (BOTH,),
@@ -87,6 +101,10 @@ SAME = {
     "joined to one row": (Filter(UnitJoin(VISITS, SINGLE), TEST), (TOTAL,)),
     "joined and chosen from": (
         Semi(Ranked(UnitJoin(VISITS, SINGLE), (), (), RANK), PEOPLE),
+        (TOTAL,),
+    ),
+    "joined and looked up": (
+        Windowed(UnitJoin(VISITS, SINGLE), WindowFunction.LAG, (), (), (), BOTH, Value.of(TOTAL)),
         (TOTAL,),
     ),
     "beside a public table": (PublicJoin(UnitJoin(VISITS, SINGLE), DRUGS, Field(X), KEY), (TOTAL,)),

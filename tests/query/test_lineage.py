@@ -19,6 +19,7 @@ from sfumato.plan.relation import (
     Summary,
     Union,
     UnitJoin,
+    Windowed,
 )
 from sfumato.plan.scalar import Constant, Extreme, Field, Scalar, leaves
 from sfumato.plan.scope import provided
@@ -58,6 +59,10 @@ def column_of(column: Column, relation: Relation) -> set[Column]:
             return column_of(column, source if column in provided(source) else other)
         case Ranked(source, _, _, number):
             return set() if column == number else column_of(column, source)
+        case Windowed(source, column=computed, value=value):
+            if column != computed:
+                return column_of(column, source)
+            return set() if value is None else of(value.expression, source)
         case Union(sources, values, columns):
             place = columns.index(column)
             return {

@@ -2,6 +2,7 @@
 """Every price that can be stated, and every one that cannot."""
 
 import math
+import re
 from decimal import Decimal
 from fractions import Fraction
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.errors import InvalidNumber, SfumatoError, WrongUse
 from sfumato.query.price import OnAverage, Price, Target, cost_alone, price
+from tests.contracts.shell import COUNT
 
 BAD = [
     0, -1, -0.1, math.nan, math.inf, -math.inf, 1e-400, "1e-400", "0", "-0.1", "nan", "inf", "abc", "", "1/0", True, False,
@@ -233,3 +235,24 @@ def test_every_call_without_error_refuses_no_price_in_its_own_words() -> None:
             with pytest.raises(WrongUse, match="exactly one of epsilon= and rho=") as refusal:
                 call()
             assert "error=" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("buy", [price, cost_alone])
+def test_the_prices_that_a_refusal_advises_are_taken(buy) -> None:
+    with pytest.raises(WrongUse) as refusal:
+        buy()
+    advised = re.findall(r"\b(epsilon|rho|error|max_epsilon)=([\d.]+\d)", refusal.value.remedy)
+    stated = dict(advised)
+    alone = [{name: stated[name]} for name in ("epsilon", "rho")]
+    if "error" in stated:
+        alone.append({name: stated[name] for name in ("error", "max_epsilon")})
+    assert len(alone) == (3 if buy is price else 2)
+    for each in alone:
+        assert isinstance(buy(**each), Price)
+
+
+def test_the_price_that_a_refusal_advises_in_the_shell_is_taken(shell) -> None:
+    refused = shell.run("query", COUNT)
+    words = re.search(r"In the shell: (--epsilon [\d.]+\d)\.", refused.err)
+    assert refused.code == 2 and words is not None
+    assert shell.run("query", COUNT, *words[1].split()).code == 0

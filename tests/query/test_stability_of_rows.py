@@ -27,6 +27,8 @@ from sfumato.plan.relation import (
     Summary,
     Union,
     UnitJoin,
+    Windowed,
+    WindowFunction,
 )
 from sfumato.plan.scalar import Constant, Field
 from sfumato.plan.value import Value
@@ -132,6 +134,16 @@ SUMMED = PerUnit(STAYS, (), (Computed(TOTAL, Summary.SUM, Value("n", world.KINDS
 FOUR = Filter(SUMMED, Constant(True))
 
 
+def looked_up_together(relation, tables):
+    """LAG over the rows of all units: a partition without the unit."""
+    found = honest_rows(relation.source, tables)
+    cells = reference_rows._cells(relation, reference_rows._ordered(found, relation.order, ()))
+    return [
+        reference_rows.Row(row.unit, {**row.values, relation.column.name: cell})
+        for row, cell in zip(found, cells, strict=True)
+    ]
+
+
 def ranked_together(relation, tables):
     """One order for the rows of everybody."""
     found = sorted(
@@ -235,6 +247,18 @@ MUTANTS = {
     "rank across units": (
         broken(Ranked, ranked_together),
         Ranked(STAYS, (Sort(N),), (), Column("k", sf.Integer(1, 2))),
+    ),
+    "looked up in rows of others": (
+        broken(Windowed, looked_up_together),
+        Windowed(
+            STAYS,
+            WindowFunction.LAG,
+            (),
+            (Sort(N),),
+            (),
+            Column("k", N.column.type),
+            Value("n", N.column.type, N),
+        ),
     ),
     "semi-join by rows of others": (broken(Semi, any_unit_will_do), Semi(PEOPLE, STAYS)),
     "anti-join by rows of others": (

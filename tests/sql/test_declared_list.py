@@ -72,6 +72,7 @@ def test_the_declared_list_is_free(session, text):
     answer = session.query(text, epsilon=1)
     assert answer.rows == LISTS[text]
     assert NOTE in answer.notes and answer.inner == () and answer.charge_id == ""
+    assert answer.receipt() == "cost epsilon = 0, no charge" and not answer.recalled
     assert session.preview(text, epsilon=1).cost.epsilon == answer.cost.epsilon == "0"
     assert session.budget.spent == "0"
 
@@ -94,6 +95,7 @@ def test_a_list_says_nothing_about_the_data(tmp_path):
         "SELECT ward FROM visits WHERE age > 3 GROUP BY ward",
         "SELECT DISTINCT ward FROM visits WHERE who IN (SELECT who FROM visits WHERE age = 1)",
         "SELECT DISTINCT age, age + 1 FROM visits",
+        "SELECT DISTINCT age FROM visits WHERE age > (SELECT AVG(age) FROM visits)",
     ],
 )
 def test_what_would_be_read_as_what_occurs_is_refused(session, text):

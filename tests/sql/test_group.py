@@ -170,3 +170,11 @@ def test_a_unit_let_through_is_noticed(ask, monkeypatch):
     monkeypatch.setattr(group, "_require_key", lambda node, scope: None)
     with pytest.raises((pytest.fail.Exception, AssertionError)):
         test_the_unit_is_no_key_however_it_is_written(ask, "user_id")
+
+
+def test_group_by_all_in_a_sub_query_is_the_keys_that_it_names(ask):
+    inner = "SELECT user_id, COUNT(*) AS n FROM events GROUP BY"
+    every, named = (
+        ask(f"SELECT AVG(n) FROM ({inner} {keys}) AS t").raw for keys in ("ALL", "user_id")
+    )
+    assert every == named

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ROW_NUMBER of one unit's rows; windows across units are refused."""
+"""Windows over the rows of one unit; windows across units are refused."""
 
 import pytest
 
@@ -7,7 +7,7 @@ import sfumato as sf
 from sfumato.errors import Refused
 from sfumato.metadata.column import Column
 from sfumato.metadata.dataset import Dataset
-from sfumato.plan.relation import Ranked, Sort, is_single
+from sfumato.plan.relation import Ranked, Sort, Windowed, WindowFunction, is_single
 from sfumato.plan.scalar import Arithmetic, Constant, Field, Lookup, Operation
 from sfumato.sql import ranked, understand
 from tests.sql.conftest import EVENTS
@@ -91,17 +91,91 @@ def test_a_unit_of_two_columns_is_partitioned_by_both(ask):
 def test_a_window_across_units_is_refused_with_the_one_that_is_allowed(ask, select):
     with pytest.raises(Refused, match="reaches across units") as refusal:
         ask(f"SELECT COUNT(*) FROM (SELECT user_id, {select} AS w FROM events)")
-    assert "ROW_NUMBER() OVER (PARTITION BY user_id" in refusal.value.remedy
+    assert "LEAD OVER (PARTITION BY user_id" in refusal.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("select", "function", "by"),
+    [
+        ("ROW_NUMBER() OVER (PARTITION BY user_id, region ORDER BY day)", "ROW_NUMBER", (F["region"],)),
+        ("RANK() OVER (PARTITION BY user_id ORDER BY day)", "RANK", ()),
+        ("DENSE_RANK() OVER (PARTITION BY product, user_id ORDER BY day)", "DENSE_RANK", (F["product"],)),
+        ("LAG(amount) OVER (PARTITION BY user_id ORDER BY day)", "LAG", ()),
+        ("LEAD(region, 2) OVER (PARTITION BY user_id ORDER BY day)", "LEAD", ()),
+    ],
+)  # fmt: skip
+def test_a_window_of_one_units_rows(ask, select, function, by):
+    text = f"SELECT COUNT(*) FROM (SELECT user_id, {select} AS w FROM events) WHERE w IS NOT NULL"
+    found = ask(text).raw.relation.source
+    assert isinstance(found, Windowed) and found.function is WindowFunction[function]
+    assert (found.by, found.order, found.ties) == (by, (Sort(F["day"]),), tuple(F.values()))
+    looked_up = {"LAG": ("amount", 1), "LEAD": ("region", 2)}.get(function)
+    if looked_up is not None:
+        assert (found.value.expression, found.offset) == (F[looked_up[0]], looked_up[1])
+        assert found.column.type == EVENTS[looked_up[0]]
+
+
+def test_the_first_of_a_part_is_not_the_only_row_of_its_unit(ask):
+    text = "SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY user_id, region ORDER BY day) AS rn FROM events) WHERE rn = 1"
+    assert not is_single(ask(text).raw.relation)
+
+
+def test_what_is_looked_up_can_be_missing_as_a_group(ask):
+    text = "SELECT w, COUNT(*) FROM (SELECT LAG(region) OVER (PARTITION BY user_id ORDER BY day) AS w FROM events) GROUP BY w"
+    (key,) = ask(text).raw.keys
+    assert key.missing and key.value.type == EVENTS["region"]
+
+
+def test_numbers_go_one_beyond_the_declared_rows_of_a_unit():
+    data = Dataset(
+        "d",
+        {
+            "t": sf.Table(
+                "t.csv",
+                unit=sf.Unit("who", max_rows_total=4),
+                columns={"x": sf.Integer(0, 3), "c": sf.Category("a", "b")},
+            )
+        },
+    )
+    text = "SELECT AVG(r) FROM (SELECT RANK() OVER (PARTITION BY who, c ORDER BY x) AS r FROM t)"
+    assert understand(text, data).raw.relation.column.type == sf.Integer(1, 5)
+
+
+@pytest.mark.parametrize(
+    ("over", "columns"),
+    [
+        ("QUALIFY ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY day) = 1", "user_id, age"),
+        ("QUALIFY rn = 1", "user_id, ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY day) AS rn"),
+    ],
+)
+def test_qualify_of_a_units_rows_is_a_test_above_the_window(ask, over, columns):
+    found = ask(f"SELECT COUNT(*) FROM (SELECT {columns} FROM events {over})").raw.relation
+    assert is_single(found)
+
+
+@pytest.mark.parametrize(
+    ("select", "words"),
+    [
+        ("LAG(product) OVER (PARTITION BY user_id ORDER BY day)", "Text column"),
+        ("LAG(amount, 1, 0) OVER (PARTITION BY user_id ORDER BY day)", "0 in LAG"),
+        ("LAG(amount, 0) OVER (PARTITION BY user_id ORDER BY day)", "a number of rows"),
+        ("LAG(amount) OVER (PARTITION BY user_id)", "LAG without an order"),
+        ("RANK() OVER (PARTITION BY user_id)", "rank without an order"),
+        ("LAG(user_id) OVER (PARTITION BY user_id ORDER BY day)", "names single persons"),
+    ],
+)
+def test_a_window_that_is_not_computed_says_why(ask, select, words):
+    with pytest.raises(Refused, match=words):
+        ask(f"SELECT COUNT(*) FROM (SELECT user_id, {select} AS w FROM events)")
 
 
 @pytest.mark.parametrize(
     "select",
     [
-        "ROW_NUMBER() OVER (PARTITION BY user_id, region)", "RANK() OVER (PARTITION BY user_id ORDER BY day)",
-        "SUM(amount) OVER (PARTITION BY user_id)", "LAG(amount) OVER (PARTITION BY user_id ORDER BY day)",
+        "SUM(amount) OVER (PARTITION BY user_id)",
         "FIRST_VALUE(amount) OVER (PARTITION BY user_id ORDER BY day)",
     ],
-)  # fmt: skip
+)
 def test_another_window_within_a_unit_is_not_said_to_reach_across_units(ask, select):
     with pytest.raises(Refused, match="within one unit is not computed") as refusal:
         ask(f"SELECT COUNT(*) FROM (SELECT user_id, {select} AS w FROM events)")

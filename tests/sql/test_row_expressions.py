@@ -80,7 +80,7 @@ def test_what_is_kept_is_null_elsewhere():
         ("SUM(CASE WHEN age THEN 1 END)", UnsupportedSql, "Column 'age' alone is not a test"),
         ("SUM(CASE WHEN age + 1 THEN 1 END)", UnsupportedSql, "An expression alone is not a test"),
         (
-            "COUNT(CASE WHEN smoker THEN user_id END)",
+            "COUNT(CASE WHEN smoker THEN user_id ELSE user_id END)",
             UnsupportedSql,
             "user_id names single persons",
         ),

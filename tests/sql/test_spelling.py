@@ -61,6 +61,41 @@ PAIRS = [
         "SELECT AVG(EXTRACT(YEAR FROM AGE(born))) FROM users",
         "SELECT AVG(EXTRACT(YEAR FROM AGE(DATE '2024-06-01', born))) FROM users",
     ),
+    (COUNT + " WHERE day >= DATEADD(day, -7, CURRENT_DATE)", COUNT + " WHERE day >= '2024-05-25'"),
+    (COUNT + " WHERE day >= DATEADD(month, 1, DATE '2024-01-31')", COUNT + " WHERE day >= '2024-02-29'"),
+    (COUNT + " WHERE day < CURDATE()", COUNT + " WHERE day < '2024-06-01'"),
+    (COUNT + " WHERE day < GETDATE()", COUNT + " WHERE day < NOW()"),
+    (
+        "SELECT DATE_FORMAT(day, '%Y-%m %W'), COUNT(*) FROM events GROUP BY 1",
+        "SELECT STRFTIME(day, '%Y-%m %A'), COUNT(*) FROM events GROUP BY 1",
+    ),
+    (
+        "SELECT FORMAT_DATE('%Y-%m', day), COUNT(*) FROM events GROUP BY 1",
+        "SELECT STRFTIME(day, '%Y-%m'), COUNT(*) FROM events GROUP BY 1",
+    ),
+    (
+        "SELECT DATEPART(month, day), COUNT(*) FROM events GROUP BY DATEPART(month, day)",
+        "SELECT MONTH(day), COUNT(*) FROM events GROUP BY MONTH(day)",
+    ),
+    (
+        "SELECT CONCAT_WS('-', region, MONTH(day)), COUNT(*) FROM events GROUP BY 1",
+        "SELECT region || '-' || MONTH(day), COUNT(*) FROM events GROUP BY 1",
+    ),
+    (
+        "SELECT CONCAT(region, '-', MONTH(day)), COUNT(*) FROM events GROUP BY 1",
+        "SELECT region || '-' || MONTH(day), COUNT(*) FROM events GROUP BY 1",
+    ),
+    (
+        "SELECT TIME_BUCKET(INTERVAL '1 week', day), COUNT(*) FROM events GROUP BY 1",
+        "SELECT DATE_TRUNC('week', day), COUNT(*) FROM events GROUP BY 1",
+    ),
+    (
+        "SELECT region, COUNT(*) FROM events GROUP BY region WITH ROLLUP",
+        "SELECT region, COUNT(*) FROM events GROUP BY ROLLUP (region)",
+    ),
+    ("SELECT APPROX_PERCENTILE(age, 0.5) FROM events", "SELECT MEDIAN(age) FROM events"),
+    ("SELECT AVG(ISNULL(age, 10)) FROM events", "SELECT AVG(COALESCE(age, 10)) FROM events"),
+    ("SELECT COUNT(CASE WHEN age > 12 THEN user_id END) FROM events", "SELECT COUNT(*) FILTER (WHERE age > 12) FROM events"),
 ]  # fmt: skip
 
 
@@ -108,6 +143,12 @@ def test_order_decides_where_rows_are_cut(ask):
         (COUNT + " WHERE (region, age) IN (('R01', 11), 'R02')", "not part of the language"),
         (COUNT + " WHERE TO_DATE(product) > '2024-01-01'", "TO_DATE"),
         ("SELECT AVG(EXTRACT(MONTH FROM AGE(born))) FROM users", "other parts than years"),
+        (COUNT + " WHERE day > DATEADD(day, age, DATE '2024-01-01')", "DATEADD"),
+        (
+            "SELECT TIME_BUCKET(INTERVAL '2 weeks', day), COUNT(*) FROM events GROUP BY 1",
+            "TIME_BUCKET",
+        ),
+        ("SELECT DATE_FORMAT(day, region), COUNT(*) FROM events GROUP BY 1", "DATE_FORMAT"),
     ],
 )
 def test_what_is_no_spelling_is_refused(ask, text, says):

@@ -27,6 +27,11 @@ VIA = [
     "SELECT sex, COUNT(*) FROM {prescriptions} AS r JOIN patients AS q ON r.patient_id = q.patient_id GROUP BY sex",
     "SELECT AVG(n) FROM (SELECT patient_id, COUNT(*) AS n FROM {prescriptions} GROUP BY patient_id) AS per",
     "SELECT COUNT(*) FROM patients WHERE patient_id IN (SELECT patient_id FROM {prescriptions} WHERE drug = 'aspirin')",
+    (
+        "SELECT COUNT(*) FILTER (WHERE LEFT(drug, 3) = 'asp'), COUNT(*) FILTER (WHERE drug ILIKE 'A%'), "
+        "COUNT(*) FILTER (WHERE UPPER(drug) IN ('ASPIRIN', 'Aspirin')), COUNT(DISTINCT LOWER(SUBSTRING(drug, 2, 1))) "
+        "FROM {prescriptions} AS r"
+    ),
 ]
 
 

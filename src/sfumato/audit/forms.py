@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
+from urllib.parse import quote
 
 import duckdb
 import pyarrow as pa
-from pyarrow import parquet
+from pyarrow import compute, parquet
 
 from sfumato.audit.made_up import key_columns, with_source
 from sfumato.metadata.table import Table
@@ -111,6 +112,23 @@ def _linked_folder(frame: pa.Table, table: Table, folder: Path) -> tuple[object,
     return linked, {}
 
 
+def _hive_folder(frame: pa.Table, table: Table, folder: Path) -> tuple[object, dict[str, Any]]:
+    """A folder whose parts have the values of a text column in their names."""
+    texts = [name for name in _texts(frame) if name in table.columns]
+    if not texts:
+        return _parquet_folder(frame, table, folder)
+    name = texts[0]
+    column = frame[name]
+    for value in dict.fromkeys(column.to_pylist()):
+        chosen = compute.is_null(column) if value is None else compute.equal(column, value)
+        spelled = "__HIVE_DEFAULT_PARTITION__" if value is None else quote(value, safe="")
+        part = folder / f"{name}={spelled}"
+        part.mkdir()
+        rows = frame.filter(compute.fill_null(chosen, fill_value=False)).drop_columns([name])
+        parquet.write_table(rows, part / "0.parquet")
+    return folder, {}
+
+
 def _csv(
     *,
     encoding: str = "utf-8",
@@ -160,6 +178,21 @@ def _duckdb(
         return path, {"table": name}
 
     return write
+
+
+def _generated(frame: pa.Table, table: Table, folder: Path) -> tuple[object, dict[str, Any]]:
+    """A table of a DuckDB file whose columns are computed from others."""
+    path = folder / "rows.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.register("given", frame)
+        known = connection.execute("SELECT column_name, column_type FROM (DESCRIBE given)")
+        columns = ", ".join(
+            f'"stored {name}" {kind}, "{name}" {kind} GENERATED ALWAYS AS ("stored {name}")'
+            for name, kind in known.fetchall()
+        )
+        connection.execute(f"CREATE TABLE t ({columns})")
+        connection.execute("INSERT INTO t SELECT * FROM given")
+    return path, {"table": "t"}
 
 
 def _texts(frame: pa.Table) -> list[str]:
@@ -251,12 +284,15 @@ def _every() -> Iterator[Form]:
         yield Form(f"parquet, times in {unit}", _parquet(changed))
     yield Form("parquet folder", _parquet_folder)
     yield Form("folder with a symbolic link", _linked_folder)
+    yield Form("folder with hive keys", _hive_folder)
     yield Form("csv", _csv())
     yield Form("csv, midnights as days", _csv(change=_days))
     yield Form("csv with a byte order mark", _csv(encoding="utf-8-sig"))
     yield Form("csv, CRLF, all quoted", _csv(newline="\r\n", quote=csv.QUOTE_ALL))
     yield Form("csv in UTF-16", _csv(encoding="utf-16"))
+    yield Form("csv in GB 18030", _csv(encoding="gb18030"))
     yield Form("duckdb", _duckdb(_as_it_is))
+    yield Form("duckdb, generated columns", _generated)
     for collation in _DUCKDB_COLLATIONS:
         yield Form(f"duckdb, {collation} values", _duckdb(_collated(collation, unit=False)))
         yield Form(f"duckdb, {collation} unit", _duckdb(_collated(collation, unit=True)))

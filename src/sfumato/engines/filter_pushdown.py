@@ -30,6 +30,7 @@ from sfumato.plan.relation import (
     Semi,
     Union,
     UnitJoin,
+    Windowed,
 )
 from sfumato.plan.scalar import (
     And,
@@ -92,7 +93,7 @@ def split(relation: Relation, sources: Mapping[str, Source]) -> tuple[Relation, 
             return relation, {}
         case Filter(source, predicate):
             return _split_filter(source, predicate, sources)
-        case PublicJoin() | KeyJoin() | PerUnit() | Ranked():
+        case PublicJoin() | KeyJoin() | PerUnit() | Ranked() | Windowed():
             source, tests = split(relation.source, sources)
             return replace(relation, source=source), tests
         case UnitJoin():
@@ -145,7 +146,7 @@ def _source(relation: Relation) -> Scan | None:
             return relation
         case Filter() | PublicJoin() | KeyJoin() | UnitJoin() | Semi():
             return _source(relation.source)
-        case PerUnit() | Ranked() | Union():
+        case PerUnit() | Ranked() | Windowed() | Union():
             return None
         case _:
             raise unknown(relation)
@@ -162,7 +163,7 @@ def names_read(raw: Raw) -> frozenset[str]:
     for node in nodes(raw.relation):
         for _, readers in expressions(node):
             read += readers
-        if isinstance(node, Ranked):
+        if isinstance(node, Ranked | Windowed):
             read += node.ties
         if isinstance(node, PublicJoin | KeyJoin):
             names |= {column.name for column in (*node.table.columns, node.right)}

@@ -26,6 +26,7 @@ from sfumato.plan.relation import (
     Semi,
     Union,
     UnitJoin,
+    Windowed,
 )
 from sfumato.plan.scalar import Field, leaves
 from sfumato.plan.stages import Raw
@@ -131,7 +132,9 @@ def key_alone(raw: Raw) -> Column | None:
             case Semi():
                 # a semi-join keeps all rows of a unit, or none
                 relation = relation.source
-            case Filter() | PublicJoin() | KeyJoin() | UnitJoin() | PerUnit() | Ranked() | Union():
+            case Filter() | PublicJoin() | KeyJoin() | UnitJoin() | PerUnit() | Union():
+                return None
+            case Ranked() | Windowed():
                 return None
             case _:
                 raise unknown(relation)

@@ -31,7 +31,7 @@ from sfumato.plan.stages import Bounded
 from sfumato.privacy.event import Json
 from sfumato.privacy.unit import Unit
 
-FORMAT = 3
+FORMAT = 4
 MANIFEST = "layout.json"
 _AGAIN = "Run sfumato prepare again (sf.prepare), or leave prepared= out."
 _MAGIC = b"PAR1"

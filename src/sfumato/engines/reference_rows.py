@@ -23,9 +23,12 @@ from sfumato.plan.relation import (
     Relation,
     Scan,
     Semi,
+    Sort,
     Summary,
     Union,
     UnitJoin,
+    Windowed,
+    WindowFunction,
 )
 from sfumato.plan.scalar import Field, Leaf, Scalar, Value
 
@@ -94,6 +97,8 @@ def rows(relation: Relation, tables: Tables) -> list[Row]:
             return _per_unit(relation, tables)
         case Ranked():
             return _ranked(relation, tables)
+        case Windowed():
+            return _windowed(relation, tables)
         case Union():
             return _union(relation, tables)
         case _:
@@ -275,19 +280,54 @@ def _ranked(relation: Ranked, tables: Tables) -> list[Row]:
     by_unit: dict[str | None, list[Row]] = defaultdict(list)
     for row in rows(relation.source, tables):
         by_unit[row.unit].append(row)
-    sorts = [(part.expression, part.descending) for part in relation.order]
-    sorts += [(tie, False) for tie in relation.ties]
     name = relation.column.name
     ranked = []
     for own in by_unit.values():
-        ordered = own
-        # a stable sort by the last key first, then by those before it
-        for expression, descending in reversed(sorts):
-            ordered = _sorted(ordered, expression, descending=descending)
+        ordered = _ordered(own, relation.order, relation.ties)
         for number, row in enumerate(ordered, start=1):
             rank = _cut(relation.column, number)
             ranked.append(Row(row.unit, {**row.values, name: rank}))
     return ranked
+
+
+def _windowed(relation: Windowed, tables: Tables) -> list[Row]:
+    """Computes a window function over the rows of each unit and partition."""
+    partitions: dict[tuple[str | None, tuple[Value, ...]], list[Row]] = defaultdict(list)
+    for row in rows(relation.source, tables):
+        partitions[row.unit, tuple(map(row.code, relation.by))].append(row)
+    computed = []
+    for own in partitions.values():
+        ordered = _ordered(own, relation.order, relation.ties)
+        for row, cell in zip(ordered, _cells(relation, ordered), strict=True):
+            computed.append(Row(row.unit, {**row.values, relation.column.name: cell}))
+    return computed
+
+
+def _cells(relation: Windowed, ordered: list[Row]) -> list[Value]:
+    """Returns the values of a window function for the rows of one partition, in their order."""
+    if relation.value is not None:
+        found = [row.code(relation.value.expression) for row in ordered]
+        nothing: list[Value] = [None] * min(relation.offset, len(found))
+        if relation.function is WindowFunction.LAG:
+            return [*nothing, *found][: len(found)]
+        return [*found, *nothing][len(nothing) :]
+    keys = [tuple(row.code(part.expression) for part in relation.order) for row in ordered]
+    numbers = list(range(1, len(keys) + 1))
+    if relation.function is WindowFunction.RANK:
+        numbers = [keys.index(key) + 1 for key in keys]
+    elif relation.function is WindowFunction.DENSE_RANK:
+        places = {key: place for place, key in enumerate(dict.fromkeys(keys), start=1)}
+        numbers = [places[key] for key in keys]
+    return [_cut(relation.column, number) for number in numbers]
+
+
+def _ordered(own: list[Row], order: Sequence[Sort], ties: Sequence[Scalar]) -> list[Row]:
+    """Sorts the rows of one unit: stably by the last key first, then by those before it."""
+    sorts = [(part.expression, part.descending) for part in order]
+    sorts += [(tie, False) for tie in ties]
+    for expression, descending in reversed(sorts):
+        own = _sorted(own, expression, descending=descending)
+    return own
 
 
 def _sorted(

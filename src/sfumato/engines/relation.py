@@ -26,9 +26,11 @@ from sfumato.plan.relation import (
     Relation,
     Scan,
     Semi,
+    Sort,
     Summary,
     Union,
     UnitJoin,
+    Windowed,
     scans,
 )
 from sfumato.plan.scalar import Field, Member, Scalar
@@ -147,6 +149,8 @@ def rows(relation: Relation, tables: Tables) -> sql.Query:
             return _per_unit(relation, tables)
         case Ranked():
             return _select_ranks(relation, tables)
+        case Windowed():
+            return _windowed(relation, tables)
         case Union():
             return _union(relation, tables)
         case _:
@@ -458,12 +462,31 @@ def _first_of_unit(relation: Ranked, tables: Tables) -> sql.Query:
 
 def _select_ranks(relation: Ranked, tables: Tables) -> sql.Query:
     assert not isinstance(relation.column.type, Text), "a rank is a number"
-    order = []
-    for key in relation.order:
-        direction = "DESC" if key.descending else "ASC"
-        order.append(sql.Ordered(value(key.expression), direction, "LAST"))
-    order += [sql.Ordered(value(tie), "ASC", "LAST") for tie in relation.ties]
-    number = sql.Window(sql.Aggregate("row_number"), (UNIT,), tuple(order))
+    order = _order(relation.order, relation.ties)
+    number = sql.Window(sql.Aggregate("row_number"), (UNIT,), order)
     cut = sql.call("least", number, relation.column.type.upper_code)
     shown = *_ALL, cut.named(alias(relation.column))
     return sql.Select(shown, sql.Item(rows(relation.source, tables)))
+
+
+def _order(order: Sequence[Sort], ties: Sequence[Scalar]) -> tuple[sql.Expression, ...]:
+    keys = []
+    for key in order:
+        direction = "DESC" if key.descending else "ASC"
+        keys.append(sql.Ordered(value(key.expression), direction, "LAST"))
+    return (*keys, *(sql.Ordered(value(tie), "ASC", "LAST") for tie in ties))
+
+
+def _windowed(relation: Windowed, tables: Tables) -> sql.Query:
+    assert not isinstance(relation.column.type, Text), "a window computes no text"
+    order = _order(relation.order, () if relation.is_rank else relation.ties)
+    among = (UNIT, *map(value, relation.by))
+    name = relation.function.value
+    if relation.value is not None:
+        looked_up = sql.Aggregate(name, (typed(relation.value), sql.Constant(relation.offset)))
+        shown: sql.Expression = sql.Window(looked_up, among, order)
+    else:
+        number = sql.Window(sql.Aggregate(name), among, order)
+        shown = sql.call("least", number, relation.column.type.upper_code)
+    items = *_ALL, shown.named(alias(relation.column))
+    return sql.Select(items, sql.Item(rows(relation.source, tables)))

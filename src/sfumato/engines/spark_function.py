@@ -327,7 +327,7 @@ def _aggregated(
     if node.distinct and node.name != "count":
         raise TypeError(f"{node.name} of distinct values")
     match node.name, node.operands:
-        case "row_number" | "dense_rank", ():
+        case "row_number" | "rank" | "dense_rank", ():
             return Typed(f"{node.name}(){after}", Kind.INTEGER)
         case "count", (value,):
             return Typed(f"count({_counted(node, value, write)}){after}", Kind.BIGINT)
@@ -336,6 +336,9 @@ def _aggregated(
         case "min" | "max", (value,):
             read = write(value)
             return Typed(f"{node.name}({read.sql}){after}", read.kind)
+        case "lag" | "lead", (value, sql.Constant(int(offset))):
+            read = write(value)
+            return Typed(f"{node.name}({read.sql}, {offset}){after}", read.kind)
         case "min_by", (value, key):
             read = write(value)
             return Typed(f"min_by({read.sql}, {write(key).sql}){after}", read.kind)
@@ -382,7 +385,7 @@ def _window(node: sql.Window, write: Writer) -> Typed:
         raise TypeError("a window with a filter, or over all rows")
     partition = ", ".join(write(key).sql for key in node.partition)
     order = [_ordered(key, write) for key in node.order]
-    if not order and node.function.name == "row_number":
+    if not order and node.function.name in ("row_number", "rank", "dense_rank", "lag", "lead"):
         # Spark requires an order; this one makes all rows equal
         order = ["NULL"]
     by = f" ORDER BY {', '.join(order)}" if order else ""

@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -36,6 +37,7 @@ from sfumato.errors import Failed, StudyFailed
 from sfumato.examples.hospitals_data import DRUGS, HOSPITALS, OLDEST, STRONGEST, write_hospitals
 from sfumato.examples.hospitals_study import STUDY
 from sfumato.examples.telemetry_processes import free_port
+from sfumato.federated.encryption import RunKey
 from sfumato.learning.additive import Additive
 from sfumato.learning.model import Model
 from sfumato.query.answer import Answer
@@ -247,9 +249,15 @@ def _sums(folder: Path) -> list[Path]:
 
 
 def _sent(folder: Path) -> str:
-    """How many bytes of shares all sites have sent."""
-    size = sum(path.stat().st_size for path in _sums(folder))
-    return f"{len(_sums(folder))} steps; each site sent {size:,} bytes of masked shares"
+    """How many bytes of shares each site has sent, and how many they are as ciphertexts."""
+    sums = [path.read_bytes() for path in _sums(folder)]
+    size = sum(map(len, sums))
+    line = f"{len(sums)} steps; each site sent {size:,} bytes of masked shares"
+    if find_spec("tenseal") is None:
+        return line
+    key = RunKey.new(len(_SITES))
+    encrypted = sum(len(key.encrypt(total)) for total in sums)
+    return f'{line}; with encryption = "bfv" they are {encrypted:,} bytes'
 
 
 def _ledger(folder: Path, name: str) -> tuple[str, str]:

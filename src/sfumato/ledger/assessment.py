@@ -275,10 +275,7 @@ def registry_record(evidence: Evidence, answers: Mapping[str, str]) -> dict[str,
         WrongUse: an answer that the schema of the registry does not allow. Others as ``assess``.
     """
     assess("registry", evidence, answers)
-    for key, answer in answers.items():
-        pattern = _layouts()["registry"]["allowed"].get(key, ".*")
-        if answer and re.fullmatch(pattern, answer, re.DOTALL) is None:
-            raise WrongUse(f"{key} = {shown(answer)}.", allowed=pattern.replace("|", ", "))
+    _require_allowed(answers)
     facts, history = facts_of(evidence, _layouts(), "en"), evidence.history
     basic = ("name", "description", "intended_use", "data_product_type", "data_product_region")
     tier = answers.get("tier", "")
@@ -325,3 +322,12 @@ def registry_record(evidence: Evidence, answers: Mapping[str, str]) -> dict[str,
             "administrative": {"registry_authors": [answers.get("registry_authors", "")]},
         },
     }
+
+
+def _require_allowed(answers: Mapping[str, str]) -> None:
+    """Raises WrongUse for an answer that the schema of the registry does not allow."""
+    allowed = _layouts()["registry"]["allowed"]
+    for key, answer in answers.items():
+        pattern = allowed.get(key, ".*")
+        if answer and re.fullmatch(pattern, answer, re.DOTALL) is None:
+            raise WrongUse(f"{key} = {shown(answer)}.", allowed=pattern.replace("|", ", "))

@@ -246,6 +246,60 @@ class Ranked:
             raise ValueError(f"{self.column.name} cannot tell the first row from others")
 
 
+class WindowFunction(Enum):
+    """What ``Windowed`` computes for each row from the rows of its partition in their order."""
+
+    ROW_NUMBER = "row_number"
+    RANK = "rank"
+    DENSE_RANK = "dense_rank"
+    LAG = "lag"
+    LEAD = "lead"
+
+
+@dataclass(frozen=True, slots=True)
+class Windowed:
+    """Adds a window function over the rows of each unit that agree in ``by``, as ``column``.
+
+    LAG and LEAD look up ``value`` in the row that is ``offset`` places before or behind; NULL if
+    there is none. A number above the range of ``column`` is clipped to its upper bound. ``ties``
+    break ties of ``order``, as in ``Ranked``; ranks are those of ``order`` alone.
+
+    >>> day = Column("day", Integer(0, 9))
+    >>> days, before = Scan("visits", columns=(day,)), Column("before", Integer(0, 9))
+    >>> gaps = Windowed(days, WindowFunction.LAG, (), (), (), before, Value.of(day))
+    >>> is_single(gaps), row_by_row(gaps)
+    (False, None)
+    """
+
+    source: "Relation"
+    function: WindowFunction
+    by: tuple[Scalar, ...]
+    order: tuple[Sort, ...]
+    ties: tuple[Scalar, ...]
+    column: Column
+    value: Value | None = None
+    offset: int = 1
+
+    def __post_init__(self) -> None:
+        kind = self.column.type
+        for key in self.by:
+            confine(key)
+        if isinstance(kind, Text) or self.offset < 1:
+            raise ValueError(f"{self.column.name} is no code, or of no other row")
+        looks_up = self.function in (WindowFunction.LAG, WindowFunction.LEAD)
+        if looks_up != (self.value is not None):
+            raise ValueError(f"{self.function.value} has no such value")
+        if self.value is not None:
+            _require_within(self.column, self.value.expression)
+        elif not isinstance(kind, Integer) or not kind.lower_code <= 1 < kind.upper_code:
+            raise ValueError(f"{self.column.name} cannot tell the first row from others")
+
+    @property
+    def is_rank(self) -> bool:
+        """Whether rows that agree in ``order`` have the same number."""
+        return self.function in (WindowFunction.RANK, WindowFunction.DENSE_RANK)
+
+
 @dataclass(frozen=True, slots=True)
 class Union:
     """UNION ALL of several relations with the same columns; ``values`` computes them in each
@@ -275,7 +329,7 @@ class Union:
 
 
 Relation: TypeAlias = (
-    Scan | Filter | PublicJoin | KeyJoin | UnitJoin | Semi | PerUnit | Ranked | Union
+    Scan | Filter | PublicJoin | KeyJoin | UnitJoin | Semi | PerUnit | Ranked | Windowed | Union
 )
 
 
@@ -295,7 +349,7 @@ def below(relation: Relation) -> tuple[Relation, ...]:
             return source, units
         case Union(sources, _, _):
             return sources
-        case Filter() | PublicJoin() | PerUnit() | Ranked():
+        case Filter() | PublicJoin() | PerUnit() | Ranked() | Windowed():
             return (relation.source,)
         case _:
             raise unknown(relation)
@@ -324,7 +378,7 @@ def is_single(relation: Relation) -> bool:
             return not keys
         case Filter(Ranked(_, _, _, column), Member(Field(tested), (1,))) if tested == column:
             return True
-        case Filter() | PublicJoin() | KeyJoin() | UnitJoin() | Semi() | Ranked():
+        case Filter() | PublicJoin() | KeyJoin() | UnitJoin() | Semi() | Ranked() | Windowed():
             return is_single(relation.source)
         case Scan() | Union():
             return False
@@ -350,7 +404,7 @@ def row_by_row(relation: Relation) -> Scan | None:
             return row_by_row(source)
         case Semi(source, units) if _is_any_row(units) or row_by_row(units) is not None:
             return row_by_row(source)
-        case KeyJoin() | UnitJoin() | Semi() | PerUnit() | Ranked() | Union():
+        case KeyJoin() | UnitJoin() | Semi() | PerUnit() | Ranked() | Windowed() | Union():
             return None
         case _:
             raise unknown(relation)
@@ -363,7 +417,7 @@ def _is_any_row(relation: Relation) -> bool:
             return row_by_row(source) is not None
         case Filter() | PublicJoin():
             return _is_any_row(relation.source)
-        case Scan() | KeyJoin() | UnitJoin() | Semi() | PerUnit() | Ranked() | Union():
+        case Scan() | KeyJoin() | UnitJoin() | Semi() | PerUnit() | Ranked() | Windowed() | Union():
             return False
         case _:
             raise unknown(relation)

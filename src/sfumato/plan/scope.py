@@ -17,6 +17,7 @@ from sfumato.plan.relation import (
     Semi,
     Union,
     UnitJoin,
+    Windowed,
     below,
     is_single,
 )
@@ -47,8 +48,8 @@ def provided(relation: Relation) -> tuple[Column, ...]:
             return (*provided(source), *provided(other))
         case PerUnit(_, keys, columns):
             return (*(column for column, _ in keys), *(computed.column for computed in columns))
-        case Ranked(source, _, _, column):
-            return (*provided(source), column)
+        case Ranked(source) | Windowed(source):
+            return (*provided(source), relation.column)
         case Union(_, _, columns):
             return columns
         case _:
@@ -68,7 +69,14 @@ def same_in_unit(relation: Relation) -> frozenset[Column]:
     match relation:
         case UnitJoin(source, other):
             return same_in_unit(source) | frozenset(provided(other))
-        case Filter(source) | PublicJoin(source) | KeyJoin(source) | Semi(source) | Ranked(source):
+        case (
+            Filter(source)
+            | PublicJoin(source)
+            | KeyJoin(source)
+            | Semi(source)
+            | Ranked(source)
+            | Windowed(source)
+        ):
             return same_in_unit(source)
         case Scan() | PerUnit() | Union():
             return frozenset()
@@ -93,8 +101,8 @@ def introduced(relation: Relation) -> tuple[Column, ...]:
             return table.columns
         case PerUnit():
             return provided(relation)
-        case Ranked(_, _, _, column):
-            return (column,)
+        case Ranked() | Windowed():
+            return (relation.column,)
         case Filter() | KeyJoin() | UnitJoin() | Semi():
             return ()
         case _:
@@ -119,6 +127,9 @@ def expressions(relation: Relation) -> list[tuple[Relation, tuple[Scalar, ...]]]
             return [(source, tuple(value.expression for value in values))]
         case Ranked(source, order):
             return [(source, tuple(sort.expression for sort in order))]
+        case Windowed(source, _, by, order, value=value):
+            looked_up = () if value is None else (value.expression,)
+            return [(source, (*by, *(sort.expression for sort in order), *looked_up))]
         case Union(sources, values):
             return list(zip(sources, values, strict=True))
         case Scan() | UnitJoin() | Semi():

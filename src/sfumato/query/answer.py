@@ -65,7 +65,7 @@ class Answer:
     """The estimates of a question, an interval for each cell, their cost and their explanation.
 
     Attributes:
-        charge_id: the id of the charge in the ledger that paid for the answer.
+        charge_id: the id of the charge in the ledger that paid for the answer; "" if none did.
         statement: the question, as written.
         notes: remarks for the reader, such as the chosen mechanism or cells without support.
         bias: what the intervals do not cover: the effects of clipping and bounding.
@@ -327,7 +327,9 @@ class Answer:
         lines += [f"Bounded: {line}" for line in self.bounded]
         lines += [f"Bias: {line}" for line in self.bias]
         lines += [f"Note: {line}" for line in self.notes]
-        return "\n".join([*lines, f"Cost: {self.cost}{self._paid()}. Charge: {self.charge_id}."])
+        return "\n".join(
+            [*lines, f"Cost: {self.cost}{self._paid()}. Charge: {self.charge_id or 'none'}."]
+        )
 
     def plot(self, column: str | None = None) -> Figure:
         """A bar chart of one released numeric column with 95% intervals (default: the first one).
@@ -389,6 +391,8 @@ class Answer:
 
     def receipt(self) -> str:
         """One line: the cost, whether it was paid earlier, and the id of the charge that paid it."""
+        if not self.charge_id:
+            return f"cost {self.cost}, no charge"
         return f"cost {self.cost}{self._paid()}, charge {self.charge_id[:12]}"
 
     def _paid(self) -> str:

@@ -6,7 +6,7 @@ that the value lay beyond the declared bound. All other expressions clip the wid
 declared bounds, so that their codes do not change. ``diagnose`` uses it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from sfumato.errors import InvalidDeclaration, unknown
@@ -24,6 +24,7 @@ from sfumato.plan.relation import (
     Sort,
     Union,
     UnitJoin,
+    Windowed,
 )
 from sfumato.plan.scalar import (
     Constant,
@@ -88,16 +89,26 @@ def widened(relation: Relation, columns: Wide) -> Relation:
             return replace(relation, source=widened(source, columns), other=widened(other, columns))
         case Semi(source):
             return replace(relation, source=widened(source, columns))
-        case Ranked(source, order, ties):
+        case Ranked(source, order, ties) | Windowed(source, order=order, ties=ties):
             sorts = tuple(replace(sort, expression=read(sort.expression)) for sort in order)
-            # the clipped ties come first, so that the order is the same as with declared bounds
-            sorts += tuple(Sort(read(tie)) for tie in ties)
+            if isinstance(relation, Ranked) or not relation.is_rank:
+                # the clipped ties come first, so that the order is the same as with declared bounds
+                sorts += tuple(Sort(read(tie)) for tie in ties)
             wider_ties = tuple(_widened_tie(tie, columns) for tie in ties)
-            return replace(relation, source=widened(source, columns), order=sorts, ties=wider_ties)
+            wider = replace(relation, source=widened(source, columns), order=sorts, ties=wider_ties)
+            return wider if isinstance(wider, Ranked) else _widened_window(wider, read)
         case PerUnit() | Union():
             return relation
         case _:
             raise unknown(relation)
+
+
+def _widened_window(window: Windowed, read: Callable[[Scalar], Scalar]) -> Windowed:
+    """The window whose parts and value are read through their declared bounds."""
+    value = window.value
+    if value is not None:
+        value = replace(value, expression=read(value.expression))
+    return replace(window, by=tuple(map(read, window.by)), value=value)
 
 
 def _widened_scan(scan: Scan, columns: Wide) -> Scan:

@@ -22,6 +22,7 @@ from sfumato.plan.relation import (
     Summary,
     Union,
     UnitJoin,
+    Windowed,
 )
 from sfumato.plan.scalar import Field, Scalar, leaves
 from sfumato.plan.scope import nodes
@@ -86,6 +87,9 @@ def _inputs(relations: Sequence[Relation]) -> Mapping[str, tuple[Scalar, ...]]:
                     inputs[computed.column.name] = _read(computed)
             case Ranked(_, _, _, column):
                 inputs[column.name] = ()
+            case Windowed():
+                looked_up = () if node.value is None else (node.value.expression,)
+                inputs[node.column.name] = looked_up
             case Union(_, values, columns):
                 for place, column in enumerate(columns):
                     inputs[column.name] = tuple(row[place] for row in values)

@@ -132,7 +132,7 @@ class OuterAnswer(Answer):
             "bias": _lines(inner, lambda answer: answer.bias),
             "notes": [*_notes(inner, result), *notes, *_warnings(result, errors)],
         }
-        recalled = all(answer.recalled for answer in inner)
+        recalled = bool(inner) and all(answer.recalled for answer in inner)
         super().__init__(canonical_json(form).encode(), recalled=recalled, form=form)
         self.inner = tuple(inner)
         self._releases = releases

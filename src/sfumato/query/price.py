@@ -160,7 +160,7 @@ def price(
         raise WrongUse(
             "A question needs exactly one of epsilon=, rho= and error=.",
             remedy="epsilon=0.1 buys pure differential privacy, rho=0.01 zCDP; "
-            "error=100, max_epsilon=0.5 asks for an error.",
+            "error=100, max_epsilon=0.5 asks for an error. In the shell: --epsilon 0.1.",
         )
     if (error is None) != (max_epsilon is None):
         raise WrongUse("error= and max_epsilon= go together.", remedy="error=100, max_epsilon=0.5")
@@ -186,7 +186,8 @@ def cost_alone(
     if (epsilon is None) == (rho is None):
         raise WrongUse(
             "A cost needs exactly one of epsilon= and rho=.",
-            remedy="epsilon=0.1 buys pure differential privacy, rho=0.01 zCDP.",
+            remedy="epsilon=0.1 buys pure differential privacy, rho=0.01 zCDP. "
+            "In the shell: --epsilon 0.1.",
         )
     return price(epsilon=epsilon, rho=rho, delta=delta)
 

@@ -24,7 +24,15 @@ from sfumato.plan.aggregate import (
     Variance,
     quantiles,
 )
-from sfumato.plan.relation import UNLIMITED, PerUnit, Ranked, Relation, Summary, below
+from sfumato.plan.relation import (
+    UNLIMITED,
+    PerUnit,
+    Ranked,
+    Relation,
+    Summary,
+    Windowed,
+    below,
+)
 from sfumato.plan.scalar import And, Estimate, Field, Scalar, leaves
 from sfumato.plan.statistic import Statistic
 from sfumato.plan.units_where import CountUnitsWhere
@@ -136,6 +144,8 @@ class Aggregates:
         inner = node.this
         if isinstance(inner, exp.Distinct):
             return self._distinct(inner.expressions, test)
+        if inner is not None:
+            (inner,), test = self._with_condition([inner], test)
         counts_rows = inner is None or isinstance(inner, exp.Star) or literal(inner) is not None
         if not counts_rows and self._scope.part(inner) is None:
             operand = counted(self._rows.countable(inner), test)
@@ -379,8 +389,10 @@ def _unlimited_columns(relation: Relation) -> Iterable[str]:
                 continue
             if not isinstance(kind, Text) and kind.size >= UNLIMITED:
                 yield computed.column.name
-    if isinstance(relation, Ranked):
-        yield relation.column.name
+    if isinstance(relation, Ranked | Windowed):
+        kind = relation.column.type
+        if not isinstance(kind, Text) and kind.size >= UNLIMITED:
+            yield relation.column.name
     for source in below(relation):
         yield from _unlimited_columns(source)
 

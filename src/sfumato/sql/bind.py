@@ -45,7 +45,7 @@ _CLOCKS = (
 )
 _HOURS = (exp.CurrentTime, exp.Localtime)
 # Clocks that the parser does not know as functions.
-_CLOCK_NAMES = ("NOW", "GET_CURRENT_TIMESTAMP")
+_CLOCK_NAMES = ("NOW", "GET_CURRENT_TIMESTAMP", "GETDATE", "SYSDATETIME")
 
 
 def with_parameters(select: exp.Select, parameters: Parameters | None) -> exp.Select:

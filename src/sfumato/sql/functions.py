@@ -319,15 +319,13 @@ def _side(rows: Rows, node: exp.Expr) -> Typed:
 def _join(rows: Rows, node: exp.Expr) -> Typed:
     """Lowers the SQL function CONCAT and the operator ||."""
     parts = list(node.flatten()) if isinstance(node, exp.DPipe) else node.expressions
-    operands = [rows.value(part) for part in parts]
-    if isinstance(node, exp.DPipe):
-        operands = [_as_words(operand) for operand in operands]
+    operands = [_as_words(rows.value(part)) for part in parts]
     strings = [as_label(operand, part) for operand, part in zip(operands, parts, strict=True)]
     return labels.joined(strings)
 
 
 def _as_words(operand: Typed) -> Typed:
-    """Returns an operand of || as a string if it is a number or a date."""
+    """Returns an operand of || or CONCAT as a string if it is a number or a date."""
     return formats.as_text(operand) if isinstance(operand, Number | Day) else operand
 
 
@@ -364,6 +362,13 @@ def _like(rows: Rows, node: exp.Expr) -> Typed:
     if node.args.get("negate"):
         return Truth(Not(matches.test))
     return matches
+
+
+def _place(rows: Rows, node: exp.Expr) -> Typed:
+    """Lowers the SQL functions STRPOS and POSITION."""
+    require_only(node, "this", "substr")
+    wanted = _text(node.args.get("substr"))
+    return labels.measured(rows.label(node.this), lambda label: label.find(wanted) + 1)
 
 
 def _regex(rows: Rows, node: exp.Expr) -> Typed:
@@ -439,6 +444,7 @@ FUNCTIONS: Functions = {
     exp.DPipe: _join,
     exp.Replace: _replace,
     exp.Length: _length,
+    exp.StrPosition: _place,
     exp.Like: _like,
     exp.ILike: _like,
     exp.RegexpLike: _regex,

@@ -11,7 +11,16 @@ from sqlglot import exp
 from sfumato.errors import UnsupportedSql
 from sfumato.metadata.column import Column, Text
 from sfumato.plan.aggregate import Aggregate, Linear
-from sfumato.plan.relation import KeyJoin, PerUnit, PublicJoin, Relation, Scan, Union, UnitJoin
+from sfumato.plan.relation import (
+    KeyJoin,
+    PerUnit,
+    PublicJoin,
+    Relation,
+    Scan,
+    Union,
+    UnitJoin,
+    Windowed,
+)
 from sfumato.plan.value import GroupKey
 from sfumato.sql.calls import calls, keys_of_all, placed
 from sfumato.sql.key_domain import image, may_be_missing
@@ -139,6 +148,8 @@ def _nullable_columns(relation: Relation) -> Iterator[Column]:
         yield from relation.table.columns
     if isinstance(relation, UnitJoin) and relation.outer:
         yield from (field.column for field in fields(relation.other))
+    if isinstance(relation, Windowed) and relation.value is not None:
+        yield relation.column
     if isinstance(relation, Union) and relation.exclusive:
         yield from relation.columns
     if not isinstance(relation, Scan | Union | PerUnit):

@@ -19,7 +19,6 @@ from sfumato.sql.tables import unit_columns
 Change: TypeAlias = Callable[[exp.Select, Dataset], exp.Select | None]
 _LARGEST_KEY = 20
 _LISTS = (exp.ArrayAgg, exp.GroupConcat, exp.Mode, exp.AnyValue, exp.First)
-_RANKS = (exp.Rank, exp.DenseRank)
 _TEXTS = (exp.Lower, exp.Upper, exp.Left, exp.Right, exp.Substring, exp.Trim)
 _ADDED_UP = (exp.Count, exp.Sum)
 
@@ -177,57 +176,6 @@ def _run_up(select: exp.Select, dataset: Dataset) -> exp.Select | None:
     return select.group_by(*[key.copy() for key in keys.values()])
 
 
-def _gaps(select: exp.Select, dataset: Dataset) -> exp.Select | None:
-    """The sum of each person's spans over the number of gaps, in place of the mean of gaps.
-
-    A gap is x - LAG(x) OVER (PARTITION BY unit ORDER BY x). The gaps of a person add up to its
-    largest x minus its least.
-    """
-    source = select.args.get("from_")
-    if source is None or {name for name, value in select.args.items() if value} != {
-        "expressions",
-        "from_",
-    }:
-        return None
-    inner = source.this.this if isinstance(source.this, exp.Subquery) else None
-    if not isinstance(inner, exp.Select) or len(select.expressions) != 1:
-        return None
-    (item,) = select.expressions
-    mean = item.unalias()
-    if not isinstance(mean, exp.Avg) or not isinstance(mean.this, exp.Column):
-        return None
-    gap = next((each for each in inner.expressions if each.alias == mean.this.name), None)
-    value, unit = _gap(gap.this) if gap is not None else (None, None)
-    if value is None or unit is None or unit.name.lower() not in unit_columns(dataset):
-        return None
-    ends = [exp.alias_(exp.Max(this=value.copy()), "most")]
-    ends.append(exp.alias_(exp.Min(this=value.copy()), "least"))
-    ends.append(exp.alias_(exp.Count(this=value.copy()), "n"))
-    inner.set("expressions", [unit.copy(), *ends])
-    inner.set("group", exp.Group(expressions=[unit.copy()]))
-    span = exp.Sum(this=exp.column("most") - exp.column("least"))
-    gaps = exp.Nullif(this=exp.Sum(this=exp.column("n") - 1), expression=exp.Literal.number(0))
-    ratio = exp.Div(this=span, expression=gaps, typed=False, safe=False)
-    return exp.select(exp.alias_(ratio, item.alias or "gap")).from_(
-        exp.alias_(exp.Subquery(this=inner), "person", table=True)
-    )
-
-
-def _gap(node: exp.Expr) -> tuple[exp.Expr, exp.Expr] | tuple[None, None]:
-    """The x and the unit of x - LAG(x) OVER (PARTITION BY unit ORDER BY x), or of no gap None."""
-    window = node.expression if isinstance(node, exp.Sub) else None
-    if not isinstance(window, exp.Window) or not isinstance(window.this, exp.Lag):
-        return None, None
-    partition, order = window.args.get("partition_by") or [], window.args.get("order")
-    keys = order.expressions if order is not None else []
-    is_next = not window.this.args.get("offset") and window.this.this == node.this
-    if not is_next or len(partition) != 1 or len(keys) != 1:
-        return None, None
-    if keys[0].args.get("desc") or keys[0].this != node.this:
-        return None, None
-    return node.this, partition[0]
-
-
 def _values_counted(select: exp.Select, dataset: Dataset) -> exp.Select | None:
     """Counts of the values of a column, in place of a list of them or the most frequent."""
     lists = [node for node in calls(select.expressions) if isinstance(node, _LISTS)]
@@ -256,14 +204,6 @@ def _unsampled(select: exp.Select, dataset: Dataset) -> exp.Select | None:
     tests = [test.copy() for test in conjuncts(where.this) if test.find(exp.Rand) is None]
     select.set("where", None)
     return select.where(*tests) if tests else select
-
-
-def _numbered(select: exp.Select, dataset: Dataset) -> exp.Select | None:
-    """Row numbers in place of ranks."""
-    ranks = list(select.find_all(*_RANKS))
-    for node in ranks:
-        node.replace(exp.RowNumber())
-    return select if ranks else None
 
 
 def _narrow(select: exp.Select, dataset: Dataset) -> exp.Select | None:
@@ -337,11 +277,10 @@ def _rows_counted(select: exp.Select, dataset: Dataset) -> exp.Select | None:
 
 
 # Changes that may leave more to be changed.
-_FIRST: tuple[Change, ...] = (_spelled, _numbered, _unsampled)
+_FIRST: tuple[Change, ...] = (_spelled, _unsampled)
 _CHANGES: tuple[Change, ...] = (
     _met_once,
     _run_up,
-    _gaps,
     _after_threshold,
     _values_counted,
     _per_person,

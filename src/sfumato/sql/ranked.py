@@ -1,43 +1,70 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowers ROW_NUMBER within a unit, the only window function that does not read across units."""
+"""Lowers the window functions that read the rows of one unit: row numbers, ranks, LAG and LEAD."""
+
+from collections.abc import Sequence
 
 from sqlglot import exp
 
 from sfumato.errors import UnsupportedSql
 from sfumato.metadata.column import Column, Integer
-from sfumato.plan.relation import UNLIMITED, Ranked, Sort
+from sfumato.plan.relation import UNLIMITED, Ranked, Sort, Windowed, WindowFunction
+from sfumato.plan.scalar import Scalar
 from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.labels import alphabetical
+from sfumato.sql.literal import whole
 from sfumato.sql.names import Context, Scope
 from sfumato.sql.reject import refuse, reject, require_only
 from sfumato.sql.row_expressions import Rows
 from sfumato.sql.tables import From, fields
-from sfumato.sql.typed import Label, Typed, code_of, read
+from sfumato.sql.typed import Label, Typed, Words, code_of, computed, read, value_of
 
 _ACROSS = "reaches across units, so one person changes the values of others"
 _OF_ONE = "within one unit is not computed"
 _INSTEAD = (
-    "Only ROW_NUMBER() OVER (PARTITION BY {unit} ORDER BY ...) in a sub-query; "
-    "or aggregate with GROUP BY, and rank or accumulate the noisy answer."
+    "Only ROW_NUMBER, RANK, DENSE_RANK, LAG and LEAD OVER (PARTITION BY {unit} ORDER BY ...) in a "
+    "sub-query; or aggregate with GROUP BY, and rank or accumulate the noisy answer."
 )
+_FUNCTIONS = {
+    exp.RowNumber: WindowFunction.ROW_NUMBER,
+    exp.Rank: WindowFunction.RANK,
+    exp.DenseRank: WindowFunction.DENSE_RANK,
+    exp.Lag: WindowFunction.LAG,
+    exp.Lead: WindowFunction.LEAD,
+}
+_FARTHEST = 1_000
 
 
-def ranked(context: Context, rows: From, select: exp.Select) -> tuple[From, dict[int, Typed]]:
-    """Adds a column of row numbers for each window of a sub-query.
+def ranked(
+    context: Context, rows: From, parts: Sequence[exp.Expr]
+) -> tuple[From, dict[int, Typed]]:
+    """Adds a column for each window in the columns and the QUALIFY of a sub-query.
 
     Returns the rows, and the value of each window by the identity of its node.
     """
     done: dict[int, Typed] = {}
-    for item in select.expressions:
-        for node in item.find_all(exp.Window):
-            relation = _number_rows(context, rows, node)
-            done[id(node)] = read(relation.column)
+    for part in parts:
+        for node in part.find_all(exp.Window):
+            relation, shown = _window(context, rows, node)
+            done[id(node)] = shown
             rows = rows.over(relation)
     return rows, done
 
 
+def with_aliases(test: exp.Expr, items: Sequence[exp.Expr]) -> exp.Expr:
+    """Returns the test of QUALIFY with the columns of SELECT in place of their names."""
+    named = {item.alias.lower(): item.this for item in items if isinstance(item, exp.Alias)}
+
+    def put(node: exp.Expr) -> exp.Expr:
+        if not isinstance(node, exp.Column) or node.table:
+            return node
+        item = named.get(node.name.lower())
+        return node if item is None else exp.Paren(this=item.copy())
+
+    return test.copy().transform(put)
+
+
 def _refused(node: exp.Expr, scope: Scope, *, is_within: bool) -> UnsupportedSql:
-    """Returns the refusal of a window that is no row number of the rows of one unit."""
+    """Returns the refusal of a window that is not computed within one unit."""
     name = "window"
     if isinstance(node.this, exp.Func):
         name = type(node.this).sql_name()
@@ -46,21 +73,64 @@ def _refused(node: exp.Expr, scope: Scope, *, is_within: bool) -> UnsupportedSql
     return refuse(f"A window function ({name} OVER)", (reason, instead))
 
 
-def _number_rows(context: Context, rows: From, node: exp.Window) -> Ranked:
-    """Returns the relation with the row numbers of a window."""
+def _window(context: Context, rows: From, node: exp.Window) -> tuple[Ranked | Windowed, Typed]:
+    """Returns the relation with the column of a window, and the value of the column."""
     scope = rows.scope(context)
     partition = node.args.get("partition_by") or []
     is_within = scope.is_unit(partition)
-    is_by_unit = is_within and len(partition) == scope.width
-    if not isinstance(node.this, exp.RowNumber) or not is_by_unit:
+    function = _FUNCTIONS.get(type(node.this))
+    if function is None or not is_within:
         raise _refused(node, scope, is_within=is_within)
     require_only(node, "this", "partition_by", "order", "over")
     expressions = Rows(scope, FUNCTIONS)
+    keys = [key for key in partition if scope.part(key) is None]
+    by = tuple(code_of(expressions.value(key)) for key in keys)
     order = node.args.get("order")
-    keys = order.expressions if order else []
-    sorts = tuple(sort_key(expressions, key) for key in keys)
-    column = Column(context.name(f"{rows.table}.row_number"), Integer(1, UNLIMITED))
-    return Ranked(rows.relation, sorts, fields(rows.relation), column)
+    sorts = tuple(sort_key(expressions, key) for key in (order.expressions if order else []))
+    ties = fields(rows.relation)
+    if isinstance(node.this, exp.Lag | exp.Lead):
+        return _looked_up(context, rows, expressions, node.this, (function, by, sorts, ties))
+    if not sorts and function is not WindowFunction.ROW_NUMBER:
+        raise UnsupportedSql(
+            "A rank without an order.", remedy="RANK() OVER (PARTITION BY ... ORDER BY column)"
+        )
+    if function is WindowFunction.ROW_NUMBER and not by:
+        number = Column(context.name(f"{rows.table}.row_number"), Integer(1, UNLIMITED))
+        return Ranked(rows.relation, sorts, ties, number), read(number)
+    # beyond the declared rows of a unit all numbers are one more than these
+    most = UNLIMITED if rows.limit is None else rows.limit + 1
+    column = Column(context.name(f"{rows.table}.{function.value}"), Integer(1, most))
+    return Windowed(rows.relation, function, by, sorts, ties, column), read(column)
+
+
+def _looked_up(
+    context: Context,
+    rows: From,
+    expressions: Rows,
+    call: exp.Lag | exp.Lead,
+    over: tuple[WindowFunction, tuple[Scalar, ...], tuple[Sort, ...], tuple[Scalar, ...]],
+) -> tuple[Windowed, Typed]:
+    """Returns LAG or LEAD of a value, which is NULL where there is no such row."""
+    require_only(call, "this", "offset")
+    function, by, sorts, ties = over
+    name = function.name
+    if not sorts:
+        raise UnsupportedSql(
+            f"{name} without an order.", remedy=f"{name}(day) OVER (PARTITION BY ... ORDER BY day)"
+        )
+    typed = expressions.value(call.this)
+    if isinstance(typed, Words):
+        raise UnsupportedSql(
+            f"{name} of a Text column.",
+            allowed="numbers, dates, truths, and texts with declared values",
+            remedy="Declare the column as sf.Category(...).",
+        )
+    offset = call.args.get("offset")
+    places = 1 if offset is None else whole(offset, f"{name}: a number of rows", 1, _FARTHEST)
+    value = value_of(typed, call.this.sql(dialect="duckdb"))
+    column = Column(context.name(f"{rows.table}.{function.value}"), value.type)
+    relation = Windowed(rows.relation, function, by, sorts, ties, column, value, places)
+    return relation, computed(column, typed)
 
 
 def sort_key(rows: Rows, node: exp.Expr) -> Sort:

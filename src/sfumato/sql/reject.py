@@ -45,7 +45,7 @@ _WINDOW = (
     "of persons' rows is not computed",
     (
         "Aggregate with GROUP BY, and rank or accumulate the noisy answer; within one person: "
-        "ROW_NUMBER() OVER (PARTITION BY unit ORDER BY ...) in a sub-query."
+        "ROW_NUMBER, RANK, LAG and LEAD OVER (PARTITION BY unit ORDER BY ...) in a sub-query."
     ),
 )
 _DISTINCT = (

@@ -10,13 +10,13 @@ from sqlglot import exp
 
 from sfumato.errors import UnknownName, UnsupportedSql
 from sfumato.sql.calls import calls
-from sfumato.sql.conditions import conjuncts
+from sfumato.sql.conditions import conjuncts, passing
 from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.join import joined
 from sfumato.sql.names import Context, Source
 from sfumato.sql.per_unit import items, per_unit
 from sfumato.sql.person_rows import Again, names_read
-from sfumato.sql.ranked import ranked
+from sfumato.sql.ranked import ranked, with_aliases
 from sfumato.sql.reject import refuse, reject, require_only
 from sfumato.sql.row_expressions import Rows
 from sfumato.sql.tables import From, declared, require_private
@@ -129,9 +129,10 @@ class Relations:
             return union(self.context, arms, name)
         if not isinstance(node, exp.Select):
             raise reject(node)
-        require_only(node, *_CLAUSES)
+        is_grouped = any(node.args.get(clause) for clause in _GROUPING) or calls(node.expressions)
+        require_only(node, *_CLAUSES, *([] if is_grouped else ["qualify"]))
         rows = self.rows(node, known)
-        if any(node.args.get(clause) for clause in _GROUPING) or calls(node.expressions):
+        if is_grouped:
             again = partial(self.rows, node, known)
             return per_unit(self.context, require_private(rows), node, name, again)
         return self._project_columns(rows, node, name)
@@ -143,9 +144,12 @@ class Relations:
         name: str,
     ) -> From:
         """Returns the rows with the columns of SELECT, which are computed where they are used."""
-        rows, done = ranked(self.context, rows, node)
+        qualify = node.args.get("qualify")
+        tests = [] if qualify is None else [with_aliases(qualify.this, node.expressions)]
+        rows, done = ranked(self.context, rows, [*node.expressions, *tests])
         scope = rows.scope(self.context)
         expressions = Rows(scope, FUNCTIONS, done)
+        rows = rows.over(passing(rows.relation, [expressions.test(test) for test in tests]))
         columns, shown, parts = items(_expand_stars(node, rows), scope, expressions)
         source = Source(name, columns, shown, parts, f"The sub-query {name!r}")
         return replace(rows, sources=(source,))

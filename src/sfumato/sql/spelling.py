@@ -5,7 +5,9 @@
 spellings stays as it is.
 """
 
+import re
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 
 from sqlglot import exp
 
@@ -161,6 +163,21 @@ def _unnamed(node: exp.Expr) -> exp.Expr | None:
     """Returns the other spelling of a function that the parser does not know."""
     parts = node.expressions
     match str(node.this).upper(), len(parts):
+        case "DATE_FORMAT", 2:
+            return _in_format(parts[0], literal(parts[1]), of_mysql=True)
+        case "FORMAT_DATE", 2:
+            return _in_format(parts[1], literal(parts[0]), of_mysql=False)
+        case "DATEPART", 2 if isinstance(parts[0], exp.Column):
+            unit = exp.Literal.string(parts[0].name)
+            return exp.Anonymous(this="DATE_PART", expressions=[unit, parts[1]])
+        case "DATEADD", 3 if isinstance(parts[0], exp.Column):
+            return _later(parts[2], literal(parts[1]), parts[0].name)
+        case "APPROX_PERCENTILE", 2:
+            return exp.ApproxQuantile(this=parts[0], quantile=parts[1])
+        case "ISNULL", 2:
+            return exp.Coalesce(this=parts[0], expressions=[parts[1]])
+        case "CURDATE", 0:
+            return exp.CurrentDate()
         case "TO_DATE", 1 | 2:
             written = literal(parts[0])
             pattern = literal(parts[1]) if len(parts) == 2 else "YYYY-MM-DD"
@@ -173,6 +190,58 @@ def _unnamed(node: exp.Expr) -> exp.Expr | None:
     return None
 
 
+def _in_format(operand: exp.Expr, pattern: object, *, of_mysql: bool) -> exp.Expr | None:
+    """Returns STRFTIME(x, format) for DATE_FORMAT of MySQL and FORMAT_DATE of BigQuery."""
+    if not isinstance(pattern, str):
+        return None
+    if of_mysql:
+        pattern = _OF_MYSQL.sub(lambda found: _MYSQL.get(found[0], found[0]), pattern)
+    return exp.TimeToStr(this=operand, format=exp.Literal.string(pattern))
+
+
+def _later(operand: exp.Expr, count: object, unit: str) -> exp.Expr | None:
+    """Returns x + INTERVAL 'n' unit for DATEADD(unit, n, x)."""
+    if not isinstance(count, Fraction) or count.denominator != 1:
+        return None
+    length = exp.Literal.string(str(abs(count)))
+    interval = exp.Interval(this=length, unit=exp.var(unit.upper()))
+    kind = exp.Add if count >= 0 else exp.Sub
+    return exp.Paren(this=kind(this=operand, expression=interval))
+
+
+def _with_separator(node: exp.Expr) -> exp.Expr | None:
+    """Returns a || '-' || b for CONCAT_WS('-', a, b)."""
+    separator, *parts = node.expressions
+    if not parts:
+        return None
+    joined = parts[0]
+    for part in parts[1:]:
+        joined = exp.DPipe(this=joined, expression=separator.copy())
+        joined = exp.DPipe(this=joined, expression=part)
+    return exp.Paren(this=joined)
+
+
+def _bucket_of_time(node: exp.Expr) -> exp.Expr | None:
+    """Returns DATE_TRUNC for TIME_BUCKET of one week, month or the like: they start alike."""
+    width = node.this
+    if node.args.get("zone") or node.args.get("origin") or not isinstance(width, exp.Interval):
+        return None
+    if literal(width.this) != "1" and literal(width.this) != 1:
+        return None
+    unit = width.args.get("unit")
+    return exp.TimestampTrunc(this=node.expression, unit=unit) if unit else None
+
+
+def _with_rollup(node: exp.Expr) -> exp.Expr | None:
+    """Returns GROUP BY ROLLUP(a, b) for GROUP BY a, b WITH ROLLUP."""
+    if not any(not rollup.expressions for rollup in node.args.get("rollup") or []):
+        return None
+    return exp.Group(expressions=[exp.Rollup(expressions=node.expressions)])
+
+
+# Directives of DATE_FORMAT that STRFTIME writes otherwise.
+_MYSQL = {"%i": "%M", "%s": "%S", "%M": "%B", "%W": "%A", "%v": "%V", "%x": "%G"}
+_OF_MYSQL = re.compile("%.", re.DOTALL)
 _REWRITES: Mapping[type[exp.Expr], Callable[[exp.Expr], exp.Expr | None]] = {
     exp.EQ: _any_of,
     exp.NEQ: _none_of,
@@ -183,5 +252,8 @@ _REWRITES: Mapping[type[exp.Expr], Callable[[exp.Expr], exp.Expr | None]] = {
     exp.DateFromParts: _date_of_parts,
     exp.UnixToTime: _read_constant,
     exp.StrToTime: _read_constant,
+    exp.ConcatWs: _with_separator,
+    exp.DateBin: _bucket_of_time,
+    exp.Group: _with_rollup,
     exp.Anonymous: _unnamed,
 }

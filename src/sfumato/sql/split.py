@@ -290,7 +290,8 @@ class _Splitter:
             return None
         source: exp.Expr | None = None
         if not found and not question.is_open:
-            source = declared_list(question.question.raw)
+            # a number that is asked first has a stand-in here, by which a list cannot be tested
+            source = None if question.asked_first else declared_list(question.question.raw)
             if source is None:
                 # its rows would be the declared values, whatever the data and the tests
                 return None

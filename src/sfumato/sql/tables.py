@@ -21,6 +21,7 @@ from sfumato.plan.relation import (
     Semi,
     Union,
     UnitJoin,
+    Windowed,
     below,
     first,
     is_single,
@@ -178,8 +179,8 @@ def fields(relation: Relation) -> tuple[Field, ...]:
             return tuple(Field(column) for column in columns)
         case Filter() | PublicJoin() | KeyJoin() | UnitJoin() | Semi():
             return fields(relation.source)
-        case Ranked(source, _, _, column):
-            return (*fields(source), Field(column))
+        case Ranked(source) | Windowed(source):
+            return (*fields(source), Field(relation.column))
         case PerUnit():
             keys = (Field(column) for column, _ in relation.keys)
             summaries = (Field(computed.column) for computed in relation.columns)
@@ -214,7 +215,7 @@ def with_columns(relation: Relation, columns: dict[str, Column]) -> Relation:
         case Union():
             sources = tuple(with_columns(source, columns) for source in relation.sources)
             return replace(relation, sources=sources)
-        case Filter() | PublicJoin() | PerUnit() | Ranked():
+        case Filter() | PublicJoin() | PerUnit() | Ranked() | Windowed():
             return replace(relation, source=with_columns(relation.source, columns))
         case _:
             raise unknown(relation)

@@ -21,6 +21,7 @@ from sfumato.plan.relation import (
     Semi,
     Union,
     UnitJoin,
+    Windowed,
 )
 from sfumato.plan.scalar import (
     And,
@@ -53,7 +54,9 @@ def holding(relation: Relation) -> Iterator[Scalar]:
         case Filter(source, predicate):
             yield from _conjuncts(predicate)
             yield from holding(source)
-        case PublicJoin(source) | KeyJoin(source) | Semi(source) | Ranked(source):
+        case (
+            PublicJoin(source) | KeyJoin(source) | Semi(source) | Ranked(source) | Windowed(source)
+        ):
             yield from holding(source)
         case UnitJoin(source, other, outer):
             yield from holding(source)

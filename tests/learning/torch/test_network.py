@@ -419,3 +419,25 @@ def test_an_embedding_learns_from_texts(tmp_path: Path) -> None:
         assert (loaded.predict_proba(frame) == model.predict_proba(frame)).all()
         select = "SELECT ill, note FROM t"
         assert ln.score(session, loaded, select, label="ill", rho=1).accuracy > 0.9
+
+
+def test_a_loss_of_classes_on_a_number_is_told_how_to_declare_classes(tmp_path: Path) -> None:
+    digits = pa.table({"age": [10, 90] * 20, "digit": [0, 1] * 20})
+    network = lt.Network(nn.Linear(1, 2), LOSS, lt.SGD(0.1), steps=1, size=40)
+
+    def fitted(kind: Any) -> Any:
+        people = sf.Table(digits, columns={"age": sf.Integer(0, 99), "digit": kind})
+        ledger = tmp_path / f"{type(kind).__name__}.db"
+        with sf.connect({"people": people}, dataset="d", budget=BUDGET, ledger=ledger) as session:
+            return ln.fit(
+                session,
+                network,
+                "SELECT age, digit FROM people",
+                label="digit",
+                epsilon=2,
+                delta="1e-6",
+            )
+
+    with pytest.raises(WrongUse, match=r'sf\.Category\(\["0", "1"\]\)'):
+        fitted(sf.Integer(0, 1))
+    assert fitted(sf.Category("0", "1")).classes == ("0", "1")

@@ -24,6 +24,8 @@ from sfumato.plan.relation import (
     Summary,
     Union,
     UnitJoin,
+    Windowed,
+    WindowFunction,
     first,
 )
 from sfumato.plan.scalar import Field, IsNull
@@ -97,6 +99,8 @@ def test_ties_are_those_that_are_read_and_none_is_missing():
     assert pruned(ranked, VA, VC).ties == (Field(VC), Field(VA))
     forgotten = Ranked(V, (), (Field(VC),), N)
     assert pruned(forgotten, VA, VB, VC).ties == (Field(VC), Field(VA), Field(VB))
+    lag = Windowed(V, WindowFunction.LAG, (), (), (Field(VC),), N, Value.of(VB))
+    assert pruned(lag, VC).ties == (Field(VC), Field(VB)), "what is looked up is a tie, too"
     joined = Ranked(PublicJoin(V, D, Field(VB), DA), (), (), N)
     assert pruned(joined, DC).ties == (Field(VB), Field(DC))
 
@@ -107,7 +111,7 @@ def test_what_is_read_stays_and_nothing_else(data):
     raw = data.draw(world.questions())
     made = prune(raw, CONTEXT)
     assert prune(made, CONTEXT) == made
-    if any(isinstance(each, Ranked) for each in nodes(raw.relation)):
+    if any(isinstance(each, Ranked | Windowed) for each in nodes(raw.relation)):
         return  # which of two rows of one order comes first depends on what is read: see the ties above
     # of several public rows with one key the choice depends on what is read, too
     content = data.draw(world.data(4))
@@ -122,7 +126,7 @@ def tied(relation, made):
     """The relation with the ties of the pruned one: which of several rows is first depends on what
     is read.
     """
-    if isinstance(relation, Ranked):
+    if isinstance(relation, Ranked | Windowed):
         return replace(relation, source=tied(relation.source, made.source), ties=made.ties)
     if isinstance(relation, Union):
         return replace(relation, sources=tuple(map(tied, relation.sources, made.sources)))

@@ -247,3 +247,29 @@ SELECT COUNT(DISTINCT CASE WHEN cost > 10 THEN patient_id END) FILTER (WHERE war
 SELECT sex, COUNT(DISTINCT p.patient_id), COUNT(DISTINCT v.patient_id), COUNT(DISTINCT v.patient_id) FILTER
     (WHERE v.urgent) FROM patients p LEFT JOIN visits v ON v.patient_id = p.patient_id WHERE sex IS NOT NULL
     GROUP BY sex
+
+SELECT COUNT(*), COUNT(g), SUM(g) FROM (SELECT patient_id, day - LAG(day) OVER (PARTITION BY patient_id ORDER BY
+    day, visit_id) AS g FROM visits)
+
+SELECT COUNT(*) FROM (SELECT patient_id, ward, LEAD(ward, 1) OVER (PARTITION BY patient_id ORDER BY day, visit_id)
+    AS later FROM visits) WHERE ward = 'eye' AND later IS DISTINCT FROM 'eye'
+
+SELECT r, COUNT(*) FROM (SELECT patient_id, LEAST(RANK() OVER (PARTITION BY patient_id ORDER BY ward), 9) AS r FROM
+    visits) GROUP BY r
+
+SELECT SUM(LEAST(r, 9)) FROM (SELECT patient_id, DENSE_RANK() OVER (PARTITION BY patient_id ORDER BY ward DESC) AS
+    r FROM visits WHERE ward IS NOT NULL)
+
+SELECT COUNT(*) FROM (SELECT patient_id, ROW_NUMBER() OVER (PARTITION BY patient_id, ward ORDER BY day) AS rn FROM
+    visits) WHERE rn = 1
+
+SELECT SUM(cost), COUNT(*) FROM (SELECT * FROM visits WHERE cost IS NOT NULL QUALIFY ROW_NUMBER() OVER (PARTITION
+    BY patient_id ORDER BY day, visit_id) = 1)
+
+SELECT COUNT(*) FROM (SELECT patient_id, cost, LAG(cost) OVER (PARTITION BY patient_id, urgent ORDER BY day,
+    visit_id) AS before FROM visits QUALIFY cost > before)
+
+SELECT COUNT(CASE WHEN cost > 10 THEN patient_id END), COUNT(*) FILTER (WHERE CONCAT(ward, MONTH(day)) LIKE 'e%2')
+    FROM visits WHERE ward IS NOT NULL AND day IS NOT NULL
+
+SELECT SUM(STRPOS(ward, 'e')), SUM(POSITION('ar' IN ward)) FROM visits

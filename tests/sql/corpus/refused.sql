@@ -631,8 +631,8 @@ SELECT COUNT(*) FROM orders WHERE quantity IN (SELECT quantity FROM orders)
 -- S32 sub-queries | UnsupportedSql | A sub-query here is not part of
 SELECT COUNT(*) FROM events e WHERE EXISTS (SELECT 1 FROM users u WHERE u.user_id = e.user_id GROUP BY u.user_id)
 
--- W01 windows | UnsupportedSql | A window function (RANK OVER) within one unit
-SELECT COUNT(*) FROM (SELECT user_id, RANK() OVER (PARTITION BY user_id ORDER BY day) AS r FROM events)
+-- W01 windows | UnsupportedSql | A window function (PERCENT_RANK OVER) within one unit
+SELECT COUNT(*) FROM (SELECT user_id, PERCENT_RANK() OVER (PARTITION BY user_id ORDER BY day) AS r FROM events)
 
 -- W02 windows | UnsupportedSql | A window function (ROW_NUMBER OVER) reaches across
 SELECT COUNT(*) FROM (SELECT user_id, ROW_NUMBER() OVER (ORDER BY day) AS r FROM events)
@@ -640,8 +640,8 @@ SELECT COUNT(*) FROM (SELECT user_id, ROW_NUMBER() OVER (ORDER BY day) AS r FROM
 -- W03 windows | UnsupportedSql | A window function (ROW_NUMBER OVER) reaches across
 SELECT COUNT(*) FROM (SELECT user_id, ROW_NUMBER() OVER (PARTITION BY region ORDER BY day) AS r FROM events)
 
--- W04 windows | UnsupportedSql | A window function (ROW_NUMBER OVER) within one unit
-SELECT COUNT(*) FROM (SELECT user_id, ROW_NUMBER() OVER (PARTITION BY user_id, region ORDER BY day) AS r FROM events)
+-- W04 windows | UnsupportedSql | A window function (CUME_DIST OVER) within one unit
+SELECT COUNT(*) FROM (SELECT user_id, CUME_DIST() OVER (PARTITION BY user_id, region ORDER BY day) AS r FROM events)
 
 -- W05 windows | UnsupportedSql | NULLS FIRST within a unit
 SELECT COUNT(*) FROM (SELECT user_id, ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY day NULLS FIRST) AS r FROM events)
@@ -652,8 +652,8 @@ SELECT COUNT(*) FROM events QUALIFY ROW_NUMBER() OVER (PARTITION BY user_id ORDE
 -- W07 windows | UnsupportedSql | A window function (OVER) of persons' rows
 SELECT SUM(amount) OVER (PARTITION BY user_id) FROM events
 
--- W08 windows | UnsupportedSql | A window function (LAG OVER) within one unit
-SELECT COUNT(*) FROM (SELECT user_id, LAG(amount) OVER (PARTITION BY user_id ORDER BY day) AS r FROM events)
+-- W08 windows | UnsupportedSql | A window function (FIRST_VALUE OVER) within one unit
+SELECT COUNT(*) FROM (SELECT user_id, FIRST_VALUE(amount) OVER (PARTITION BY user_id ORDER BY day) AS r FROM events)
 
 -- W09 windows | UnsupportedSql | A window function (ROW_NUMBER OVER) reaches across
 SELECT COUNT(*) FROM (SELECT price, ROW_NUMBER() OVER (ORDER BY price) AS r FROM orders)

@@ -365,7 +365,7 @@ def _describe_inputs(examples: Examples) -> str:
     """Describes in words what a module and its loss receive."""
     labels = f"classes 0 to {len(examples.classes) - 1} (int64)"
     if not examples.classes:
-        labels = "numbers from 0 to 1"
+        labels = 'numbers from 0 to 1; for classes that are numbers, sf.Category(["0", "1"])'
     return f"floats of shape (rows, {len(examples.places)}), and labels that are {labels}"
 
 

@@ -16,6 +16,7 @@ from sfumato.plan.relation import (
     Semi,
     Union,
     UnitJoin,
+    Windowed,
 )
 from sfumato.plan.scalar import Field, Scalar, leaves
 from sfumato.plan.scope import expressions, introduced, nodes, provided, read_of
@@ -24,7 +25,8 @@ from sfumato.query.passes import Context
 
 
 def prune(plan: Raw, context: Context) -> Raw:
-    """Drops the columns that no expression reads, and completes the ties of every ``Ranked``.
+    """Drops the columns that no expression reads, and completes the ties of every ``Ranked``
+    and ``Windowed``.
 
     Afterwards these ties distinguish all rows that differ in a column that the question reads, so
     the ranks are a function of the rows (lemma 1 of stability.proof.md).
@@ -83,9 +85,9 @@ def _cut(relation: Relation, read: set[str]) -> Relation:
             return replace(relation, source=_cut(source, read), other=_cut(other, read))
         case Semi(source, units):
             return replace(relation, source=_cut(source, read), units=_cut(units, read))
-        case Ranked(source, _, ties):
+        case Ranked(source) | Windowed(source):
             kept = _cut(source, read)
-            return replace(relation, source=kept, ties=_completed(ties, kept, read))
+            return replace(relation, source=kept, ties=_completed(relation.ties, kept, read))
         case Union(sources):
             return replace(relation, sources=tuple(_cut(source, read) for source in sources))
         case _:
