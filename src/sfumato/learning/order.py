@@ -22,7 +22,7 @@ from sfumato.query.curator import Curator, Sample
 
 @dataclass(frozen=True, slots=True)
 class FullBatch:
-    """A training order in which each step reads all units.
+    """The training order in which each step reads all units, without sampling.
 
     >>> FullBatch().share
     Fraction(1, 1)
@@ -30,18 +30,19 @@ class FullBatch:
 
     @property
     def design(self) -> Design | None:
-        """None, since no sample is drawn."""
+        """The sampling design of each step: None, since each step reads all units."""
         return None
 
     @property
     def share(self) -> Fraction:
-        """The share of the units that a step reads: 1."""
+        """The share of the units that a step reads, which is 1."""
         return Fraction(1)
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class Poisson:
-    """Each step reads a random sample: every unit independently with probability ``rate``.
+    """The training order in which each step reads a Poisson sample: every unit independently with
+    probability ``rate``.
 
     It is for add-remove neighbours. The size of the sample is secret, and it may be empty.
 
@@ -73,7 +74,8 @@ class Poisson:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """Each step reads a random sample of exactly ``size`` of ``population`` units.
+    """The training order in which each step reads a random sample of exactly ``size`` of
+    ``population`` units.
 
     It is for replace-one neighbours, where the number of units is public; the draw fails if that
     number is not ``population``.
@@ -138,7 +140,8 @@ Order: TypeAlias = FullBatch | Poisson | Fixed
 
 
 def require_order(order: object, neighbours: Relation) -> None:
-    """Raises unless ``order`` is an order that is defined for these neighbours.
+    """Raises an error unless ``order`` is a training order that is defined for this neighbour
+    relation.
 
     Raises:
         WrongUse: a loader of batches, say; or samples of the other neighbour relation.
@@ -164,7 +167,8 @@ def require_order(order: object, neighbours: Relation) -> None:
 
 
 def event_of(order: Order, step: Event) -> Event:
-    """Returns the event of a step: ``step`` itself, or ``step`` on a sample of the units.
+    """Returns the privacy event of one training step in this order: ``step`` itself, or ``step`` on
+    a sample of the units.
 
     Guarantees:
         what is drawn is what is charged
@@ -176,7 +180,7 @@ def event_of(order: Order, step: Event) -> Event:
 
 
 def drawn(order: Order, curator: Curator) -> Sample | None:
-    """Draws the units that a step reads; returns None if it reads all units."""
+    """Returns the random sample of units that a training step reads; None if it reads all units."""
     design = order.design
     if design is None:
         return None

@@ -21,13 +21,15 @@ _CODES, _LARGEST = 2**53, 1e100
 
 
 def write(path: str | Path, kind: str, fields: Mapping[str, Json]) -> None:
-    """Writes a model file of a kind."""
+    """Writes the fields of a model to a JSON file; ``kind`` says which class of model they
+    describe.
+    """
     stored = {"format": FORMAT, "kind": kind, **fields}
     Path(path).write_text(json.dumps(stored, indent=1), encoding="utf-8")
 
 
 def read_cost(form: Mapping[str, Any]) -> Cost:
-    """Builds the cost from the JSON of a model file.
+    """Returns the privacy cost that is stored in a model file, given its JSON.
 
     Raises:
         ValueError: the JSON is not a cost.
