@@ -36,8 +36,8 @@ _MOST_VALUES = 2**31
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Model(Scorable):
-    """A fitted linear model: the score of a row is the sum of one weight for each of its feature
-    coordinates.
+    """A fitted linear model over feature coordinates: the score of a row is a sum of the model's
+    weights at the row's coordinates.
 
     ``fit`` returns one for ``Additive``, ``LogisticRegression``, ``Ridge`` and ``NaiveBayes``.
 

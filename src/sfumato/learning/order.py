@@ -63,7 +63,9 @@ class Poisson:
 
     @property
     def design(self) -> Design | None:
-        """The sampling design of each step, by which it is drawn and charged."""
+        """The sampling design of each step, from which samples are drawn and the privacy cost is
+        computed.
+        """
         return PoissonSample(self.rate)
 
     @property
@@ -96,7 +98,9 @@ class Fixed:
 
     @property
     def design(self) -> Design | None:
-        """The sampling design of each step, by which it is drawn and charged."""
+        """The sampling design of each step, from which samples are drawn and the privacy cost is
+        computed.
+        """
         return FixedSample(self.size, self.population)
 
     @property
@@ -107,7 +111,8 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class Cyclic:
-    """Each unit is in one of ``separation`` batches, which take turns; for ``torch.Network``.
+    """The training order in which each unit is in one of ``separation`` batches, and steps read the
+    batches in turn; for ``torch.Network``.
 
     The batch of a unit is drawn at random, anew after each checkpoint. Between two checkpoints a
     unit takes part once in any ``separation`` steps. Sampling saves no cost here; in return a step

@@ -173,8 +173,8 @@ class Piece:
 
 
 def checkpointed(releases: int, checkpoints: int) -> tuple[int, ...]:
-    """Returns the numbers of releases between the checkpoints of a run: nearly equal, and
-    ``checkpoints`` in all.
+    """Returns the number of releases before each checkpoint of a run: nearly equal numbers,
+    ``checkpoints`` of them, or fewer if there are fewer releases.
 
     >>> checkpointed(10, 4)
     (3, 3, 2, 2)

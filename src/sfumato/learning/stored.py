@@ -47,7 +47,8 @@ def read_cost(form: Mapping[str, Any]) -> Cost:
 
 
 def texts(values: Sequence[Any]) -> tuple[str, ...]:
-    """Checks that the values of a model file are strings; returns them as a tuple.
+    """Returns the values of a model file as a tuple of strings; raises ValueError if one is no
+    string.
 
     Raises:
         ValueError: a value is not a string.
@@ -94,8 +95,8 @@ def numbers(
     values: Any,
     *shape: int | None,
 ) -> NDArray[np.float64]:
-    """Checks that the values of a model file are numbers, and returns them as an array of a given
-    shape.
+    """Returns the values of a model file as an array of floats of a given shape; raises ValueError
+    if they are not.
 
     ``shape`` has the length of each axis; None stands for any length.
 
