@@ -348,9 +348,10 @@ def main() -> None:
             print(part.__name__, seed, {name: values[-1] for name, values in numbers.items()})
     numbers = earlier | numbers
     means = {name: round(mean(values), 4) for name, values in numbers.items()}
+    each_seeds = {name: len(values) for name, values in numbers.items()}
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     machine = {"machine": platform.machine(), "python": platform.python_version()}
-    body = {"means": means, "seeds": seeds, "each": numbers, "gigabytes": memory, **machine}
+    body = {"means": means, "seeds": each_seeds, "each": numbers, "gigabytes": memory, **machine}
     RESULTS.write_text(json.dumps(body, indent=1) + "\n", "utf-8")
     for name, bar in (LEAST | MOST).items():
         if name in means:

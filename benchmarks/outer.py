@@ -23,8 +23,8 @@ from sfumato.noise import DiscreteLaplace
 
 RESULTS = ROOT / "benchmarks" / "results" / "outer.json"
 REPETITIONS, RUNS = 15, 2_000
-# Rows of each group, the groups of the coverage, and the scale of their noise.
-ROWS, GROUPS, SCALE = 40, 12, 10
+# Rows of each group, the groups of a run, the scale of their noise, and the runs of one answer.
+ROWS, GROUPS, SCALE, PARTS = 40, 12, 10, 4
 COUNTS = "(SELECT k, COUNT(*) AS n FROM people GROUP BY k)"
 WINDOWS = (
     "SELECT k, n, n - LAG(n) OVER (ORDER BY k) AS more, SUM(n) OVER (ORDER BY k) AS so_far "
@@ -37,11 +37,14 @@ TIMED = {
     "10,000 rows, filtered by noise": (10_000, f"SELECT k, n FROM {COUNTS} WHERE n > 2", 25),
     "10,000 rows, windows": (10_000, WINDOWS, 150),
 }
-# The true values of the last row of PLAIN; in BY_NOISE n is ROWS in every row.
+# The true values of the last row of each PART; in BY_NOISE n is ROWS in every row. The parts have
+# noises of their own, so each is a run.
+OVER = f"OVER (PARTITION BY k // {GROUPS} ORDER BY k)"
 PLAIN = (
-    "SELECT k, n, n - LAG(n) OVER (ORDER BY k) AS difference, SUM(n) OVER (ORDER BY k) AS sum, "
-    "AVG(n) OVER (ORDER BY k ROWS 2 PRECEDING) AS mean, n * 1.0 / SUM(n) OVER () AS share, "
-    f"ROUND(n, -1) AS rounded, COALESCE(n + 2 * LAG(n) OVER (ORDER BY k), 0) AS weighted FROM {COUNTS}"
+    f"SELECT k, n, n - LAG(n) {OVER} AS difference, SUM(n) {OVER} AS sum, "
+    f"AVG(n) OVER (PARTITION BY k // {GROUPS} ORDER BY k ROWS 2 PRECEDING) AS mean, "
+    f"n * 1.0 / SUM(n) OVER (PARTITION BY k // {GROUPS}) AS share, ROUND(n, -1) AS rounded, "
+    f"COALESCE(n + 2 * LAG(n) {OVER}, 0) AS weighted FROM {COUNTS} ORDER BY k"
 )
 TRUE: Mapping[str, float] = {
     "n": ROWS, "difference": 0, "sum": ROWS * GROUPS, "mean": ROWS, "share": 1 / GROUPS,
@@ -49,8 +52,9 @@ TRUE: Mapping[str, float] = {
 }  # fmt: skip
 CHOSEN = ("the largest", "above a threshold")
 BY_NOISE = (
-    f"SELECT * FROM (SELECT 0 AS form, n FROM {COUNTS} ORDER BY n DESC LIMIT 1) UNION ALL "
-    f"SELECT 1 AS form, n FROM {COUNTS} WHERE n > {ROWS + SCALE}"
+    f"SELECT 0 AS form, k // {GROUPS} AS part, n FROM {COUNTS} QUALIFY ROW_NUMBER() OVER "
+    f"(PARTITION BY k // {GROUPS} ORDER BY n DESC) = 1 UNION ALL "
+    f"SELECT 1 AS form, k // {GROUPS} AS part, n FROM {COUNTS} WHERE n > {ROWS + SCALE}"
 )
 
 
@@ -91,15 +95,19 @@ def coverage() -> dict[str, float]:
     """The share of the runs in which the intervals of each form hold."""
     holds = dict.fromkeys((*TRUE, *CHOSEN), 0)
     epsilon = Fraction(1, SCALE)
-    with tempfile.TemporaryDirectory() as folder, connected(GROUPS, ROWS, folder) as session:
-        for run in range(RUNS):
-            asker = session.asking_as(f"asker {run}")
-            last = asker.query(PLAIN, epsilon=epsilon).error()[-1]
-            for name, true in TRUE.items():
-                holds[name] += held(last[name], true)
-            rows = asker.query(BY_NOISE, epsilon=epsilon).error()
-            for form, name in enumerate(CHOSEN):
-                holds[name] += all(held(row["n"], ROWS) for row in rows if row["form"] == form)
+    groups = GROUPS * PARTS
+    with tempfile.TemporaryDirectory() as folder, connected(groups, ROWS, folder) as session:
+        for answer in range(RUNS // PARTS):
+            asker = session.asking_as(f"asker {answer}")
+            cells = asker.query(PLAIN, epsilon=epsilon).error()
+            chosen = asker.query(BY_NOISE, epsilon=epsilon).error()
+            for part in range(PARTS):
+                last = cells[(part + 1) * GROUPS - 1]
+                for name, true in TRUE.items():
+                    holds[name] += held(last[name], true)
+                for form, name in enumerate(CHOSEN):
+                    rows = [row for row in chosen if (row["form"], row["part"]) == (form, part)]
+                    holds[name] += all(held(row["n"], ROWS) for row in rows)
     return {name: count / RUNS for name, count in holds.items()}
 
 

@@ -49,6 +49,8 @@ def test_a_sound_system_is_not_refuted(relation, tmp_path, monkeypatch):
     ]
     # five statements at two prices, one of two parts
     assert len(result.statements) == 4 and result.steps == 2 * 2 * 5
+    # names of files and of the dataset are in no result
+    assert "secret" not in repr(result) and "marked" not in repr(result)
     assert done[-1] == (8, 8) and result.questions == 2 * 4 and not list(tmp_path.iterdir())
 
 

@@ -35,8 +35,19 @@ from sfumato.metadata.column import Column
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits, Mean, Quantiles, Sum
 from sfumato.plan.owner import owner_of
-from sfumato.plan.relation import Computed, PerUnit, Ranked, Scan, Summary, Union
-from sfumato.plan.value import Value
+from sfumato.plan.relation import (
+    Computed,
+    PerUnit,
+    Ranked,
+    Scan,
+    Sort,
+    Summary,
+    Union,
+    Windowed,
+    WindowFunction,
+)
+from sfumato.plan.scalar import ChangeCase, Field, Substring
+from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Norm
 from sfumato.query.pipeline import compile_plan
 from tests.contracts import unit_rows, world
@@ -258,6 +269,33 @@ def ranked_union(spark):
 
 def test_a_union_may_stand_below_a_window(spark):
     assert ranked_union(spark)
+
+
+def test_windows_and_functions_of_texts_are_those_of_the_reference(spark):
+    columns = {"n": sf.Integer(0, 9), "t": sf.Text()}
+    cells = [("p", 1, "Äb"), ("p", 3, "ab"), ("p", 3, "AB"), ("q", 2, None), ("q", None, "äB")]
+    rows = [dict(zip(("who", "n", "t"), cell, strict=True)) for cell in cells]
+    tables = {"t": sf.Table(pa.Table.from_pylist(rows), unit=sf.Unit("who"), columns=columns)}
+    relation = Scan(
+        "t",
+        "",
+        tuple(Column(*each) for each in columns.items()),
+        owner_of(Dataset("d", tables), "t"),
+    )
+    n, t = (Field(column) for column in relation.columns)
+    lower = ChangeCase(Substring(t, 1, 2), upper=False)
+    computed = []
+    for function in WindowFunction:
+        looked_up = function in (WindowFunction.LAG, WindowFunction.LEAD)
+        column = Column(function.value, sf.Integer(0, 9))
+        value = Value.of(n.column) if looked_up else None
+        ties, order = (n, t), (Sort(n, descending=True),)
+        computed.append(Value.of(column))
+        relation = Windowed(relation, function, (lower,), order, ties, column, value)
+    key = GroupKey(Value("t", sf.Text(), lower), None, missing=True)
+    bounded = plan(relation, *map(Sum, computed), keys=(key,), limits=(9, 9, None))
+    with closing(interpreted(SparkEngine(tables, spark))) as engine:
+        assert engine.run(bounded, "key") == Reference({"t": rows}).run(bounded, "key")
 
 
 @pytest.mark.long

@@ -139,7 +139,8 @@ VALUES = {
     sf.Timestamp("2024-07-01 12:00:00", "2024-07-01 12:00:09", zone="Europe/London"): {
         "'2024-07-01 12:00:03'": 1719831603,
         "'2024-07-01T11:00:03.9Z'": 1719831603,
-        "'2024-07-01'": None,
+        # a date alone is its midnight, here before the lower bound
+        "'2024-07-01'": 1719831600,
         "1719831603": None,
         "x'37'": None,
     },

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Texts of many scripts split into the tokens that their readers would name; none is an error."""
 
+import re
 import unicodedata
 
 import pytest
@@ -139,3 +140,10 @@ def test_a_text_takes_only_a_rule():
         repr(sf.Text(missing="N", tokens=Tokens(most=5)))
         == "Text(missing='N', tokens=Tokens(most=5))"
     )
+
+
+@given(st.text(alphabet=st.characters(max_codepoint=0x7F, exclude_characters="'")))
+def test_an_ascii_text_is_its_runs_of_letters_and_digits(text: str) -> None:
+    every = "".join(map(chr, range(128))).replace("'", "")
+    for whole in (text, text + every + text):
+        assert list(Tokens().split(whole)) == re.findall("[a-z0-9]+", whole.lower())

@@ -313,3 +313,12 @@ def test_equal_hashes_are_cut_in_the_order_of_strings(monkeypatch: pytest.Monkey
     most, keys = farthest(UnitKeys(TERMS, 2))
     assert (most, keys) == (1, 2)
     assert counted(UnitKeys(TERMS, 2), rows("b", "d b f")) == {(0, "b"): 1, (0, "d"): 1}
+
+
+def test_who_has_few_keys_keeps_all_whoever_else_has_many() -> None:
+    """Where nobody is cut no hash is compared; the counts are those of a cut that leaves all."""
+    few = together(rows("b", "b d b", "d"), rows("c", "d", ("h", "ear", 1)))
+    many = rows("a", "p q r s t u v")
+    for statistic in (UnitKeys(TERMS, 4), UnitKeys(GROUPED, 4), UnitKeys(TERMS, 4, PAIRS[:1])):
+        alone, beside = counted(statistic, few), counted(statistic, [*few, *many])
+        assert alone == {key: n for key, n in beside.items() if key[1] not in "pqrstuv"}

@@ -16,6 +16,7 @@ from sfumato.query.outer import Outer
 from sfumato.query.price import price
 from sfumato.query.release import Asker
 from sfumato.query.session import Session
+from sfumato.query.statements import Statements
 from tests.contracts.people import asker, dataset, session
 
 COUNT = "SELECT COUNT(*) AS n FROM people"
@@ -215,8 +216,11 @@ def test_sql_over_private_answers_is_planned_once(
         monkeypatch.setattr(
             Session, "_outer", lambda self, question, *rest: planned.append(question)
         )
+        inner: list[object] = []
+        monkeypatch.setattr(Statements, "answer_all", lambda *rest: inner.append(rest))
         assert opened.query(SHARES, epsilon=1).bytes == first.bytes
         assert opened.query(SHARES, epsilon=2).bytes == again.bytes != first.bytes
+        assert not inner
         assert not planned and opened.budget.spent == "3"
         # another price is planned
         with pytest.raises(AttributeError):

@@ -11,6 +11,7 @@ import pytest
 
 from sfumato.engines import scratch as scratches
 from sfumato.errors import (
+    AccountFrozen,
     BudgetExceeded,
     InvalidSource,
     KeyUsed,
@@ -431,3 +432,10 @@ def test_a_running_sum_of_many_cells_ends(session):
     widths = [row["s"]["half_width"] for row in errors]
     assert len(widths) == 366 and all(width > 0 for width in widths)
     assert all(one <= other * 1.0001 for one, other in pairwise(widths))
+
+
+def test_an_account_that_is_frozen_is_not_given_what_it_asked_before(session):
+    session.query(SHARES, epsilon=1)
+    session._ledger.freeze("shop", reason="a test")
+    with pytest.raises(AccountFrozen):
+        session.query(SHARES, epsilon=1)

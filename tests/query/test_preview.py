@@ -120,3 +120,21 @@ def test_a_confidence_outside_zero_to_one_is_refused(tmp_path: Path, confidence:
 def test_a_refused_question_has_no_preview(tmp_path: Path) -> None:
     with session(tmp_path) as opened, pytest.raises(SfumatoError):
         opened.preview("SELECT * FROM people", epsilon=1)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        *QUESTIONS,
+        "SELECT sex, COUNT(*) AS n, 2 * AVG(age) AS m, MEDIAN(hours) AS h FROM people GROUP BY sex",
+        "SELECT sex, COUNT(*) AS n FROM people GROUP BY ROLLUP (sex)",
+        "SELECT COUNT(*) AS n, COUNT(*) / 2 AS half FROM people",
+    ],
+)
+def test_the_columns_are_those_of_the_answer(tmp_path: Path, sql: str) -> None:
+    with session(tmp_path) as opened:
+        forms = opened.preview(sql, epsilon="0.5").column_forms
+        assert forms == opened.query(sql, epsilon="0.5").columns
+        assert [tuple(form.values())[:2] for form in forms] == [
+            *opened.preview(sql, epsilon="0.5").columns
+        ]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.errors import WrongUse
+from sfumato.service import credentials
 from sfumato.service.credentials import (
     TOKEN,
     Digests,
@@ -84,3 +85,10 @@ def test_a_flood_of_names_keeps_no_memory() -> None:
     for number in range(Slowdown.REMEMBERED + 500):
         slow.failed([f"name {number}"])
     assert len(slow._failures) == Slowdown.REMEMBERED
+
+
+def test_an_unknown_name_costs_what_a_known_one_costs() -> None:
+    # the same parameters, so the same time
+    known, nobody = credentials.hash_password("correct horse"), credentials._NOBODY
+    assert nobody.split("$")[:4] == known.split("$")[:4]
+    assert is_password("nobody", nobody) and not is_password("nobody", "")

@@ -22,9 +22,9 @@ from sfumato.engines.prepared import declaration
 from sfumato.errors import Refused, SfumatoError, WrongUse
 from sfumato.graph.questions import Degrees, Edges, Shape, Triangles
 from sfumato.graph.task import graph_task
-from sfumato.learning.features import Binned, Line, Listed
+from sfumato.learning.features import Bagged, Binned, Line, Listed
 from sfumato.learning.torch.fingerprint import parts_by_name
-from sfumato.learning.torch.reading import Input, Reading
+from sfumato.learning.torch.reading import Input, Reading, TextReading
 from sfumato.ledger.answers import Answers
 from sfumato.ledger.journal import Entry, canonical_json
 from sfumato.ledger.pieces import Pieces
@@ -49,9 +49,20 @@ from sfumato.noise import (
     Truncated,
 )
 from sfumato.plan.owner import Owner
-from sfumato.plan.relation import Scan, Summary
+from sfumato.plan.relation import Scan, Sort, Summary, Windowed, WindowFunction
 from sfumato.plan.rows import BoundedRows, RowList
-from sfumato.plan.scalar import Arithmetic, Compare, Comparison, Constant, DatePart, Operation, Part
+from sfumato.plan.scalar import (
+    Arithmetic,
+    ChangeCase,
+    Compare,
+    Comparison,
+    Constant,
+    DatePart,
+    Field,
+    Operation,
+    Part,
+    Substring,
+)
 from sfumato.plan.show import form
 from sfumato.plan.statistic import Statistic
 from sfumato.plan.units_where import CountUnitsWhere
@@ -104,6 +115,20 @@ def _mined(recipe: Recipe, cost: Mapping[str, Any], *more: Column) -> MiningTask
 
 _DELTA = {"rho": 1, "delta": "1e-6"}
 _SCAN = Column("scan", Array(2, 0, 9))
+_NOTE, _DAY = Column("note", Text()), Column("day", Integer(0, 9))
+_WINDOWS: Scan | Windowed = Scan("notes", columns=(_NOTE, _DAY))
+for _place, _function in enumerate(WindowFunction):
+    _looked_up = _function in (WindowFunction.LAG, WindowFunction.LEAD)
+    _WINDOWS = Windowed(
+        _WINDOWS,
+        _function,
+        (Field(_NOTE),),
+        (Sort(Field(_DAY)),),
+        (Field(_NOTE), Field(_DAY)),
+        Column(f"w{_place}", Integer(0, 9)),
+        Value.of(_DAY) if _looked_up else None,
+        2 if _looked_up else 1,
+    )
 TIES = Dataset(
     "ties",
     {
@@ -135,6 +160,15 @@ NODES: Mapping[str, Any] = {
     "itemsets": _mined(Itemsets(), _DELTA),
     "means": _mined(Means("scan", by="day"), {"rho": 1}, _SCAN),
     "means by term": _mined(Means("scan", by="note", only=["eye"], length=5), {"rho": 1}, _SCAN),
+    "terms by picture": _mined(
+        Terms("note", by="scan", prototypes=[[1, 2], [3, 4]]), _DELTA, _SCAN
+    ),
+    "bag of a text": Bagged("note", ln.Bag(64, 4)),
+    "reading of texts": TextReading(
+        (Input(0, 0, 64, is_class=True),), Input(1, 0, 1, is_class=True), ln.Bag(64, 4)
+    ),
+    "windows": _WINDOWS,
+    "functions of a text": Substring(ChangeCase(Field(_NOTE), upper=True), 2, 3),
     "pair": Scan("ties", owner=Owner(("a", "b"), unordered=True)),
     "graph of edges": graph_task(
         TIES, "ties", Degrees(), Allowance(Norm.L1, Fraction(1, 2)), "kind = 'x'"

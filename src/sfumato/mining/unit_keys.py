@@ -430,7 +430,12 @@ def _cut(unit: Integers, key: Integers, hashed: Hashes, keep: int) -> tuple[Inte
     """
     if not len(unit):
         return unit, key
-    order = np.argsort(unit * (key.max() + 1) + key)
+    size = int(key.max()) + 1
+    if np.bincount(unit).max() <= keep:
+        # nobody has more keys than stay: no hash decides
+        pairs = np.sort(unit * size + key)
+        return np.divmod(pairs[np.append(True, pairs[1:] != pairs[:-1])], size)
+    order = np.argsort(unit * size + key)
     unit, key, hashed = unit[order], key[order], hashed[order]
     is_new = np.append(True, (unit[1:] != unit[:-1]) | (key[1:] != key[:-1]))
     unit, key, hashed = unit[is_new], key[is_new], hashed[is_new]

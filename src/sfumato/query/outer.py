@@ -7,7 +7,7 @@ that what DuckDB refuses is refused at no cost. What fails later is never refund
 
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from sfumato.engines.public_rows import public_columns, public_rows
@@ -49,7 +49,8 @@ class Outer:
 
     ``public`` are the public tables that it reads. ``columns`` are the names and types of its
     result, ``statement`` what DuckDB runs, with hidden columns if it was traced. ``form`` tells it
-    from all other statements at all prices.
+    from all other statements at all prices. ``paid`` are the requests of its questions, once they
+    were answered: they are not planned again.
     """
 
     text: str
@@ -62,6 +63,7 @@ class Outer:
     trace: Trace | None
     price: Price
     form: str
+    paid: list[Request] = field(default_factory=list)
 
     def answer(
         self, statements: Statements, scratch: Scratch, patience: Patience, key: str = ""
@@ -84,10 +86,10 @@ class Outer:
             statements.ledger.require_key(self._request(statements.asker, key))
         # before the charge: a file that cannot be read costs nothing
         tables = {name: _public(name, scratch.public[name]) for name in self.public}
-        inner = statements.answer_all(self.questions, patience) if self.questions else []
+        inner = self._inner(statements, patience) if self.questions else []
         if key and inner:
-            paid = {answer.charge_id for answer in inner}
-            statements.ledger.reread(self._request(statements.asker, key), paid)
+            charged = {answer.charge_id for answer in inner}
+            statements.ledger.reread(self._request(statements.asker, key), charged)
         releases = Releases(inner)
         for place, (answer, release) in enumerate(zip(inner, releases.releases, strict=True)):
             tables[name_of(place)] = _held(answer, release, numbered=self.trace is not None)
@@ -100,6 +102,15 @@ class Outer:
         result = Result(self.columns, rows, known)
         name = statements.asker.dataset.name
         return OuterAnswer(self.text, self.notes, inner, releases, result, name)
+
+    def _inner(self, statements: Statements, patience: Patience) -> list[Answer]:
+        """The answers of its questions; they are recalled if they were answered before."""
+        known = statements.recall_all(self.paid) if self.paid else None
+        if known is not None:
+            return known
+        answered = statements.answer_all(self.questions, patience)
+        self.paid[:] = [asked.request() for _, asked in answered]
+        return [answer for answer, _ in answered]
 
     def afresh(self) -> "Outer":
         """The same, with questions that no other caller resolves at the same time."""

@@ -30,6 +30,11 @@ class OuterPreview:
     balances: Balances | None = field(default=None, repr=False, compare=False)
 
     @property
+    def column_forms(self) -> list[dict[str, Json]]:
+        """The name and type of each column; which are released numbers depends on the SQL."""
+        return [{"name": name, "type": kind} for name, kind in self.columns]
+
+    @property
     def cost(self) -> Cost:
         """The cost of all private answers together."""
         return total_cost([preview.cost for preview in self.inner])

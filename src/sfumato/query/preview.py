@@ -63,8 +63,14 @@ class Preview:
     @property
     def columns(self) -> tuple[tuple[str, str], ...]:
         """The name and the type of each column of the answer."""
-        columns = planned_columns(self.planned)
-        return tuple((str(column["name"]), str(column["type"])) for column in columns)
+        return tuple((str(form["name"]), str(form["type"])) for form in self.column_forms)
+
+    @property
+    def column_forms(self) -> list[dict[str, Json]]:
+        """The columns of the answer as it will state them: name, type, whether they are released
+        numbers, which have noise and an interval.
+        """
+        return planned_columns(self.planned)
 
     @property
     def cost(self) -> Cost:

@@ -68,15 +68,18 @@ class Statements:
         with together(self.ledger, wanted_charges(steps, self.ledger)) as held:
             return self._answer_held(question, held, key, patience)
 
-    def answer_all(self, questions: Sequence[Resolver], patience: Patience) -> list[Answer]:
+    def answer_all(
+        self, questions: Sequence[Resolver], patience: Patience
+    ) -> list[tuple[Answer, Asked]]:
         """Answers several questions, whose charges are reserved together: all of them, or none.
+
+        Also returns the plan of each, as ``answer`` does.
 
         Raises:
             As ``answer``.
         """
         if len(questions) == 1:
-            answer, _ = self.answer(questions[0], "", patience)
-            return [answer]
+            return [self.answer(questions[0], "", patience)]
         steps = []
         for question in questions:
             rehearsal = Rehearsal(self.planned, self.own_answer)
@@ -85,8 +88,17 @@ class Statements:
         answers = []
         with together(self.ledger, wanted_charges(steps, self.ledger)) as held:
             for question in questions:
-                answer, _ = self._answer_held(question, held, "", patience)
-                answers.append(answer)
+                answers.append(self._answer_held(question, held, "", patience))
+        return answers
+
+    def recall_all(self, requests: Sequence[Request]) -> list[Answer] | None:
+        """Returns the stored answers to requests that this asker has paid for; None without one."""
+        answers = []
+        for request in requests:
+            body = self.ledger.recall(request)
+            if body is None:
+                return None
+            answers.append(Answer(body, recalled=True))
         return answers
 
     def _all_steps(

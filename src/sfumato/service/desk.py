@@ -131,7 +131,7 @@ class Desk:
         preview = account.session.preview(**arguments_of(form))
         return {
             "cost": preview.cost.to_json(),
-            "columns": [{"name": name, "type": kind} for name, kind in preview.columns],
+            "columns": list[Json](preview.column_forms),
             "errors": list[Json](preview.error()),
             **affordable(account, preview.cost.charge),
         }

@@ -99,7 +99,7 @@ def preview_publication(account: Account, form: Mapping[str, Any]) -> dict[str, 
         {
             "name": line.name,
             "cost": amounts(line.charge),
-            "columns": [{"name": name, "type": kind} for name, kind in line.preview.columns],
+            "columns": list[Json](line.preview.column_forms),
             "errors": list[Json](line.preview.error()),
             "shared": list[Json](line.shared),
             "stored": line.stored,
