@@ -51,7 +51,8 @@ QUICK = MaximumEntropy(60)
 
 @dataclass(frozen=True, eq=False)
 class Base:
-    """The measured single columns of a synthetic data model: the start of every fit.
+    """The noisy counts of each single column, with the rules that rows obey: the input from which
+    every fit of a synthetic data model begins.
 
     ``singles`` are the noisy counts of each column, in rows, before rare cells are merged into
     blocks. ``rules`` declare impossible combinations. ``pinned`` replaces the blocks computed from
@@ -72,18 +73,22 @@ class Base:
 
     @cached_property
     def noises(self) -> Noises:
-        """The noise mechanism of each measuring step of the fit."""
+        """The noise mechanism of each kind of measurement of the fit: single columns, selected
+        marginals, checks.
+        """
         return self.schedule.noises(self.schema.plan)
 
     @property
     def refinement(self) -> int:
-        """The integer that a row with full weight adds to a count; counts are divided by it."""
+        """The integer by which a row of full weight raises a measured count; counts are divided by
+        it to give rows.
+        """
         return self.schema.plan.refinement
 
     @cached_property
     def sigma(self) -> tuple[float, float, float]:
-        """The standard deviations of a noisy count, in rows: of a single column, a selected
-        marginal, a check.
+        """The standard deviations of one noisy count, in rows: of a single column, of a selected
+        marginal, and of a marginal of the honest check.
         """
         noises, refinement = self.noises, self.refinement
         single = _deviation(noises.single.noise.variance.upper) / refinement
@@ -96,7 +101,7 @@ class Base:
 
     @cached_property
     def merges(self) -> tuple[Merging, ...]:
-        """The blocks (merged cells) of each column."""
+        """For each column, the partition of its cells into blocks; rare cells are merged."""
         return self.pinned or tuple(self._merging(place) for place in range(len(self.singles)))
 
     def _merging(
@@ -164,7 +169,9 @@ class Base:
         self,
         place: int,
     ) -> bool:
-        """Whether missing values occur: they are declared, or their count exceeds the noise."""
+        """Whether a column is modelled with missing values: they are declared, or their noisy count
+        exceeds the noise.
+        """
         is_seen = self.singles[place][-1] >= _SEEN * self.sigma[0]
         return self.schema.axes[place].is_nullable or bool(is_seen)
 
@@ -198,14 +205,18 @@ class Base:
 
     @cached_property
     def fixed(self) -> tuple[Part, ...]:
-        """The tables of logarithms that exclude what the rules forbid, in blocks."""
+        """For each rule, a table over its columns' blocks: the logarithm that excludes forbidden
+        combinations from the model.
+        """
         return tuple((rule.columns, rule.logarithms(self.merges)) for rule in self.rules)
 
     def counts(
         self,
         clique: Clique,
     ) -> BlockCounts:
-        """Returns the statistic that counts a marginal in blocks."""
+        """Returns the statistic (not yet computed) that counts the rows of a marginal, in
+        blocks.
+        """
         axes = self.schema.axes
         blocks = tuple((axes[each].name, self.merges[each].blocks) for each in clique)
         return BlockCounts(self.schema.plan, blocks)
@@ -215,7 +226,7 @@ class Base:
         clique: Clique,
         noisy: Integers,
     ) -> Measurement:
-        """Returns a selected marginal as a measurement, from its noisy integers."""
+        """Returns the noisy integers of a selected marginal as a ``Measurement``, in rows."""
         shape = tuple(self.sizes[each] for each in clique)
         counts = noisy.reshape(shape) / self.refinement
         return Measurement(clique, counts, np.full(shape, self.sigma[1]))
@@ -231,13 +242,17 @@ class Base:
 
     @property
     def ruled(self) -> list[Clique]:
-        """The cliques that rules and public marginals require in the model."""
+        """The sets of columns that must share a clique of the model's junction tree, because a rule
+        or a public marginal is about them.
+        """
         rules = [rule.columns for rule in self.rules]
         return rules + [each.columns for each in self.publics]
 
     @cached_property
     def known(self) -> tuple[Measurement, ...]:
-        """The measurements of single columns, and the public marginals."""
+        """All measurements that do not depend on selection: those of single columns, and the public
+        marginals as if measured nearly exactly.
+        """
         return (*self.measured, *(each.measured(self.total) for each in self.publics))
 
 
@@ -252,7 +267,9 @@ def candidate(
     row_weights: Integers,
     weight: int,
 ) -> Candidate:
-    """Returns a marginal that may be selected, with its counts in the synthetic rows."""
+    """Returns a marginal that the private selection may choose, with its counts in the current
+    synthetic rows.
+    """
     statistic = base.counts(clique)
     shape = statistic.shape
     flat = np.ravel_multi_index(rows[:, list(clique)].T, shape)
@@ -264,7 +281,9 @@ def candidate(
 
 @dataclass(frozen=True, eq=False)
 class Fitting:
-    """The marginals selected so far, and the model fitted to them."""
+    """The state of a fit between measurements: the marginals selected so far, and the model fitted
+    to them.
+    """
 
     base: Base
     pairs: tuple[Measurement, ...]
@@ -288,7 +307,8 @@ class Fitting:
 
     @property
     def batch(self) -> int:
-        """The number of marginals to select next: first those of a tree, later a few at a time.
+        """The number of marginals to select before the model is fitted again: first those of a
+        spanning tree of the columns, later a few at a time.
 
         If only some candidates take part in a selection, each part of the tree uses others.
         """
@@ -304,7 +324,7 @@ class Fitting:
         chosen: Sequence[Measurement],
         estimator: Estimator = QUICK,
     ) -> "Fitting":
-        """Returns the model fitted to the earlier and the newly selected marginals.
+        """Returns the state after measuring ``chosen``: the model is fitted again to all marginals.
 
         If memory does not suffice, the model is unchanged, so that the charge is not lost.
         """
@@ -323,7 +343,9 @@ class Fitting:
         weights: dict[Clique, int],
         dice: Dice,
     ) -> list[tuple[Clique, Candidate]]:
-        """Returns every marginal that may be selected, with its counts in rows of the model."""
+        """Returns every marginal that may be selected next, each with its counts in rows that are
+        drawn from the current model.
+        """
         base = self.base
         whole = max(1, round(base.total))
         each = -(-whole // _ROWS)

@@ -50,7 +50,8 @@ _TRIED = 64
 
 @dataclass(frozen=True)
 class FitTask:
-    """The task that fits a model to one table and releases its measurements and choices.
+    """The charged task that fits a model to one table and releases noisy marginals and the choices
+    of which to measure.
 
     ``asked`` is canonical JSON of the arguments that build the task again. ``weights`` lists the
     pairs of columns whose weight is not 1. ``opening`` first chooses the cells of some columns.
@@ -72,7 +73,7 @@ class FitTask:
 
     @property
     def told(self) -> dict[str, Any]:
-        """The arguments from which the task can be built again, and what a report says of them."""
+        """The arguments that build the task again, as a dictionary; reports quote them."""
         found: dict[str, Any] = json.loads(self.asked)
         return found
 
@@ -91,12 +92,14 @@ class FitTask:
 
     @property
     def heaviest(self) -> int:
-        """The largest weight of a candidate."""
+        """The largest weight of a marginal in the private selection."""
         return max([1, *(weight for _, weight in self.weights)])
 
     @cached_property
     def event(self) -> Event:
-        """The privacy event of all steps, which is known before anything is read."""
+        """The privacy event of all measurements and selections, which is known before data is
+        read.
+        """
         measured = self.schedule.noises(self.schema.plan).event(self.heaviest)
         if self.opening is None:
             return measured
@@ -119,7 +122,7 @@ class FitTask:
 
     @property
     def size(self) -> int:
-        """The largest number of bytes of the answer."""
+        """An upper bound of the bytes of the stored answer."""
         schedule = self.schedule
         counts = sum(self.schema.cells) + schedule.checks * CHECK_BLOCKS**3
         header = _HEADER + len(self.asked) + size_of(self.opening)
@@ -129,7 +132,7 @@ class FitTask:
         self,
         declarations: Dataset,
     ) -> BoundedCube | OpenCube:
-        """Returns the bounded cube; raises WrongUse if the task was planned for other
+        """Returns the plan of the counts to read; raises WrongUse if the task was planned for other
         declarations.
         """
         schema = self.schema
@@ -157,7 +160,9 @@ class FitTask:
         self,
         curator: Curator,
     ) -> bytes:
-        """Measures, and fits between rounds; every step depends on released numbers only."""
+        """Measures, fits between measurements, and returns the noisy answer as bytes; every step
+        depends on released numbers only.
+        """
         facts: dict[str, Any] = {"kind": self.kind, "format": FORMAT, "charge_id": curator.charge}
         facts["measured_as"] = measured_as(self.schema)
         task = self
@@ -168,11 +173,13 @@ class FitTask:
         return stored({**facts, "asked": self.told, **noisy.chosen}, noisy.counts)
 
     def require_measured(self, facts: Mapping[str, Any]) -> None:
-        """Raises WrongUse for a stored fit of other declarations."""
+        """Raises WrongUse if a stored fit was measured under other declarations."""
         require_same(self.schema, facts.get("measured_as"))
 
     def with_opened(self, released: Mapping[str, Any]) -> "FitTask":
-        """Returns the task for the remaining steps, with the cells that the first steps released."""
+        """Returns the task of the remaining measurements, with the strings and bins that the first
+        steps released as cells.
+        """
         return replace(self, schema=opened(self.schema, released), opening=None)
 
     def measured(
@@ -228,7 +235,9 @@ class FitTask:
         self,
         singles: list[Integers],
     ) -> Base:
-        """Returns the single columns, from their noisy counts."""
+        """Returns the input of the fit: the noisy counts of the single columns, in rows, with the
+        rules.
+        """
         one = self.schema.plan.refinement
         rows = tuple(counts / one for counts in singles)
         return Base(
@@ -263,8 +272,8 @@ class FitTask:
 
 @dataclass(frozen=True, eq=False)
 class Noisy:
-    """All noisy results of a table's fit: the choices made, and the counts in the order of
-    measuring.
+    """All noisy results of the fit of one table: which marginals were chosen, and the noisy counts
+    in the order of measuring.
     """
 
     base: Base
@@ -275,7 +284,9 @@ class Noisy:
 
     @property
     def chosen(self) -> dict[str, Any]:
-        """The choices as JSON, and whether Ctrl-C ended the rounds early."""
+        """The choices (checked and selected marginals) as JSON, and whether Ctrl-C ended the fit
+        early.
+        """
         choices: dict[str, Any] = {
             "checks": self.checks,
             "pairs": self.pairs,
@@ -287,14 +298,15 @@ class Noisy:
 
     @property
     def released(self) -> "Released":
-        """The measurements, as they are read from the stored answer."""
+        """The measurements in rows, as they would be decoded from the stored answer."""
         after = self.counts[len(self.base.measured) :]
         taken = Taken(np.concatenate([np.zeros(0, np.int64), *after]))
         return Released.taken(self.base, self.chosen, taken)
 
 
 def unless_stopped(compute: Callable[[], T]) -> T | None:
-    """Returns the result of a computation between measurements; None if Ctrl-C ends it.
+    """Returns the result of a computation between two measurements of a fit; None if Ctrl-C
+    interrupts it.
 
     It must contain no measurement: an interrupted one fails, and its charge is forfeited.
     """
@@ -305,13 +317,15 @@ def unless_stopped(compute: Callable[[], T]) -> T | None:
 
 
 def is_stopped(body: bytes) -> bool:
-    """Whether Ctrl-C ended the rounds of a stored answer early."""
+    """Whether Ctrl-C ended the selection of marginals early, according to a stored answer."""
     facts = json.loads(body.partition(b"\n")[0])
     return any(part.get(STOPPED) for part in facts.get("parts", [facts]))
 
 
 def size_of(opening: Opening | None) -> int:
-    """Returns the largest number of bytes that an opening adds to an answer."""
+    """Returns an upper bound of the bytes that the first steps (``Opening``) of a fit add to its
+    stored answer.
+    """
     if opening is None:
         return 0
     texts, trees = len(opening.texts), len(opening.trees)
@@ -323,7 +337,7 @@ def stored(
     facts: Mapping[str, Any],
     counts: Sequence[Integers],
 ) -> bytes:
-    """Returns the answer of a fit as bytes: a line of JSON, then the counts."""
+    """Encodes the answer of a fit for the ledger: a line of JSON, then the noisy counts."""
     cells = [each.astype("<i8").tobytes() for each in counts]
     return b"".join([json.dumps(facts, sort_keys=True).encode() + b"\n", *cells])
 
@@ -341,7 +355,9 @@ def spend_checks(
     base: Base,
     taken: int,
 ) -> None:
-    """Runs the checks for which there are no pairs, and discards what they release."""
+    """Runs the honest check's charged measurements for which there is no marginal, and discards the
+    result, so that the whole privacy event takes place.
+    """
     counts = single(base.schema.plan, base.schema.axes[0])
     for _ in range(base.schedule.checks - taken):
         curator.measure(counts, base.noises.checked)
@@ -415,7 +431,9 @@ def check_counts(
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """What a fit released: single columns, honest check, selected marginals."""
+    """The released measurements of one table's fit: single columns, honest check, selected
+    marginals.
+    """
 
     base: Base
     checks: tuple[tuple[Clique, Floats], ...]
@@ -452,7 +470,9 @@ class Released:
         facts: Mapping[str, Any],
         taken: "Taken",
     ) -> "Released":
-        """Reads the check and the selected marginals that ``facts`` lists."""
+        """Reads the checked and the selected marginals that ``facts`` lists from the remaining
+        noisy counts.
+        """
         # earlier fits counted missing values with the largest ones
         base = replace(base, missing_apart=facts.get("missing_apart", False))
         checks = []
@@ -468,7 +488,7 @@ class Released:
 
 
 class Taken:
-    """Reads the noisy counts of an answer in order, from the front of an array."""
+    """A reader of the noisy counts of a stored answer, from the front of the array."""
 
     def __init__(
         self,
