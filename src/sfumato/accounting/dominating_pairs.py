@@ -57,7 +57,8 @@ AnyPair: TypeAlias = Atoms | Ramp | Gaussian | Sampled | Replaced | Swapped | Sw
 
 @dataclass(frozen=True, slots=True)
 class FixedPlan:
-    """A fixed plan as dominating pairs with their number of uses, Gaussian mechanisms, and deltas.
+    """A plan of events that is fixed in advance, as dominating pairs with their numbers of uses,
+    Gaussian mechanisms, and deltas.
 
     ``squared`` is the mu^2 of all Gaussian mechanisms, ``own`` the deltas that events spend
     themselves. ``pure`` is the exact sum of the largest losses, None if they are unbounded.
@@ -75,7 +76,9 @@ class FixedPlan:
 
     @classmethod
     def of(cls, event: Event) -> "FixedPlan | None":
-        """Reduces an event to a plan; None if the event has a cost but no pair."""
+        """Reduces a privacy event to dominating pairs; None if the event has a cost but no such
+        pair.
+        """
         rule = _ROUTES.get(type(event), _known)
         return rule(event)
 
@@ -98,8 +101,8 @@ class FixedPlan:
 
     @property
     def one_way(self) -> "FixedPlan | None":
-        """The plan with pairs that neighbours attain, in place of the worst pairs of replaced
-        units.
+        """The plan with dominating pairs that neighbours attain (in one direction), in place of the
+        worst pairs of replaced units.
 
         None if the plan has no sample in which a unit is replaced.
         """
@@ -143,7 +146,9 @@ class FixedPlan:
         )
 
     def apart(self) -> tuple[Fraction, Fraction, Fraction]:
-        """A summary in numbers: the sum of bounded losses, the mu^2 of Gaussians, other deltas."""
+        """Returns the plan's costs as if composed separately: the sum of bounded losses, the mu^2
+        of Gaussians, and the mass that pairs leave out.
+        """
         bounded = outside = Fraction(0)
         squared = self.squared
         for pair, times in self.pairs:
@@ -162,7 +167,9 @@ class FixedPlan:
         return bounded, squared, outside
 
     def parts(self) -> tuple[Part, ...]:
-        """The pairs with their numbers of uses; those of the Gaussian mechanisms are included."""
+        """Returns the dominating pairs with their numbers of uses; those of the Gaussian mechanisms
+        are included.
+        """
         parts = [Part(pair, times) for pair, times in self.pairs]
         if self.squared:
             mu = float(sqrt_up(self.squared))
