@@ -41,7 +41,7 @@ def cells_of(planned: Planned) -> tuple[int | None, ...]:
     """Returns the number of noisy integers of each additive mechanism of a plan; empty if the
     groups are not public.
 
-    If the groups are not public, the number is known only after the threshold.
+    Then the number is known only after the threshold.
 
     Guarantees:
         additive noise of declared groups is drawn before the read

@@ -178,11 +178,10 @@ def csv_text(columns: Sequence[Filled]) -> str:
 
 
 def csv_of(names: Sequence[str], rows: Iterable[Sequence[Any]], *, excel: bool = False) -> str:
-    """Returns rows as a CSV text, in the form that Excel opens if ``excel``; then a number ``n``
-    beside columns ``n_low`` and ``n_high`` is rounded to the digits that its error allows.
+    """Returns rows as a CSV text.
 
-    ``excel``: as Excel opens it; then a number ``n`` beside columns ``n_low`` and ``n_high`` is
-    ``readable``.
+    With ``excel`` it has the form that Excel opens, and a number ``n`` beside columns ``n_low`` and
+    ``n_high`` is rounded to the digits that its error allows.
 
     >>> csv_of(["n", "n_low", "n_high"], [[3.25, 1.5, 5.125]], excel=True).split()
     ['\\ufeffn,n_low,n_high', '3.2,1.5,5.2']

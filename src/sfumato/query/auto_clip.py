@@ -117,8 +117,8 @@ def chosen_clip(
 
 
 def units_seen(price: Price) -> int:
-    """Returns about how many units beyond a clip are needed for their noisy count to exceed its
-    noise, at a price.
+    """Returns about how many units with values of similar size are needed for their noisy count to
+    stand out from the noise, at a price.
 
     >>> units_seen(Price(epsilon=Fraction(1, 100)))
     300

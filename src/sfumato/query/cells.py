@@ -24,7 +24,7 @@ class Cells(BoundedStatistic[list[int]]):
     """The statistic of one aggregate in given groups: its exact integers, group after group, for
     additive noise.
 
-    The aggregate is the part at index ``place``. The integers of one group follow those of another.
+    The aggregate is the part of ``plan`` at index ``place``.
 
     Guarantees:
         the cells of a part move by at most its proved distance

@@ -89,9 +89,7 @@ class Planned:
 
     @property
     def sources(self) -> tuple[tuple[Bounded, int], ...]:
-        """The bounded plan of each aggregate of the question, with the aggregate's index in that
-        plan.
-        """
+        """For each aggregate of the question, the bounded plan with it and its index there."""
         pairs = []
         for bounded in self.questions:
             pairs += [(bounded, place) for place in range(len(bounded.parts))]
@@ -99,9 +97,7 @@ class Planned:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The aggregates of the question with their sensitivities; if it is measured as levels,
-        level by level.
-        """
+        """All aggregates of the question; if it is measured as levels, level by level."""
         return tuple(bounded.parts[place] for bounded, place in self.sources)
 
     @property
@@ -123,9 +119,7 @@ class Planned:
 
     @property
     def fresh(self) -> "Planned | None":
-        """The plan reduced to the aggregates that no earlier answer released; None if there are
-        none.
-        """
+        """The plan of the aggregates that no earlier answer released; None if there are none."""
         if not self.stored:
             return self
         places = [place for place in range(len(self.mechanisms)) if place not in self.stored]
@@ -158,9 +152,7 @@ class Planned:
 
     @property
     def charge(self) -> Charge:
-        """The cost of the question in the ledger's integer units; aggregates of earlier answers
-        cost nothing.
-        """
+        """The cost of the question in the ledger's integers; reused aggregates cost nothing."""
         fresh = self.fresh
         if fresh is None:
             return NOTHING
@@ -454,8 +446,7 @@ def _least_error(target: Target, factor: Fraction) -> str:
 
 
 def cheapest(plans: Sequence[Planned], balances: Sequence[Balance]) -> Planned:
-    """Returns the plan that takes the smallest share of the remaining budget, with a note on the
-    choice.
+    """Returns the plan that takes the smallest share of the budget left, with a note on the choice.
 
     A plan must fit every balance; its share is the largest that it takes of any of them.
     """
@@ -488,8 +479,8 @@ def share_of_left(charge: Charge, balances: Sequence[Balance]) -> Fraction | Non
 
 
 def closing(norm: Norm, charge: Charge, balances: Sequence[Balance]) -> list[str]:
-    """Returns a note, in a list, if this charge is the first with Gaussian noise, after which
-    epsilons are no longer added up; else [].
+    """Returns a note if this charge is the first Gaussian one, after which epsilons are not added
+    up.
     """
     if norm is Norm.L1 or all(balance.taken.epsilon is None for balance in balances):
         return []

@@ -40,17 +40,15 @@ _NOTHING = Cell(None)
 
 
 class Releases:
-    """The answers of the private questions in SQL over private answers, from which intervals of its
-    cells are computed.
-    """
+    """The private answers that SQL over private answers reads, for the intervals of its cells."""
 
     def __init__(self, answers: Sequence[Answer]) -> None:
         self.releases = [Release.of(answer) for answer in answers]
         self._cells: dict[tuple[int, Fraction], Cell] = {}
 
     def interval(self, form: Form, hidden: Callable[[int], object], miss: Fraction) -> Cell:
-        """Returns the confidence interval of a computed cell in one row; it is missed with
-        probability at most ``miss``.
+        """Returns the confidence interval of a computed cell in one row, at confidence 1 -
+        ``miss``.
 
         ``form`` says how it is computed; ``hidden`` returns a hidden column of the row.
 
@@ -61,8 +59,8 @@ class Releases:
         return self._range(form, hidden, share)
 
     def stored_errors(self, leaf: Leaf, rows: Sequence[Sequence[object]]) -> list[Json]:
-        """Returns the stored 95% intervals of a column of private cells; None for each cell where
-        noise chose them, or in sums.
+        """Returns the stored 95% intervals of a column of cells; None if noise chose them, or in
+        sums.
         """
         errors: list[Json] = [None] * len(rows)
         if leaf.kind is not Kind.CELL or leaf.chosen:
@@ -206,8 +204,7 @@ class Releases:
 
 
 class WholeEnds:
-    """A fast computation of intervals with integer ends, for cells, sums and differences of noisy
-    counts.
+    """The computation of intervals with integer ends, of cells, sums and differences of counts.
 
     They are those of ``Releases.interval``, without its fractions, which take most of its time.
     """
@@ -218,8 +215,7 @@ class WholeEnds:
         self._columns: dict[tuple[int, bool], _Wholes | None] = {}
 
     def column(self, form: Form, rows: Sequence[Sequence[object]]) -> list[Ends | None]:
-        """Returns the integer ends of the intervals of a computed column; ``rows`` contain its
-        hidden columns.
+        """Returns the integer ends of a computed column's intervals; rows have its hidden columns.
 
         None in a row where they are no whole numbers, or where ``Releases.interval`` has to tell.
 
@@ -328,9 +324,7 @@ class _Wholes:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """The answer of one private question in SQL over private answers: its columns, aggregates and
-    rows.
-    """
+    """One private answer that an outer statement reads: its columns, aggregates and rows."""
 
     items: tuple[Item, ...]
     parts: Sequence[AnyReleased]
@@ -346,9 +340,7 @@ class Release:
 
     @classmethod
     def of(cls, answer: Answer) -> "Release":
-        """Returns the release of an answer; ``rows`` is the number of all groups that it could have
-        shown.
-        """
+        """Returns the release of an answer; ``rows`` is the number of groups that could be shown."""
         output, parts, order = released_of(answer.form)
         rows = max(parts[0].count if parts else 1, 1)
         errors = cast(list[list[Json]], answer.form["errors"])
@@ -366,9 +358,7 @@ class Release:
         return cell
 
     def weights(self, column: int) -> tuple[Fraction, ...] | None:
-        """Returns the weights of the noise in a column's cells, as ``_weights``, which is computed
-        once for each column.
-        """
+        """Returns the weights of a count or sum column's integers; None if cells cannot be added."""
         if column not in self.known_weights:
             self.known_weights[column] = self._weights(column)
         return self.known_weights[column]
@@ -397,9 +387,7 @@ class Release:
     def reach(
         self, column: int, weights: tuple[Fraction, ...], count: int, miss: Fraction
     ) -> Fraction:
-        """Returns the half-width of the sum of ``count`` cells of a column, exceeded with
-        probability at most ``miss``.
-        """
+        """Returns the half-width of the sum of ``count`` cells, missed with probability ``miss``."""
         expression = self.items[column].expression
         assert isinstance(expression, Estimate), "so says weights"
         part = self.parts[expression.index]
@@ -423,9 +411,7 @@ class Release:
         return part.point(self.order[row], expression.statistic, expression.place)
 
     def wholes(self, column: int, miss: Fraction) -> _Wholes | None:
-        """Returns the estimates of a column as integers; None if one is not an integer, or they
-        cannot be added.
-        """
+        """Returns a column's estimates as integers; None if one is a fraction, or cannot be added."""
         weights = self.weights(column)
         if weights is None:
             return None
@@ -450,7 +436,7 @@ class Release:
         return [self.point(column, row) for row in range(len(self.order))]
 
     def most_exact(self, column: int) -> int:
-        """Returns how many cells of a column can be added exactly as doubles."""
+        """Returns the number of cells of a column that doubles add exactly."""
         if column not in self.known_most:
             values = [row[column] for row in self.told if row[column] is not None]
             whole = all(type(value) is int for value in values)

@@ -57,8 +57,8 @@ class Price:
     interval: bool = False
 
     def scaled(self, share: Fraction) -> "Price":
-        """Returns the price with its epsilon, rho or ``most`` multiplied by ``share``; the delta
-        stays the same.
+        """Returns the price with its epsilon or rho multiplied by ``share``, for one of several
+        questions; the delta stays the same.
         """
         if share != 1 and self.target is not None:
             raise WrongUse(

@@ -141,9 +141,8 @@ class Reserved:
         """Removes the next step of the event, which must equal ``event``, and returns it with its
         noise.
 
-        Returns the step as it was reserved, from which the mechanism is made, and the noise drawn
-        for it (None if it is drawn later). ``sampled`` states that the step measures the sample
-        that was entered last.
+        The mechanism is made from the returned step, as it was reserved; the noise is None if it is
+        drawn later. ``sampled`` states that the step measures the sample that was entered last.
 
         Raises:
             InvalidDeclaration: the next step is another one, or none is left.
@@ -155,10 +154,9 @@ class Reserved:
 
     def enter(self, design: Design) -> Design:
         """Removes the next step of the event, which must be a ``Sampled`` of this design, and
-        returns the design.
+        returns the reserved design.
 
-        Its inner steps come next, and all of them must be taken before any other step. Returns
-        the reserved design.
+        Its inner steps come next, and all of them must be taken before any other step.
 
         Raises:
             InvalidDeclaration: the next step is another one, or none is left.

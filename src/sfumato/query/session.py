@@ -534,7 +534,7 @@ class Session:
 
     @property
     def renyi_orders(self) -> frozenset[Fraction]:
-        """The Renyi orders at which the paying accounts price a charge that has no finite rho."""
+        """The Renyi orders of the paying accounts, at which they price a charge without a rho."""
         return self._ledger.orders(scope_of(self._asker.account))
 
     def balances(self) -> list[Balance]:

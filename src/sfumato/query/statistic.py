@@ -263,8 +263,7 @@ class Opened:
         """Returns a function that opens the data of a batch by its number, of ``count`` random
         batches.
 
-        Returns a function that opens the data of the batch with a given number. A unit stays in its
-        batch.
+        Each unit is put into one batch, by an independent uniform draw, and stays there.
 
         Raises:
             InvalidDeclaration: no rows are open.

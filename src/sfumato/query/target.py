@@ -74,8 +74,8 @@ class Wanted:
     """The error requested of each aggregate of a question: a 95% half-width, or a root mean squared
     error if ``average``.
 
-    ``sizes`` are the group sizes on which errors of means are based. Errors are half-widths, or if
-    ``average`` roots of mean squared errors, in units of the answer.
+    ``sizes`` are the group sizes on which errors of means are based. Errors are in units of the
+    answer.
     """
 
     demands: tuple[tuple[Demand, ...], ...]
