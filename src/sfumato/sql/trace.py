@@ -47,9 +47,7 @@ _WHOLE = frozenset({"TINYINT", "SMALLINT", "INT", "BIGINT", "INT128"})
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """An outer statement with hidden columns added, from which intervals of its columns are
-    computed.
-    """
+    """An outer statement with hidden columns, from which intervals of its columns are computed."""
 
     query: exp.Query
     columns: tuple[Known, ...]
@@ -57,9 +55,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """The answer of a private question, as a table of an outer statement: its columns.
-
-    ``released`` says which of them are noisy.
+    """The answer of a private question as a table of an outer statement; ``released``: is it noisy?
 
     ``chosen``: which rows it shows depends on released numbers.
     """
@@ -72,9 +68,7 @@ class Inner:
 def traced(
     query: exp.Query, answers: Mapping[str, Inner], public: Mapping[str, Sequence[str]] = _NONE
 ) -> Trace | None:
-    """Returns an outer statement with hidden columns that trace its numbers to released ones.
-
-    None if a part of it cannot be traced.
+    """Returns an outer statement with hidden columns that trace its numbers; None if impossible.
 
     ``answers`` has the answers by the names of their tables, ``public`` the columns of public ones.
     """
