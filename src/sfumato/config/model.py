@@ -49,7 +49,9 @@ _ORDERS = '{poisson = "0.01"}, {fixed = 100, population = 50000}, or "full"'
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """The declaration of a model: its recipe with settings, and the values of its keys."""
+    """The declaration of a model to fit: its recipe with settings, and the values of its TOML
+    keys.
+    """
 
     name: str
     recipe: Recipe[Any]

@@ -59,7 +59,8 @@ def read_synthetic(
     names: Sequence[str],
     cost: Mapping[str, str | None],
 ) -> SyntheticConfig:
-    """Reads the fit for ``names``: a single name of ``[synthetic.<name>]``, or names of tables.
+    """Returns the synthetic-data fit that a file declares: ``[synthetic.<name>]``, or of these
+    tables.
 
     A cost in ``cost`` replaces that of the file.
 

@@ -202,7 +202,7 @@ class Open:
         ]
 
     def digest(self, acknowledged: int = 0) -> bytes:
-        """Returns the digest of the charge row that the store must have."""
+        """Returns the digest that the charge's row in the ledger's table must have."""
         return charge_digest(
             self.row, self.state, self.reason, acknowledged, self.pieces, self.failures
         )

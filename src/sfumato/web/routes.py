@@ -70,7 +70,9 @@ class Visit:
 
     @property
     def is_preview(self) -> bool:
-        """Whether the body has "preview": true: return the cost of a question, do not ask it."""
+        """Whether the body has "preview": true: the question is not asked, only its cost is
+        returned.
+        """
         is_preview = self.form.get("preview", False)
         if not isinstance(is_preview, bool):
             raise WrongUse("preview that is no true or false.")
