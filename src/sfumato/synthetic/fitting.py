@@ -51,8 +51,7 @@ QUICK = MaximumEntropy(60)
 
 @dataclass(frozen=True, eq=False)
 class Base:
-    """The noisy counts of each single column, with the rules that rows obey: the input from which
-    every fit of a synthetic data model begins.
+    """The noisy counts of each single column, with the rules of rows: the input of every fit.
 
     ``singles`` are the noisy counts of each column, in rows, before rare cells are merged into
     blocks. ``rules`` declare impossible combinations. ``pinned`` replaces the blocks computed from
@@ -73,22 +72,18 @@ class Base:
 
     @cached_property
     def noises(self) -> Noises:
-        """The noise mechanism of each kind of measurement of the fit: single columns, selected
-        marginals, checks.
-        """
+        """The noise mechanism of each kind of measurement: single columns, selections, checks."""
         return self.schedule.noises(self.schema.plan)
 
     @property
     def refinement(self) -> int:
-        """The integer by which a row of full weight raises a measured count; counts are divided by
-        it to give rows.
-        """
+        """The integer that a row of full weight adds to a measured count."""
         return self.schema.plan.refinement
 
     @cached_property
     def sigma(self) -> tuple[float, float, float]:
-        """The standard deviations of one noisy count, in rows: of a single column, of a selected
-        marginal, and of a marginal of the honest check.
+        """The standard deviations of a noisy count, in rows: single column, selected marginal,
+        check.
         """
         noises, refinement = self.noises, self.refinement
         single = _deviation(noises.single.noise.variance.upper) / refinement
@@ -169,9 +164,7 @@ class Base:
         self,
         place: int,
     ) -> bool:
-        """Whether a column is modelled with missing values: they are declared, or their noisy count
-        exceeds the noise.
-        """
+        """Whether missing values are modelled: declared, or their count exceeds the noise."""
         is_seen = self.singles[place][-1] >= _SEEN * self.sigma[0]
         return self.schema.axes[place].is_nullable or bool(is_seen)
 
@@ -205,18 +198,14 @@ class Base:
 
     @cached_property
     def fixed(self) -> tuple[Part, ...]:
-        """For each rule, a table over its columns' blocks: the logarithm that excludes forbidden
-        combinations from the model.
-        """
+        """For each rule, a table of logarithms that excludes what it forbids, in blocks."""
         return tuple((rule.columns, rule.logarithms(self.merges)) for rule in self.rules)
 
     def counts(
         self,
         clique: Clique,
     ) -> BlockCounts:
-        """Returns the statistic (not yet computed) that counts the rows of a marginal, in
-        blocks.
-        """
+        """Returns the statistic that counts the rows of a marginal, in blocks."""
         axes = self.schema.axes
         blocks = tuple((axes[each].name, self.merges[each].blocks) for each in clique)
         return BlockCounts(self.schema.plan, blocks)
@@ -242,17 +231,13 @@ class Base:
 
     @property
     def ruled(self) -> list[Clique]:
-        """The sets of columns that must share a clique of the model's junction tree, because a rule
-        or a public marginal is about them.
-        """
+        """The sets of columns of rules and public marginals, which need a clique each."""
         rules = [rule.columns for rule in self.rules]
         return rules + [each.columns for each in self.publics]
 
     @cached_property
     def known(self) -> tuple[Measurement, ...]:
-        """All measurements that do not depend on selection: those of single columns, and the public
-        marginals as if measured nearly exactly.
-        """
+        """The measurements of single columns, and the public marginals as measurements."""
         return (*self.measured, *(each.measured(self.total) for each in self.publics))
 
 
@@ -267,9 +252,7 @@ def candidate(
     row_weights: Integers,
     weight: int,
 ) -> Candidate:
-    """Returns a marginal that the private selection may choose, with its counts in the current
-    synthetic rows.
-    """
+    """Returns a candidate of the private selection, with its counts in synthetic rows."""
     statistic = base.counts(clique)
     shape = statistic.shape
     flat = np.ravel_multi_index(rows[:, list(clique)].T, shape)
@@ -281,9 +264,7 @@ def candidate(
 
 @dataclass(frozen=True, eq=False)
 class Fitting:
-    """The state of a fit between measurements: the marginals selected so far, and the model fitted
-    to them.
-    """
+    """The state of a fit: the marginals selected so far, and the model fitted to them."""
 
     base: Base
     pairs: tuple[Measurement, ...]
@@ -307,8 +288,7 @@ class Fitting:
 
     @property
     def batch(self) -> int:
-        """The number of marginals to select before the model is fitted again: first those of a
-        spanning tree of the columns, later a few at a time.
+        """The number of marginals to select before the next fit: first those of a tree, later few.
 
         If only some candidates take part in a selection, each part of the tree uses others.
         """
@@ -343,9 +323,7 @@ class Fitting:
         weights: dict[Clique, int],
         dice: Dice,
     ) -> list[tuple[Clique, Candidate]]:
-        """Returns every marginal that may be selected next, each with its counts in rows that are
-        drawn from the current model.
-        """
+        """Returns every marginal that may be selected next, with its counts in model rows."""
         base = self.base
         whole = max(1, round(base.total))
         each = -(-whole // _ROWS)

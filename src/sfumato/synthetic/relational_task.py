@@ -60,9 +60,7 @@ _HEADER = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class Parents:
-    """Synthetic rows of the parent table, as cell numbers, given which child tables are fitted;
-    each row represents ``each`` real ones.
-    """
+    """Synthetic parent rows, as cell numbers; each represents ``each`` real ones."""
 
     cells: Integers
     each: int
@@ -99,9 +97,7 @@ class Parents:
 
 @dataclass(frozen=True)
 class ChildTask:
-    """The measurements of one child table in a fit of several tables; ``weights`` lists the pairs
-    of columns whose weight in the selection is not 1.
-    """
+    """The measurements of one child table; ``weights`` lists the pairs whose weight is not 1."""
 
     plan: UnitTable
     schedule: Schedule
@@ -128,9 +124,7 @@ class ChildTask:
         singles: Sequence[Integers],
         parent: Base,
     ) -> Base:
-        """Returns the input of the child's fit: the noisy counts of its own single columns, and
-        those of the parent.
-        """
+        """Returns the input of the child's fit: noisy counts of its columns and the parent's."""
         counts = [counts / FULL for counts in singles]
         return child_base(self.plan, self.schedule, counts, parent)
 
@@ -184,9 +178,7 @@ class ChildTask:
         base: Base,
         parents: "Parents",
     ) -> ChildModel:
-        """Returns the initial model of the child, in which columns are independent, for parent rows
-        from ``seen``.
-        """
+        """Returns the child's model of independent columns, for parent rows from ``seen``."""
         return ChildModel.begin(base, self.plan, parents.each)
 
     def _checked_pairs(self) -> list[Clique]:
@@ -280,8 +272,7 @@ def spend(
 
 @dataclass(frozen=True)
 class RelationalTask:
-    """The charged task that fits a model to several tables; ``asked`` is canonical JSON of the
-    arguments that build it again.
+    """The charged task that fits a model to several tables; ``asked`` is as in ``FitTask``.
 
     ``openings`` choose the cells of some columns first, table by table.
 
@@ -326,9 +317,7 @@ class RelationalTask:
 
     @cached_property
     def event(self) -> Event:
-        """The privacy event of the whole fit: the steps that choose cells, then the measurements of
-        the parent and of each child.
-        """
+        """The privacy event of the whole fit: first steps, then measurements table by table."""
         found: list[Event] = []
         for opening, part in zip(self.openings, self.parts, strict=False):
             if opening is not None:
@@ -367,9 +356,7 @@ class RelationalTask:
         self,
         declarations: Dataset,
     ) -> BoundedRows | OpenRows:
-        """Returns the plan of the rows to read; raises WrongUse if the task was planned for other
-        declarations.
-        """
+        """Returns the plan of the rows; raises WrongUse if planned for other declarations."""
         family = self.family
         planned = is_declared(declarations, family) and rows_of(declarations, family) == self.rows
         if not planned or self._counted(declarations) != self._questions:
@@ -393,9 +380,7 @@ class RelationalTask:
         return tuple(found)
 
     def with_opened(self, released: Sequence[Mapping[str, Any] | None]) -> "RelationalTask":
-        """Returns the task of the remaining measurements, with the cells that the first steps
-        (``openings``) released.
-        """
+        """Returns the task of the measurements after ``openings``, with the released cells."""
         family = self.family
         for place, (part, found) in enumerate(zip(self.parts, released, strict=True)):
             if found is not None:
@@ -413,9 +398,7 @@ class RelationalTask:
         self,
         curator: Curator,
     ) -> bytes:
-        """Measures table by table and returns the noisy answer as bytes; every step depends on
-        released numbers only.
-        """
+        """Measures table by table; returns the noisy answer as bytes."""
         facts: dict[str, Any] = {"kind": self.kind, "format": FORMAT, "charge_id": curator.charge}
         facts["measured_as"] = [measured_as(each.schema) for each in self.parts]
         if self.is_opened:
@@ -469,8 +452,7 @@ def opened_task(
     task: RelationalTask,
     body: bytes,
 ) -> RelationalTask:
-    """Returns the task with the cells that its first steps released, as read from the stored answer
-    ``body``.
+    """Returns the task with the cells that its first steps released, read from an answer.
 
     Raises:
         WrongUse: the answer is of another version.

@@ -50,8 +50,7 @@ _TRIED = 64
 
 @dataclass(frozen=True)
 class FitTask:
-    """The charged task that fits a model to one table and releases noisy marginals and the choices
-    of which to measure.
+    """The charged task that fits a model to one table and releases noisy marginals and choices.
 
     ``asked`` is canonical JSON of the arguments that build the task again. ``weights`` lists the
     pairs of columns whose weight is not 1. ``opening`` first chooses the cells of some columns.
@@ -132,9 +131,7 @@ class FitTask:
         self,
         declarations: Dataset,
     ) -> BoundedCube | OpenCube:
-        """Returns the plan of the counts to read; raises WrongUse if the task was planned for other
-        declarations.
-        """
+        """Returns the plan of the counts; raises WrongUse if planned for other declarations."""
         schema = self.schema
         columns = dict(declarations.tables[schema.table].columns)
         is_declared = all(columns.get(one.name) == one.read.type for one in schema.axes)
@@ -160,9 +157,7 @@ class FitTask:
         self,
         curator: Curator,
     ) -> bytes:
-        """Measures, fits between measurements, and returns the noisy answer as bytes; every step
-        depends on released numbers only.
-        """
+        """Measures and fits in turn; returns the noisy answer as bytes."""
         facts: dict[str, Any] = {"kind": self.kind, "format": FORMAT, "charge_id": curator.charge}
         facts["measured_as"] = measured_as(self.schema)
         task = self
@@ -177,9 +172,7 @@ class FitTask:
         require_same(self.schema, facts.get("measured_as"))
 
     def with_opened(self, released: Mapping[str, Any]) -> "FitTask":
-        """Returns the task of the remaining measurements, with the strings and bins that the first
-        steps released as cells.
-        """
+        """Returns the task of the remaining steps, with the released strings and bins as cells."""
         return replace(self, schema=opened(self.schema, released), opening=None)
 
     def measured(
@@ -235,9 +228,7 @@ class FitTask:
         self,
         singles: list[Integers],
     ) -> Base:
-        """Returns the input of the fit: the noisy counts of the single columns, in rows, with the
-        rules.
-        """
+        """Returns the input of the fit: noisy counts of single columns, in rows, and the rules."""
         one = self.schema.plan.refinement
         rows = tuple(counts / one for counts in singles)
         return Base(
@@ -272,9 +263,7 @@ class FitTask:
 
 @dataclass(frozen=True, eq=False)
 class Noisy:
-    """All noisy results of the fit of one table: which marginals were chosen, and the noisy counts
-    in the order of measuring.
-    """
+    """The noisy results of one table's fit: the choices, and the counts in measuring order."""
 
     base: Base
     checks: tuple[Clique, ...]
@@ -284,9 +273,7 @@ class Noisy:
 
     @property
     def chosen(self) -> dict[str, Any]:
-        """The choices (checked and selected marginals) as JSON, and whether Ctrl-C ended the fit
-        early.
-        """
+        """The checked and selected marginals as JSON, and whether Ctrl-C ended the fit early."""
         choices: dict[str, Any] = {
             "checks": self.checks,
             "pairs": self.pairs,
@@ -305,8 +292,7 @@ class Noisy:
 
 
 def unless_stopped(compute: Callable[[], T]) -> T | None:
-    """Returns the result of a computation between two measurements of a fit; None if Ctrl-C
-    interrupts it.
+    """Returns the result of a computation between measurements; None if Ctrl-C ends it.
 
     It must contain no measurement: an interrupted one fails, and its charge is forfeited.
     """
@@ -323,9 +309,7 @@ def is_stopped(body: bytes) -> bool:
 
 
 def size_of(opening: Opening | None) -> int:
-    """Returns an upper bound of the bytes that the first steps (``Opening``) of a fit add to its
-    stored answer.
-    """
+    """Returns the most bytes that first steps (``Opening``) add to a stored answer."""
     if opening is None:
         return 0
     texts, trees = len(opening.texts), len(opening.trees)
@@ -355,9 +339,7 @@ def spend_checks(
     base: Base,
     taken: int,
 ) -> None:
-    """Runs the honest check's charged measurements for which there is no marginal, and discards the
-    result, so that the whole privacy event takes place.
-    """
+    """Runs the charged checks that have no marginal, and discards what they release."""
     counts = single(base.schema.plan, base.schema.axes[0])
     for _ in range(base.schedule.checks - taken):
         curator.measure(counts, base.noises.checked)
@@ -470,9 +452,7 @@ class Released:
         facts: Mapping[str, Any],
         taken: "Taken",
     ) -> "Released":
-        """Reads the checked and the selected marginals that ``facts`` lists from the remaining
-        noisy counts.
-        """
+        """Reads the checked and selected marginals of ``facts`` from the remaining counts."""
         # earlier fits counted missing values with the largest ones
         base = replace(base, missing_apart=facts.get("missing_apart", False))
         checks = []

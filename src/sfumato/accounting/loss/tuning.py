@@ -56,8 +56,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """The numerical settings with which a plan's privacy losses are composed: the lattices' tilt,
-    rounding and allowed errors.
+    """The settings for composing a plan's privacy losses: tilt, rounding and allowed errors.
 
     Half of ``blur``, the variance of rounding, is for the first rounding. ``epsilon`` and ``delta``
     are estimates. ``width`` is the allowed relative distance of the bounds, from an epsilon of
@@ -88,9 +87,7 @@ class Aim:
         return max(step, _SHORTEST)
 
     def far(self, parts: Sequence[Part]) -> bool:
-        """Whether the losses of a single pair range so widely that one lattice cannot be fine
-        enough for the allowed rounding.
-        """
+        """Whether a single pair's losses range too widely for one lattice."""
         if len(parts) > 1 or parts[0].pair.spacing is not None:
             return False
         return self.step(parts) > self.finest(parts)
@@ -132,8 +129,7 @@ def _own_step(pair: Pair, step: float, length: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A separation of a privacy loss into two lattices: losses from ``low`` to ``high`` have the
-    step ``near``, others the coarser step ``far``.
+    """A loss on two lattices: from ``low`` to ``high`` with the step ``near``, else ``far``.
 
     ``times`` copies are added at once.
     """
@@ -146,9 +142,7 @@ class Split:
 
 
 def separated(part: Part, step: float, goal: Aim, *, exchanged: bool, alone: bool) -> Split | None:
-    """Returns the separation into a fine and a coarse lattice for a privacy loss that is nearly
-    always small and rarely very large; else None.
-    """
+    """Returns the two lattices of a loss that is mostly small and rarely very large; else None."""
     pair = part.pair
     if not pair.continuous or part.times < _FEWEST or pair.spacing is not None:
         return None
@@ -203,9 +197,7 @@ def _place_of(weights: Floats, share: float) -> int:
 def capped(
     parts: Sequence[Part], *, delta: float | None = None, epsilon: float = 0.0
 ) -> Sequence[Part]:
-    """Returns the dominating pairs with privacy losses that are far above ``epsilon``, or above
-    that at ``delta``, cut to a cap.
-    """
+    """Returns the pairs with losses far above ``epsilon``, or above that at ``delta``, capped."""
     part = parts[0]
     if len(parts) > 1 or not isinstance(part.pair, Sampled) or not cappable(part.pair):
         return parts
@@ -290,8 +282,7 @@ def aim(
     width: float = WIDTH,
     known: Aim | None = None,
 ) -> Aim:
-    """Returns the numerical settings for computing epsilon at ``delta``, or without one delta at
-    ``epsilon``.
+    """Returns the settings for computing epsilon at ``delta``, or without one delta at ``epsilon``.
 
     ``width`` is the allowed distance of the bounds relative to epsilon. ``known``: an earlier
     choice, of whose delta this is the epsilon.
@@ -400,8 +391,7 @@ def _blur(blur: float, delta: float, apart: float) -> float:
 
 
 def finer(goal: Aim, better: Aim, blurred: float, missed: float) -> Aim:
-    """Returns refined numerical settings, with the tilt of ``better``, at the epsilon that is now
-    known.
+    """Returns refined settings, with the tilt of ``better``, at the epsilon that is now known.
 
     ``blurred`` and ``missed`` are the two causes of the present width.
     """
@@ -422,9 +412,7 @@ def _negligible_mass(delta: float) -> float:
 
 
 def least_lost(parts: Sequence[Part]) -> float:
-    """Returns the smallest weight that windows and crops may lose: with less, floats and transforms
-    lose more than they do.
-    """
+    """Returns the least weight to lose: below it floats and transforms lose more than crops."""
     return max(LEAST_LOST, _EACH / 10 * _count_uses(parts))
 
 
