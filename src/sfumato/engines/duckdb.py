@@ -157,9 +157,7 @@ class DuckDB:
             lane.connection.interrupt()
 
     def served(self, table: str) -> Served | None:
-        """Returns how a table of a database server or SQLite file is copied, for the data owner's
-        check; None for any other table.
-        """
+        """Returns how a remote table is copied, for the owner's check; None for a local one."""
         return self._opened[table].served
 
     def unprotected(
@@ -167,7 +165,7 @@ class DuckDB:
         columns: Mapping[str, Collection[str]],
         query: Callable[[Mapping[str, Source]], str],
     ) -> Rows:
-        """Returns the exact rows of a query for the owner's data check; they are not private.
+        """Returns the exact rows of a query for the owner's data check, or of a public table.
 
         ``columns`` are the columns that the query reads, by table. This is not a method of
         ``Engine``, so no question, task or curator can call it.

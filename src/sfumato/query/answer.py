@@ -99,7 +99,8 @@ class Answer:
 
     @property
     def told(self) -> list[list[Json]]:
-        """The rows, with None in each cell that the noise hides completely (``untold``).
+        """The rows of the answer, with None in each cell whose noise leaves no information
+        (``untold``).
 
         The interval of such a cell is the whole possible range.
         """
