@@ -393,7 +393,10 @@ class Answer:
         """One line: the cost, whether it was paid earlier, and the id of the charge that paid it."""
         if not self.charge_id:
             return f"cost {self.cost}, no charge"
-        return f"cost {self.cost}{self._paid()}, charge {self.charge_id[:12]}"
+        charge = f"charge {self.charge_id[:12]}"
+        if self.cost.is_earlier and self.cost.earlier == (charge,):
+            return f"cost {self.cost}"
+        return f"cost {self.cost}{self._paid()}, {charge}"
 
     def _paid(self) -> str:
         """A remark that an answer was paid before; empty for a new one."""

@@ -50,8 +50,9 @@ class FixedNumber:
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """A number computed from others: + - * /, "any" of them, the "first" that is not NULL, the
-    "greatest", the "least", or "round" for the first one in multiples of the second.
+    """A number computed from others: + - * /, "any" of them, the "first" that is not NULL, the first
+    that is there ("lagged"), the "greatest", the "least", or "round" for the first one in multiples
+    of the second.
     """
 
     operation: str
