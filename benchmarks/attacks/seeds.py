@@ -47,5 +47,5 @@ CASE = Case(
             lambda: peers.pydp("Count", 0.01).quick_result([1] * 9), _UNSEEDED
         ),
     },
-    {"diffprivlib": "https://diffprivlib.readthedocs.io/en/latest/modules/mechanisms.html"},
+    {"diffprivlib": "https://github.com/IBM/differential-privacy-library/pull/72"},
 )

@@ -64,6 +64,10 @@ LISTS = {
     "SELECT DISTINCT DATE_TRUNC('month', ts) AS m FROM visits": [["2024-01-01"], ["2024-02-01"]],
     "SELECT DISTINCT kind FROM visits JOIN drugs USING (drug)": [["x"], ["y"]],
     "SELECT COUNT(*) FROM (SELECT DISTINCT ward FROM visits)": [[3]],
+    "SELECT DISTINCT age FROM visits WHERE ABS(age - 1) = 1": [[0], [2]],
+    "SELECT DISTINCT age + 1 AS n FROM visits WHERE FLOOR(age / 2) = 1": [[3], [4]],
+    "SELECT DISTINCT CASE WHEN age > 1 THEN 'old' ELSE 'new' END AS a FROM visits WHERE age * age = 4": [["old"]],
+    "SELECT DISTINCT COALESCE(yes, TRUE) AS y FROM visits WHERE yes IS NULL": [[True]],
 }  # fmt: skip
 
 
@@ -96,6 +100,7 @@ def test_a_list_says_nothing_about_the_data(tmp_path):
         "SELECT DISTINCT ward FROM visits WHERE who IN (SELECT who FROM visits WHERE age = 1)",
         "SELECT DISTINCT age, age + 1 FROM visits",
         "SELECT DISTINCT age FROM visits WHERE age > (SELECT AVG(age) FROM visits)",
+        "SELECT DISTINCT DATE_TRUNC('month', ts) AS m FROM visits WHERE NOT ts < '2024-01-15'",
     ],
 )
 def test_what_would_be_read_as_what_occurs_is_refused(session, text):

@@ -22,9 +22,9 @@ from sfumato.engines.prepared import declaration
 from sfumato.errors import Refused, SfumatoError, WrongUse
 from sfumato.graph.questions import Degrees, Edges, Shape, Triangles
 from sfumato.graph.task import graph_task
-from sfumato.learning.features import Binned, Line, Listed
+from sfumato.learning.features import Bagged, Binned, Line, Listed
 from sfumato.learning.torch.fingerprint import parts_by_name
-from sfumato.learning.torch.reading import Input, Reading
+from sfumato.learning.torch.reading import Input, Reading, TextReading
 from sfumato.ledger.answers import Answers
 from sfumato.ledger.journal import Entry, canonical_json
 from sfumato.ledger.pieces import Pieces
@@ -160,6 +160,13 @@ NODES: Mapping[str, Any] = {
     "itemsets": _mined(Itemsets(), _DELTA),
     "means": _mined(Means("scan", by="day"), {"rho": 1}, _SCAN),
     "means by term": _mined(Means("scan", by="note", only=["eye"], length=5), {"rho": 1}, _SCAN),
+    "terms by picture": _mined(
+        Terms("note", by="scan", prototypes=[[1, 2], [3, 4]]), _DELTA, _SCAN
+    ),
+    "bag of a text": Bagged("note", ln.Bag(64, 4)),
+    "reading of texts": TextReading(
+        (Input(0, 0, 64, is_class=True),), Input(1, 0, 1, is_class=True), ln.Bag(64, 4)
+    ),
     "windows": _WINDOWS,
     "functions of a text": Substring(ChangeCase(Field(_NOTE), upper=True), 2, 3),
     "pair": Scan("ties", owner=Owner(("a", "b"), unordered=True)),

@@ -83,29 +83,33 @@ class _Released:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Count(_Released):
-    """A number of edges or triangles, with an interval that holds in 95% of answers."""
+    """The answer to a question for a number of edges or triangles: the noisy number, with a 95%
+    confidence interval.
+    """
 
     @property
     def value(self) -> int:
-        """The released number."""
+        """The noisy number of edges or triangles."""
         return int(self.facts["value"])
 
     @property
     def low(self) -> int:
-        """The lower end of the interval."""
+        """The lower end of the 95% confidence interval."""
         return int(self.facts["low"])
 
     @property
     def high(self) -> int:
-        """The upper end of the interval."""
+        """The upper end of the 95% confidence interval."""
         return int(self.facts["high"])
 
     def to_arrow(self) -> "pyarrow.Table":
-        """A pyarrow table with the number and its interval."""
+        """Returns a pyarrow table of one row, with the noisy number and the ends of its 95%
+        interval.
+        """
         return _arrow({name: [self.facts[name]] for name in ("value", "low", "high")})
 
     def plot(self) -> Figure:
-        """A bar with its interval."""
+        """Returns a chart of one bar: the noisy number, with its 95% interval."""
         name = str(self.facts["question"])
         return bar_chart(name, name, [Bar(name, name, self.value, self.low, self.high)])
 
@@ -116,16 +120,19 @@ class Count(_Released):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DegreeTable(_Released):
-    """How many nodes have each degree."""
+    """The answer to a question for the degrees of a graph: a noisy degree histogram."""
 
     @property
     def histogram(self) -> dict[int, int]:
-        """The number of nodes of each degree that some node has, by rising degree."""
+        """The noisy number of nodes for each degree, by rising degree; degrees of no node are left
+        out.
+        """
         return {int(degree): int(nodes) for degree, nodes in self.facts["degrees"]}
 
     @property
     def sequence(self) -> Integers:
-        """The degrees of all nodes, in descending order.
+        """The noisy degree sequence: the degrees of all nodes in the histogram, in descending
+        order.
 
         Raises:
             WrongUse: there are more than 10^9: the noise was larger than any graph.
@@ -139,7 +146,8 @@ class DegreeTable(_Released):
         return rising[::-1]
 
     def stars(self, size: int) -> int:
-        """How many stars of so many edges there are: choices of ``size`` edges at one node.
+        """Returns the number of stars in the noisy histogram: choices of ``size`` edges that share
+        a node.
 
         Raises:
             InvalidNumber: a size below 1.
@@ -149,12 +157,16 @@ class DegreeTable(_Released):
         return stars_of(self.histogram, size)
 
     def to_arrow(self) -> "pyarrow.Table":
-        """A pyarrow table of degrees and numbers of nodes."""
+        """Returns a pyarrow table with a row for each degree: the degree and its noisy number of
+        nodes.
+        """
         histogram = self.histogram
         return _arrow({"degree": [*histogram], "nodes": [*histogram.values()]})
 
     def plot(self) -> Figure:
-        """The number of nodes by ranges of degrees, each twice as wide as the one before."""
+        """Returns a bar chart of the noisy number of nodes by ranges of degrees (1, 2 to 3, 4 to 7,
+        ...).
+        """
         return degree_chart({"degrees": self.histogram})
 
     def __repr__(self) -> str:
@@ -169,7 +181,9 @@ Answer: TypeAlias = Count | DegreeTable
 
 
 def degree_chart(histograms: Mapping[str, Mapping[int, int]]) -> Figure:
-    """Bars of the number of nodes by ranges of degrees, a series for each histogram."""
+    """Returns a bar chart of numbers of nodes by ranges of degrees; ``histograms`` has a degree
+    histogram for each name of a series.
+    """
     highest = max([1, *(degree for each in histograms.values() for degree in each)])
     bars = []
     for power in range(-1, highest.bit_length()):

@@ -17,8 +17,9 @@ from sfumato.query.statistic import Graph, Opened
 
 @dataclass(frozen=True, slots=True)
 class DegreeCounts(OfGraph[Integers]):
-    """The number of nodes of degree >= t for t = 1 to ``columns``, then by how much each of the
-    ``rows`` highest degrees exceeds ``columns``, in descending order.
+    """The statistic of the degrees of a graph where the privacy unit is an edge: the number of
+    nodes of degree >= t for t = 1 to ``columns``, then by how much each of the ``rows`` highest
+    degrees exceeds ``columns``, in descending order.
 
     Together they are the Young diagram of the degrees: its first columns, and the rest by rows.
 
@@ -31,11 +32,11 @@ class DegreeCounts(OfGraph[Integers]):
 
     @property
     def moves(self) -> dict[Norm, int]:
-        """How far the counts of neighbouring graphs can be apart: 2 in L1, 4 in squared L2."""
+        """The sensitivity to one edge more or less: 2 in L1, 4 in squared L2."""
         return {Norm.L1: 2, Norm.L2: 4}
 
     def exact(self, opened: Opened) -> Integers:
-        """Returns the columns, then the rows, without noise."""
+        """Returns the exact numbers of nodes (columns), then the exact excess degrees (rows)."""
         degrees = np.sort(degrees_of(opened.edges(self.plan)))[::-1]
         excess = np.zeros(self.rows, np.int64)
         highest = degrees[: self.rows]

@@ -7,7 +7,7 @@ from sfumato.query.statistic import Opened
 
 
 class EdgeCount(OfGraph[list[int]]):
-    """The statistic of the number of edges, if the unit is an edge.
+    """The statistic that counts the edges of a graph, where the privacy unit is an edge.
 
     Guarantees:
         the number of edges moves by at most its proved distance
@@ -17,9 +17,9 @@ class EdgeCount(OfGraph[list[int]]):
 
     @property
     def moves(self) -> dict[Norm, int]:
-        """How far the number can be apart on neighbouring graphs: 1, in every norm."""
+        """The sensitivity to one edge more or less: 1, in L1 and in squared L2."""
         return {Norm.L1: 1, Norm.L2: 1}
 
     def exact(self, opened: Opened) -> list[int]:
-        """Returns the number without noise."""
+        """Returns the exact number of edges, in a list."""
         return [len(opened.edges(self.plan).pairs)]

@@ -35,8 +35,8 @@ def counts_of(values: Sequence[float]) -> list[int]:
 
 
 def histogram_of_columns(noisy: Integers, columns: int, sure: int | None = None) -> dict[int, int]:
-    """Returns how many nodes have each degree from 1 on, from the noisy numbers of
-    ``DegreeCounts``.
+    """Returns the degree histogram (number of nodes by degree, from 1 on) that fits the noisy
+    integers of a ``DegreeCounts``, by isotonic regression.
 
     ``noisy`` has the ``columns`` columns, then the rows. A row above ``sure`` is one of a node,
     whatever the columns say: a single hub would be lost in their noise.
@@ -59,7 +59,8 @@ def histogram_of_columns(noisy: Integers, columns: int, sure: int | None = None)
 
 
 def histogram_of_cumulative(noisy: Sequence[float]) -> dict[int, int]:
-    """Returns how many nodes have each degree from 0 on.
+    """Returns the degree histogram (number of nodes by degree, from 0 on) that fits noisy
+    cumulative counts, by isotonic regression.
 
     ``noisy`` has, for each degree, the noisy number of nodes of at most this degree.
 
@@ -72,7 +73,8 @@ def histogram_of_cumulative(noisy: Sequence[float]) -> dict[int, int]:
 
 
 def stars_of(histogram: Mapping[int, int], size: int) -> int:
-    """Returns the number of stars: choices of ``size`` edges at one node.
+    """Returns the number of stars in a graph with a degree histogram: choices of ``size`` edges
+    that share a node.
 
     ``histogram`` has the number of nodes of each degree.
 

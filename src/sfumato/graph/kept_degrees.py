@@ -15,11 +15,11 @@ from sfumato.query.statistic import Opened
 
 @dataclass(frozen=True, slots=True)
 class KeptDegrees(OfGraph[Integers]):
-    """Cumulative counts of nodes by degree, in a graph whose nodes keep at most ``limit`` edges
-    each.
+    """The statistic of cumulative counts of nodes by degree, after edges are dropped so that no
+    node has more than ``limit``; the privacy unit is a node.
 
-    ``scale`` is how often the limit and one go into ``reach``: what is released then moves by at
-    most ``reach``, whichever limit was selected.
+    The counts are multiplied by ``scale``, the quotient of ``reach`` and ``limit`` + 1 rounded
+    down, so that their L1 sensitivity is at most ``reach`` at every limit.
 
     Guarantees:
         nodes by kept degree move by at most their proved distance
@@ -35,18 +35,16 @@ class KeptDegrees(OfGraph[Integers]):
 
     @property
     def scale(self) -> int:
-        """The factor by which each number is multiplied."""
+        """The public factor by which each count of nodes is multiplied."""
         return self.reach // (self.limit + 1)
 
     @property
     def moves(self) -> dict[Norm, int]:
-        """How far the numbers of neighbouring graphs can be apart: the reach in L1, its square in
-        L2.
-        """
+        """The sensitivity to one node more or less: ``reach`` in L1, its square in squared L2."""
         return {Norm.L1: self.reach, Norm.L2: self.reach**2}
 
     def exact(self, opened: Opened) -> Integers:
-        """Returns the numbers without noise, times ``scale``."""
+        """Returns the exact cumulative counts for degrees 0 to ``limit``, each times ``scale``."""
         kept = degrees_kept(opened, self.plan, self.limit)
         counted = np.bincount(kept, minlength=self.limit + 1)
         return np.cumsum(counted).astype(np.int64) * self.scale

@@ -25,11 +25,11 @@ STEPS = 2**20
 
 @dataclass(frozen=True, slots=True)
 class KeptEdges(OfGraph[list[int]]):
-    """The number of edges of a graph whose nodes keep at most ``limit`` edges each, times
-    ``scale``.
+    """The statistic that counts edges after some are dropped so that no node has more than
+    ``limit``; the privacy unit is a node.
 
-    ``scale`` is how often the limit goes into ``reach``: what is released then moves by at most
-    ``reach``, whichever limit was selected.
+    The number is multiplied by ``scale``, the quotient of ``reach`` and ``limit`` rounded down, so
+    that its sensitivity is at most ``reach`` at every limit.
 
     Guarantees:
         the number of kept edges moves by at most its proved distance
@@ -45,25 +45,26 @@ class KeptEdges(OfGraph[list[int]]):
 
     @property
     def scale(self) -> int:
-        """The factor by which the number of edges is multiplied."""
+        """The public factor by which the number of edges is multiplied."""
         return self.reach // self.limit
 
     @property
     def moves(self) -> dict[Norm, int]:
-        """How far the numbers of neighbouring graphs can be apart: the reach in L1, its square in
-        L2.
-        """
+        """The sensitivity to one node more or less: ``reach`` in L1, its square in squared L2."""
         return {Norm.L1: self.reach, Norm.L2: self.reach**2}
 
     def exact(self, opened: Opened) -> list[int]:
-        """Returns the number without noise, times ``scale``."""
+        """Returns the exact number of edges that remain under the limit, times ``scale``, in a
+        list.
+        """
         kept = int(degrees_kept(opened, self.plan, self.limit).sum()) // 2
         return [kept * self.scale]
 
 
 @dataclass(frozen=True, slots=True)
 class LimitScores(OfGraph[list[int]]):
-    """How good each limit of degrees is: minus the normalised error, in steps of 2^-20.
+    """The scores by which a degree limit is selected privately, one for each of ``limits``: minus
+    its normalised error, in units of 2^-20.
 
     The error of a limit T is q(T) = ``price`` T - ``ends`` kept(T): the noise that it needs, less
     what it keeps, where ``ends`` is 1 (edges) or 2 (their ends). q(T) moves by ``ends`` T. With
@@ -86,11 +87,11 @@ class LimitScores(OfGraph[list[int]]):
 
     @property
     def moves(self) -> dict[Norm, int]:
-        """How far a score can be apart on neighbouring graphs, in steps (Linf)."""
+        """The sensitivity of each score to one node more or less, in units of 2^-20 (Linf)."""
         return {Norm.LINF: STEPS}
 
     def exact(self, opened: Opened) -> list[int]:
-        """Returns the scores without noise, rounded down."""
+        """Returns the exact score of each limit, rounded down to an integer."""
         moves = [self.ends * limit for limit in self.limits]
         errors = []
         for limit, move in zip(self.limits, moves, strict=True):
@@ -106,7 +107,9 @@ class LimitScores(OfGraph[list[int]]):
 
 
 def degrees_kept(opened: Opened, plan: BoundedGraph, limit: int) -> Integers:
-    """Returns the degree of each node, counting only the edges kept under a limit."""
+    """Returns the exact degree of each node after edges are dropped so that no node has more than
+    ``limit``.
+    """
     return opened.of_graph(plan, ("kept", limit), lambda graph: keep(graph, limit))
 
 

@@ -20,7 +20,8 @@ E = TypeVar("E", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class OfGraph(BoundedStatistic[E]):
-    """The base of statistics of a graph whose unit is an edge, or a node if ``of_nodes``.
+    """The base class of statistics of a graph, whose privacy unit is an edge, or a node if
+    ``of_nodes``.
 
     Raises:
         InvalidDeclaration: the unit of the graph is the other one.
@@ -40,12 +41,15 @@ class OfGraph(BoundedStatistic[E]):
     @property
     @abstractmethod
     def moves(self) -> dict[Norm, int]:
-        """How far the integers move if an edge or a node is added, by norm (L2: squared)."""
+        """The sensitivity of the integers, by norm, if one unit (edge or node) is added or removed;
+        squared in L2.
+        """
 
     def distance(self, norm: Norm) -> Distance:
-        """Returns the sensitivity in a norm: ``moves`` if a unit is added or removed.
+        """Returns the sensitivity in a norm (squared in L2): ``moves`` if neighbours differ by one
+        unit added or removed.
 
-        If a unit is replaced it is twice as far, four times in squared L2.
+        If one unit is replaced it is twice ``moves``, or four times in squared L2.
 
         Raises:
             InvalidDeclaration: nothing is proved in this norm.

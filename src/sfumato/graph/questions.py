@@ -12,10 +12,10 @@ MOST_DEGREE = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """The number of edges.
+    """A question for the number of edges of a graph.
 
-    Under ``sf.Node`` edges are kept as long as both ends have kept fewer than ``max_degree``; a
-    limit is selected, for half of the cost, if none is given. It must be public.
+    Under ``sf.Node``, an edge counts only while both its nodes have fewer than ``max_degree``
+    counted edges. ``max_degree`` must be a public number; without it, half of the cost selects one.
 
     >>> Edges(max_degree=64)
     Edges(max_degree=64)
@@ -30,7 +30,7 @@ class Edges:
 
 @dataclass(frozen=True, slots=True)
 class Degrees:
-    """How many nodes have each degree.
+    """A question for the degree histogram of a graph: the number of nodes of each degree.
 
     ``max_degree`` is as in ``Edges``; without it, three tenths of the cost select one.
 
@@ -47,7 +47,8 @@ class Degrees:
 
 @dataclass(frozen=True, slots=True)
 class Triangles:
-    """The number of triangles: three nodes with an edge between any two. Under ``sf.Edge`` alone.
+    """A question for the number of triangles of a graph: three nodes with an edge between any two.
+    It needs the unit ``sf.Edge``.
 
     >>> Triangles()
     Triangles()
@@ -58,10 +59,10 @@ class Triangles:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A question for degrees and triangles together, half of the cost each, by which ``synthesize``
-    draws.
+    """The question that ``synthesize`` asks: the degrees and the triangles of a graph, for half of
+    the cost each.
 
-    Under ``sf.Edge`` alone.
+    It needs the unit ``sf.Edge``.
 
     >>> Shape()
     Shape()

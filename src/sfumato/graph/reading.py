@@ -11,8 +11,8 @@ from sfumato.sql.lower import understand
 
 
 def graph_of(dataset: Dataset, table: str, where: str | None) -> BoundedGraph:
-    """Returns the plan of the graph whose edges are the rows of a table, or those that pass
-    ``where``.
+    """Returns the bounded plan of a graph: its edges are the rows of a table, or those rows that
+    pass the SQL condition ``where``.
 
     Raises:
         UnknownName: there is no such table.
@@ -33,7 +33,7 @@ def graph_of(dataset: Dataset, table: str, where: str | None) -> BoundedGraph:
 
 
 def protection_of(plan: BoundedGraph) -> tuple[str, ...]:
-    """Returns sentences on who is protected, and between which neighbouring graphs."""
+    """Returns sentences for the reader on the privacy unit and the neighbour relation of a graph."""
     first, second = plan.ends
     step = "added or removed" if plan.neighbours.value == "add-remove" else "replaced by another"
     if plan.nodes is not None:

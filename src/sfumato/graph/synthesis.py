@@ -37,7 +37,8 @@ _HALVINGS, _MATCHINGS = 12, 8
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SyntheticGraph(DegreeTable):
-    """A graph that was drawn from released degrees and triangles; its nodes are numbers.
+    """A random graph that was drawn to match a noisy degree histogram and a noisy number of
+    triangles; its nodes are numbers.
 
     ``pairs`` are its edges. ``histogram`` and ``sequence`` are the released degrees, which those of
     the graph are near. ``density`` is the share of pairs within a block that have an edge.
@@ -48,12 +49,12 @@ class SyntheticGraph(DegreeTable):
 
     @property
     def nodes(self) -> int:
-        """The number of nodes; each has an edge in the released degrees."""
+        """The number of nodes in the noisy degree histogram; each has at least one edge there."""
         return sum(self.histogram.values())
 
     @property
     def triangles(self) -> int:
-        """The released number of triangles."""
+        """The noisy number of triangles that was released, which those of the drawn graph approach."""
         return int(self.facts["triangles"])
 
     def to_arrow(self) -> "pyarrow.Table":

@@ -175,8 +175,8 @@ def preview(
     rho: Number | None = None,
     where: str | None = None,
 ) -> Preview:
-    """The cost of a question about a graph, who is protected, and what error to expect; costs no
-    budget.
+    """Returns the cost of a question about a graph, who is protected, and the expected error; costs
+    no budget.
 
     Raises:
         As ``ask``, before the charge.

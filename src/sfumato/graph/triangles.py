@@ -24,8 +24,8 @@ _BLOCK = 2**22
 
 
 class CommonNeighbours(OfGraph[list[int]]):
-    """The largest number of common neighbours of any two nodes, with or without an edge between
-    them.
+    """The statistic of the largest number of common neighbours of any two nodes, adjacent or not;
+    the privacy unit is an edge.
 
     Guarantees:
         the most common neighbours move by at most their proved distance
@@ -35,20 +35,21 @@ class CommonNeighbours(OfGraph[list[int]]):
 
     @property
     def moves(self) -> dict[Norm, int]:
-        """How far the number can be apart on neighbouring graphs: 1, in every norm."""
+        """The sensitivity to one edge more or less: 1, in every norm."""
         return {Norm.L1: 1, Norm.L2: 1, Norm.LINF: 1}
 
     def exact(self, opened: Opened) -> list[int]:
-        """Returns the number without noise."""
+        """Returns the exact largest number of common neighbours, in a list."""
         return [opened.of_graph(self.plan, "common neighbours", most_common_neighbours)]
 
 
 @dataclass(frozen=True, slots=True)
 class TriangleLadder(LadderStatistic):
-    """The number of triangles, for release by a ladder mechanism.
+    """The statistic that counts triangles, for release by the ladder mechanism; the privacy unit is
+    an edge.
 
-    Its width is the largest number of common neighbours of any two nodes: an edge changes the
-    number by at most that.
+    Its width, a bound on the local sensitivity, is the largest number of common neighbours of any
+    two nodes.
 
     Guarantees:
         no rung of triangles moves by more than its proved distance
@@ -57,17 +58,19 @@ class TriangleLadder(LadderStatistic):
     plan: BoundedGraph
 
     def rung_distance(self) -> Distance:
-        """The rung of each integer moves by one."""
+        """Returns the sensitivity of each integer's rung: that of the number of common neighbours
+        (Linf).
+        """
         return CommonNeighbours(self.plan).distance(Norm.LINF)
 
     def exact(self, opened: Opened) -> tuple[int, int]:
-        """Returns the number of triangles and the width, without noise."""
+        """Returns the exact number of triangles and the exact width."""
         (width,) = CommonNeighbours(self.plan).exact(opened)
         return opened.of_graph(self.plan, "triangles", count_triangles), width
 
 
 def count_triangles(graph: Graph) -> int:
-    """Returns the number of triangles; each is counted at its node of least degree.
+    """Returns the exact number of triangles of a graph.
 
     >>> count_triangles(Graph(np.array([[0, 1], [1, 2], [0, 2], [2, 3]]), 4))
     1

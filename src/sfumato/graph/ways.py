@@ -40,7 +40,9 @@ Facts: TypeAlias = dict[str, Json]
 
 
 class Way(Protocol):
-    """The steps by which a question about a graph is measured, all fixed before the data is read."""
+    """The interface of a measurement plan for a question about a graph: the mechanisms that answer
+    it, fixed before the data is read.
+    """
 
     @property
     def event(self) -> Event: ...
@@ -50,15 +52,15 @@ class Way(Protocol):
 
     @property
     def expected(self) -> tuple[str, ...]:
-        """Sentences on the expected error, from public numbers alone."""
+        """Sentences on the expected error, computed from declarations and the cost alone."""
         ...
 
     def run(self, curator: Curator) -> Facts: ...
 
 
 def way_of(plan: BoundedGraph, question: Question, allowed: Allowance) -> Way:
-    """Returns the steps by which a question is measured, for the declared unit (edge or node) of a
-    graph.
+    """Returns the measurement plan of a question about a graph, by the declared privacy unit (edge
+    or node) and the cost ``allowed``.
 
     Raises:
         WrongUse: no question, or a limit of degrees under ``sf.Edge``.

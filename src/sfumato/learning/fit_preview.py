@@ -44,8 +44,8 @@ class Preview:
     noise: float
     values: int = 1
     paid: PaidSeries | None = None
-    ranges: tuple[str, ...] = ()
     balances: Balances | None = field(default=None, repr=False, compare=False)
+    ranges: tuple[str, ...] = ()
 
     @property
     def memory(self) -> int:

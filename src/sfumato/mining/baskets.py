@@ -19,7 +19,8 @@ _CELLS, _BYTES = 1 << 26, 1 << 25
 
 @dataclass(frozen=True, slots=True)
 class BasketCounts(BoundedStatistic[Integers]):
-    """The number of distinct units that have all ``size`` items of each candidate.
+    """The statistic that counts, for each candidate set of ``size`` items, the distinct units that
+    have all of its items.
 
     A unit's items are those of ``items`` that it has, at most ``keep``; so it counts in at most
     C(keep, size) candidates. Where ``width`` is less, there are at most so many candidates.
@@ -56,15 +57,17 @@ class BasketCounts(BoundedStatistic[Integers]):
 
     @property
     def most(self) -> int:
-        """The most candidates in which a unit counts."""
+        """The largest number of candidate sets in which one unit is counted."""
         return min(comb(self.keep, self.size), self.width)
 
     def distance(self, norm: Norm) -> Distance:
-        """The number of candidates in which neighbours differ, each by one: L1, squared L2."""
+        """Returns the sensitivity (L1, or squared L2), if one unit changes at most ``most`` counts
+        by one.
+        """
         return differing(self.most, norm, self.reading.plan)
 
     def exact(self, opened: Opened) -> Integers:
-        """The counts, in the order of the candidates."""
+        """Returns the exact count of each candidate set, in their order."""
         counts = np.zeros(len(self.candidates), np.int64)
         chosen = np.array(self.candidates, np.int64).reshape(len(self.candidates), self.size)
         for units, unit, key in kept_keys(self.reading, opened, self.keep, self.items):

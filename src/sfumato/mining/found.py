@@ -27,7 +27,8 @@ MISSED = Fraction(1, 20)
 
 
 class Table:
-    """Rows of released numbers; ``columns`` are their names.
+    """A table of released numbers, which prints as text or HTML; ``columns`` are the names of its
+    columns.
 
     >>> Table("words", ("term", "n"), [("eye", 12)], bar="n").to_dicts()
     [{'term': 'eye', 'n': 12}]
@@ -95,7 +96,7 @@ class Table:
 
 
 class Found(Table):
-    """The stored answer of a recipe, paid by one charge.
+    """The answer of ``mine``: a table of released counts with 95% intervals, paid by one charge.
 
     ``mine`` and ``load`` return one. ``facts`` is what is stored: the released counts and all that
     is public about them.
@@ -121,19 +122,21 @@ class Found(Table):
 
     @property
     def cost(self) -> Cost:
-        """What the answer cost."""
+        """The cost of the answer, with an item for each step."""
         cost = self.facts["cost"]
         items = tuple(dict(item) for item in cost["items"])
         return Cost(cost["epsilon"], cost["rho"], cost["delta"], items)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences on how the numbers are biased, and on what is not shown."""
+        """Sentences for the reader on the bias of the counts, and on keys that are not shown."""
         return tuple(self.facts["notes"])
 
     @cached_property
     def levels(self) -> "tuple[Released, ...]":
-        """The released counts of each level: of one value, of two, and so on."""
+        """The noisy counts by length of the key: of single values first, then of keys of two
+        values, and so on.
+        """
         return tuple(Released.from_json(level) for level in self.facts["levels"])
 
     def __repr__(self) -> str:
@@ -142,7 +145,7 @@ class Found(Table):
 
 @dataclass(frozen=True)
 class Released:
-    """Noisy counts of keys with the law of their noise.
+    """Noisy counts by key, with the law of their noise, as stored in the answer of ``mine``.
 
     ``threshold`` is None where all keys were public; else keys below it are not shown.
 
@@ -157,7 +160,7 @@ class Released:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Released":
-        """Reads what ``released_json`` wrote."""
+        """Restores the counts from the JSON that ``released_json`` returned."""
         keys = map(tuple, stored["keys"])
         law, scale = stored["noise"]["law"], Fraction(stored["noise"]["scale"])
         noise: DiscreteGaussian | DiscreteLaplace = DiscreteLaplace(scale)
@@ -167,11 +170,15 @@ class Released:
         return cls(counts, noise, stored.get("threshold"))
 
     def half_width(self, among: int = 1) -> int:
-        """The 95% half-width of a count, or of all of ``among`` counts together."""
+        """Returns the 95% half-width of the noise of one count, or of ``among`` counts
+        simultaneously.
+        """
         return _half_width(self.noise, MISSED / among)
 
     def interval(self, key: tuple[Any, ...], among: int = 1) -> tuple[int, int, int]:
-        """A count with its ends; of a key that is not shown, 0 and the most it may be."""
+        """Returns the noisy count of a key with the ends of its 95% interval; for a key below the
+        threshold, 0 with the interval from 0 to the largest likely count.
+        """
         error = self.half_width(among)
         if key not in self.counts:
             return 0, 0, max((self.threshold or 0) - 1, 0) + error
@@ -180,7 +187,7 @@ class Released:
 
 
 def noise_json(noise: object) -> dict[str, str]:
-    """Returns the law of additive noise as JSON."""
+    """Returns the law and the scale of additive noise as JSON (variance of a Gaussian)."""
     if isinstance(noise, DiscreteLaplace):
         return {"law": "laplace", "scale": str(noise.scale)}
     assert isinstance(noise, DiscreteGaussian), "an allowance buys no other noise"
@@ -193,7 +200,9 @@ def released_json(
     noise: object,
     threshold: int | None = None,
 ) -> dict[str, Any]:
-    """Returns released counts as JSON; keys are labels."""
+    """Returns noisy counts as JSON for the stored answer, with their noise; ``keys`` are tuples of
+    the values that are shown.
+    """
     stored: dict[str, Any] = {"keys": [list(key) for key in keys], "n": list(map(int, counts))}
     stored["noise"] = noise_json(noise)
     if threshold is not None:
@@ -204,7 +213,8 @@ def released_json(
 def ratio(
     part: tuple[float, float, float], whole: tuple[float, float, float]
 ) -> tuple[float, float, float]:
-    """Returns a quotient of two counts with its ends, from their ends; 0 to 1 if unknown.
+    """Returns the quotient of two noisy counts and the ends of its interval; each argument is
+    (count, low, high). It is (0, 0, 1) if ``whole`` is not positive.
 
     >>> ratio((5, 4, 6), (10, 8, 12))
     (0.5, 0.3333333333333333, 0.75)

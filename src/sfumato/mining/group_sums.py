@@ -23,7 +23,8 @@ _CELLS = 1 << 21
 
 @dataclass(frozen=True, slots=True)
 class GroupSums(BoundedStatistic[Integers]):
-    """The sum over units of what their rows add to groups, clipped to ``bound`` in L2.
+    """The statistic of sums of array-valued rows by group, where the vector that one unit adds to
+    all groups together is clipped to ``bound`` in L2.
 
     A row adds, to each of its groups, the codes of its array times ``scale`` less ``origin``, and
     after them ``weight``. It has one group if ``by`` is a value with codes, the missing one being
@@ -74,18 +75,20 @@ class GroupSums(BoundedStatistic[Integers]):
 
     @property
     def width(self) -> int:
-        """The number of integers of a group."""
+        """The number of integers of one group: the elements of the array, and the weight."""
         return len(self.origin) + 1
 
     def distance(self, norm: Norm) -> Distance:
-        """The squared bound (L2), four times that if a unit is replaced."""
+        """Returns the squared L2 sensitivity: ``bound`` squared, or four times that if a unit is
+        replaced.
+        """
         if norm is not Norm.L2:
             raise InvalidDeclaration(f"Sums by group in {norm.value}.", allowed="L2")
         times = 4 if self.plan.neighbours is Relation.REPLACE_ONE else 1
         return Distance(norm, Fraction(times * self.bound**2), self.plan.neighbours)
 
     def exact(self, opened: Opened) -> Integers:
-        """The sums, group by group."""
+        """Returns the exact sums, group by group."""
         rows = opened.unit_rows(self.plan)
         total = np.zeros((self.groups, self.width), np.int64)
         for first, last in self._parts(rows):

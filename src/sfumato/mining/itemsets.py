@@ -21,7 +21,8 @@ _SIZE, _KEEP, _WIDTH = 8, 1_000, 100_000
 
 @dataclass(frozen=True, slots=True)
 class Itemsets(Recipe):
-    """The people who have all items of a set, for sets of up to ``size`` items.
+    """A recipe of ``mine`` for frequent itemsets: it counts the people who have all items of a set,
+    for sets of up to ``size`` items.
 
     The items of a person are the values of all columns of its rows: ``column=value``, of a single
     column the values, of a text its tokens. At most ``keep`` items of a person count. Sets are
@@ -52,7 +53,7 @@ class Itemsets(Recipe):
         share_of("support", self.support)
 
     def planned(self, plan: BoundedRows, asked: Asked) -> ItemsetsTask:
-        """Returns the task for some rows.
+        """Returns the task that counts the itemsets of some bounded rows, at the cost ``asked``.
 
         Raises:
             WrongUse, MissingDeclaration, InvalidNumber: what cannot be counted.
@@ -70,12 +71,13 @@ class Itemsets(Recipe):
 
     @classmethod
     def found(cls, facts: Mapping[str, Any], *, recalled: bool) -> "FoundItemsets":
-        """Returns the result of stored facts."""
+        """Returns the table of frequent itemsets from the stored JSON of an answer."""
         return FoundItemsets(facts, recalled=recalled)
 
 
 class FoundItemsets(Found):
-    """The frequent sets, those of most people first: ``items, size, n, low, high, support``.
+    """The table of frequent itemsets, by falling noisy count: ``items, size, n, low, high,
+    support``.
 
     The intervals of one size hold together for all sets of that size that were counted, at 95%.
     """
@@ -92,7 +94,7 @@ class FoundItemsets(Found):
 
     @cached_property
     def people(self) -> tuple[int, int, int]:
-        """The noisy number of people, with its 95% interval."""
+        """The noisy number of all people with a row, and the ends of its 95% interval."""
         return Released.from_json(self.facts["people"]).interval(())
 
     @cached_property
@@ -108,7 +110,8 @@ class FoundItemsets(Found):
         return frequent
 
     def rules(self, confidence: Number = "0.5") -> Table:
-        """Rules "who has the antecedent also has the consequent", with 95% intervals of each.
+        """Returns a table of association rules ("who has the antecedent also has the consequent"),
+        with 95% intervals.
 
         ``confidence`` is the least share of the people with the antecedent who have the consequent.
         The lift is that share divided by the share of all people; ``noise`` marks a rule whose

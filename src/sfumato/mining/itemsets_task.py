@@ -40,7 +40,9 @@ Counted = dict[tuple[int, ...], int]
 
 @dataclass(frozen=True, slots=True)
 class ItemsetsTask(MiningTask):
-    """Counts people, items, and sets of items of up to ``largest``; ``is_open``: items are unknown.
+    """The task of ``Itemsets``: it counts all people, then single items, then sets of up to
+    ``largest`` items. ``is_open`` is set if the items are not public, so that a threshold selects
+    them.
 
     A level costs in proportion to the root of the number of sets in which a person may be.
     """
@@ -59,18 +61,20 @@ class ItemsetsTask(MiningTask):
 
     @property
     def line(self) -> str:
-        """What is counted, by the names of columns."""
+        """A line for the log: the recipe and the names of the columns that are counted."""
         values = self.reading.plan.rows.values
         return f"{self.recipe.name} of {', '.join(value.name for value in values)}"[:500]
 
     @property
     def form(self) -> str:
-        """The canonical form of every field."""
+        """The canonical string of all fields of the task."""
         return form(self)
 
     @property
     def event(self) -> Event:
-        """The threshold of the items, if they are unknown; the people, then a step for each size."""
+        """The privacy event: a threshold if the items are not public, the count of people, then one
+        step for each set size.
+        """
         norm, plan = self.allowance.norm, self.reading.plan
         steps: list[Event] = []
         if self.is_open:
@@ -84,7 +88,9 @@ class ItemsetsTask(MiningTask):
 
     @property
     def cells(self) -> tuple[int | None, ...]:
-        """One for the people; the public items; how many sets there are follows from the items."""
+        """The number of counts of each additive step; None for sets of two items and more, whose
+        candidates depend on released counts.
+        """
         items = () if self.is_open else (len(self._public()),)
         return (1, *items, *(None for _ in range(self.largest - 1)))
 
@@ -95,22 +101,24 @@ class ItemsetsTask(MiningTask):
 
     @property
     def threshold(self) -> ThresholdMechanism:
-        """The mechanism that shows unknown items."""
+        """The mechanism that selects and counts items that are not public."""
         assert self.allowance.delta is not None, "unknown items need a delta"
         relation = self.reading.plan.neighbours
         return threshold(self.keep, self._share(1), self.allowance.delta, relation)
 
     def noise(self, size: int) -> AdditiveMechanism:
-        """Returns the noise of the counts of sets of a size."""
+        """Returns the mechanism that adds noise to the counts of sets of ``size`` items."""
         distance = differing(self._most(size), self.allowance.norm, self.reading.plan)
         return self.allowance.noise(distance, self._share(size))
 
     def ready(self, declarations: Dataset) -> BoundedRows:
-        """The bounded rows."""
+        """Returns the plan of the rows that the task reads, with a bounded number of rows of each
+        unit.
+        """
         return self.reading.plan
 
     def run(self, curator: Curator) -> bytes:
-        """Returns the released counts as JSON."""
+        """Returns the noisy counts as the bytes of the stored JSON."""
         items: dict[Key, int] = {}
         if self.is_open:
             items = curator.threshold(UnitKeys(self.reading, self.keep), self.threshold)
@@ -213,7 +221,7 @@ class ItemsetsTask(MiningTask):
         return f"{self.reading.plan.rows.values[int(key[0] or 0)].name}={label}"
 
     def releases(self) -> list[tuple[str, str, str]]:
-        """The people, and the sets of each size."""
+        """The rows of the preview: the count of people, then the sets of each size."""
         shown = [("people", f"{self._people_noise().error('0.95'):,}", "none")]
         for size in range(1, self.largest + 1):
             if size == 1 and self.is_open:

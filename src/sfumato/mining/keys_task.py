@@ -34,7 +34,8 @@ from sfumato.query.curator import Curator
 
 @dataclass(frozen=True, slots=True)
 class KeysTask(MiningTask):
-    """Counts the units of keys on ``levels`` levels, and with groups the units of each group.
+    """The task of ``Terms`` and ``Paths``: it counts the units of each key, on ``levels`` levels
+    (keys of one value, of two, and so on), and the units of each group if there are groups.
 
     With ``only``, these public keys are counted, on one level. Every level costs the same, and the
     groups a twentieth.
@@ -52,7 +53,7 @@ class KeysTask(MiningTask):
 
     @property
     def line(self) -> str:
-        """What is counted, by the names of columns."""
+        """A line for the log: the recipe and the names of the columns that are counted."""
         values = self.reading.plan.rows.values
         names = ", ".join(values[place].name for place in self.reading.columns)
         by = "" if self.reading.by is None else f" by {values[self.reading.by].name}"
@@ -60,12 +61,14 @@ class KeysTask(MiningTask):
 
     @property
     def form(self) -> str:
-        """The canonical form of every field."""
+        """The canonical string of all fields of the task."""
         return form(self)
 
     @property
     def event(self) -> Event:
-        """The thresholds of all levels, then the counts of groups."""
+        """The privacy event: a threshold for each level (or the count of the public keys), then the
+        count of each group.
+        """
         steps: list[Event] = []
         if self.only:
             counts = self._only()
@@ -81,14 +84,16 @@ class KeysTask(MiningTask):
 
     @property
     def cells(self) -> tuple[int, ...]:
-        """The number of public keys, and of groups."""
+        """The number of counts of each additive step: the public keys, if any, and the groups, if
+        any.
+        """
         counted = [self._only()] if self.only else []
         counted += [] if self.groups is None else [self.groups]
         return tuple(len(each.keys) for each in counted)
 
     @property
     def groups(self) -> KeyCounts | None:
-        """The statistic that counts the units of each group; None without groups."""
+        """The statistic that counts the units of each group; None if the recipe has no groups."""
         by = self.reading.by
         if by is None:
             return None
@@ -98,18 +103,20 @@ class KeysTask(MiningTask):
 
     @property
     def threshold(self) -> ThresholdMechanism:
-        """The mechanism of each level."""
+        """The mechanism that selects and counts the keys of one level."""
         relation = self.reading.plan.neighbours
         assert self.allowance.delta is not None, "unknown keys need a delta"
         share, delta = self._share(), self.allowance.delta / self.levels
         return threshold(self.keep, share, delta, relation)
 
     def ready(self, declarations: Dataset) -> BoundedRows:
-        """The bounded rows."""
+        """Returns the plan of the rows that the task reads, with a bounded number of rows of each
+        unit.
+        """
         return self.reading.plan
 
     def run(self, curator: Curator) -> bytes:
-        """Returns the released keys and counts as JSON."""
+        """Returns the noisy counts by key as the bytes of the stored JSON."""
         levels = []
         if self.only:
             counts = self._only()
@@ -168,7 +175,7 @@ class KeysTask(MiningTask):
         return notes
 
     def releases(self) -> list[tuple[str, str, str]]:
-        """The levels, and the counts of groups."""
+        """The rows of the preview: one for each level of keys, and one for the groups."""
         shown = []
         if self.only:
             noise = self._noise(self._only())

@@ -41,7 +41,8 @@ _WEIGHT = 4
 
 @dataclass(frozen=True, slots=True)
 class Means(Recipe):
-    """The mean of an array in each group, over all rows that have an array.
+    """A recipe of ``mine`` for the mean of an array column (``picture``) in each group, over all
+    rows that have an array.
 
     ``by`` is the column of the groups; of a text, ``only`` are the declared terms, each the group
     of the rows that have it. What a person adds, all groups together, is cut to ``length``, in the
@@ -71,7 +72,7 @@ class Means(Recipe):
             object.__setattr__(self, "only", declared_terms(self.only))
 
     def planned(self, plan: BoundedRows, asked: Asked) -> MeansTask:
-        """Returns the task for some rows.
+        """Returns the task that averages the arrays of some bounded rows, at the cost ``asked``.
 
         Raises:
             UnknownName, WrongUse, MissingDeclaration, InvalidNumber: what cannot be averaged.
@@ -140,12 +141,12 @@ class Means(Recipe):
 
     @classmethod
     def found(cls, facts: Mapping[str, Any], *, recalled: bool) -> "FoundMeans":
-        """Returns the result of stored facts."""
+        """Returns the table of mean arrays from the stored JSON of an answer."""
         return FoundMeans(facts, recalled=recalled)
 
 
 class FoundMeans(Found):
-    """The mean array of each group: ``[by], n, low, high, error, mean``.
+    """The table of the noisy mean array of each group: ``[by], n, low, high, error, mean``.
 
     ``n`` is the noisy weight of the people of the group, where those that were cut count for less;
     ``error`` the 95% half-width of a number of the mean, from noise alone. ``found[group]`` is the
@@ -173,7 +174,9 @@ class FoundMeans(Found):
 
     @cached_property
     def counts(self) -> dict[Any, float]:
-        """The noisy weight of the people of each group: one, or less if they were cut."""
+        """The noisy total weight of the people of each group; a person weighs 1, or less if it was
+        clipped.
+        """
         weight = int(self.facts["weight"])
         labels, sums = self.facts["labels"], self.facts["sums"]
         return {label: each[-1] / weight for label, each in zip(labels, sums, strict=True)}
@@ -206,7 +209,9 @@ class FoundMeans(Found):
 
     @cached_property
     def error(self) -> dict[Any, float]:
-        """The 95% half-width of a number of each mean, from noise alone; at most the range."""
+        """The 95% half-width of a single element of each group's mean array, from noise alone; at
+        most the declared range.
+        """
         low, high = self._ends
         weight, half = int(self.facts["weight"]), self._half_width
         errors = {}
@@ -223,7 +228,8 @@ class FoundMeans(Found):
         return self._means[group]
 
     def nearest(self, array: ArrayLike) -> Any:
-        """Returns the group whose mean is nearest to an array, among those with people.
+        """Returns the group whose mean is nearest to an array (in L2), among groups of weight 1 or
+        more.
 
         Raises:
             WrongUse: the array has another number of numbers, or no group has people.
@@ -236,7 +242,9 @@ class FoundMeans(Found):
         return groups[int(np.argmin(away))]
 
     def plot(self) -> Figure:
-        """The means as pictures; of arrays that are not two-dimensional, the counts as bars."""
+        """Returns a chart of the means as pictures; if the arrays are not two-dimensional, of the
+        counts as bars.
+        """
         if len(self.facts["shape"]) != 2:
             return super().plot()
         pictures = [(str(label), mean) for label, mean in self._means.items()]

@@ -26,7 +26,9 @@ _OVERALL = Fraction(1, 10)
 
 @dataclass(frozen=True, slots=True)
 class MeansTask(MiningTask):
-    """Releases the sum of all arrays, then sums by group of offsets from their mean."""
+    """The task of ``Means``: it releases the sum of all arrays, then the sums by group of offsets
+    from their mean.
+    """
 
     recipe: Recipe
     overall: GroupSums
@@ -39,19 +41,19 @@ class MeansTask(MiningTask):
 
     @property
     def line(self) -> str:
-        """What is averaged, by the names of columns."""
+        """A line for the log: the recipe and the names of the columns that are averaged."""
         values = self.overall.plan.rows.values
         by = "" if self.by is None else f" by {values[self.by].name}"
         return f"{self.recipe.name} of {values[self.overall.picture].name}{by}"
 
     @property
     def form(self) -> str:
-        """The canonical form of every field."""
+        """The canonical string of all fields of the task."""
         return form(self)
 
     @property
     def event(self) -> Event:
-        """The sum of all arrays, then the sums by group."""
+        """The privacy event: the sum of all arrays, then the sums by group."""
         steps = []
         for mechanism in self.mechanisms:
             steps.append(mechanism.event(self.overall.distance(Norm.L2)))
@@ -59,29 +61,35 @@ class MeansTask(MiningTask):
 
     @property
     def mechanisms(self) -> tuple[AdditiveMechanism, AdditiveMechanism]:
-        """The noise of the two steps, which have one distance."""
+        """The Gaussian mechanisms of the two steps, for a tenth of the cost and for the rest; their
+        sensitivity is the same.
+        """
         distance, amount = self.overall.distance(Norm.L2), self.allowance.amount
         first = self.allowance.noise(distance, amount * _OVERALL)
         return first, self.allowance.noise(distance, amount * (1 - _OVERALL))
 
     @property
     def cells(self) -> tuple[int, int]:
-        """The number of integers of the two steps."""
+        """The number of integers that each of the two steps releases."""
         by_group = self.by_group(self.overall.origin)
         return self.overall.width, by_group.groups * by_group.width
 
     def by_group(self, origin: tuple[int, ...]) -> GroupSums:
-        """The sums by group of offsets from an origin."""
+        """Returns the statistic of the sums by group of offsets from ``origin``, an array in codes
+        times ``scale``.
+        """
         first = self.overall
         rows, scale, weight, bound = first.plan, first.scale, first.weight, first.bound
         return GroupSums(rows, first.picture, self.by, self.only, scale, origin, weight, bound)
 
     def ready(self, declarations: Dataset) -> BoundedRows:
-        """The bounded rows."""
+        """Returns the plan of the rows that the task reads, with a bounded number of rows of each
+        unit.
+        """
         return self.overall.plan
 
     def run(self, curator: Curator) -> bytes:
-        """Returns the released sums as JSON."""
+        """Returns the noisy sums as the bytes of the stored JSON."""
         first, second = self.mechanisms
         origin = self._origin(np.asarray(curator.measure(self.overall, first)))
         statistic = self.by_group(origin)
@@ -145,7 +153,7 @@ class MeansTask(MiningTask):
         return notes
 
     def releases(self) -> list[tuple[str, str, str]]:
-        """The two steps."""
+        """The rows of the preview: one for each of the two steps."""
         shown = []
         for name, mechanism in zip(("overall mean", "means"), self.mechanisms, strict=True):
             people = -(-mechanism.error("0.95") // self.overall.weight)

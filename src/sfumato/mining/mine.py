@@ -26,7 +26,8 @@ RECIPES: Mapping[str, type[Recipe]] = {kind.name: kind for kind in (Terms, Items
 
 @dataclass(frozen=True)
 class Preview:
-    """What ``mine`` would release: its cost, the noise of each release, the people a key needs.
+    """The preview of a call of ``mine``: its cost, the noise of each release, and how many people a
+    key needs to be shown.
 
     ``preview`` returns one. ``releases`` has the name of each release, the 95% half-width of a
     count in people, and how many people a key needs to be shown.
@@ -53,7 +54,8 @@ def mine(
     rho: Number | None = None,
     delta: Number | None = None,
 ) -> Found:
-    """Counts what a recipe names in the rows of a SELECT, and charges the account once.
+    """Answers a recipe over the rows of a SELECT with noisy counts (or means); the account is
+    charged once.
 
     The protected unit is the person with all of its rows. The cost is ``rho``, or ``epsilon`` with
     ``delta``; a recipe that shows values that are not declared needs a delta: beside an epsilon
@@ -115,7 +117,8 @@ def preview(
 
 
 def load(session: Session, charge: str) -> Found:
-    """Builds the result of an earlier ``mine`` again from what is stored; free.
+    """Returns the answer of an earlier ``mine`` from the ledger, by the id of its charge; costs no
+    budget.
 
     Raises:
         UnknownName: this account has no such charge.

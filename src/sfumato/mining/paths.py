@@ -26,7 +26,8 @@ _ARROW = " > "
 
 @dataclass(frozen=True, slots=True)
 class Paths(Recipe):
-    """The people with each sequence of items, up to ``length`` items that follow each other.
+    """A recipe of ``mine`` for sequences: it counts the people who have up to ``length`` given
+    items in consecutive rows.
 
     A person's rows are in the order of the column ``order``; rows without it are left out. A person
     counts in at most ``keep`` sequences of each length. A sequence is counted only if both of its
@@ -51,7 +52,7 @@ class Paths(Recipe):
         require_count("keep", self.keep, _KEEP)
 
     def planned(self, plan: BoundedRows, asked: Asked) -> KeysTask:
-        """Returns the task for some rows.
+        """Returns the task that counts the sequences of some bounded rows, at the cost ``asked``.
 
         Raises:
             UnknownName, WrongUse, MissingDeclaration, InvalidNumber: what cannot be counted.
@@ -72,12 +73,12 @@ class Paths(Recipe):
 
     @classmethod
     def found(cls, facts: Mapping[str, Any], *, recalled: bool) -> "FoundPaths":
-        """Returns the result of stored facts."""
+        """Returns the table of sequences from the stored JSON of an answer."""
         return FoundPaths(facts, recalled=recalled)
 
 
 class FoundPaths(Found):
-    """The released sequences, those of most people first: ``path, size, n, low, high``."""
+    """The table of released sequences, by falling noisy count: ``path, size, n, low, high``."""
 
     def __init__(self, facts: Mapping[str, Any], *, recalled: bool = False) -> None:
         self.facts = facts
@@ -90,7 +91,9 @@ class FoundPaths(Found):
         super().__init__(facts, columns, rows, recalled=recalled)
 
     def transitions(self) -> Table:
-        """Of the people with each item, the share who went on to another: with 95% intervals."""
+        """Returns a table of the pairs of consecutive items: of the people with the first, the
+        share who have the second next, with 95% intervals.
+        """
         rows = []
         singles = self.levels[0]
         for key in self.levels[1].counts if len(self.levels) > 1 else ():

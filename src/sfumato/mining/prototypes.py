@@ -12,7 +12,8 @@ from sfumato.mining.unit_keys import MOST_VALUES
 
 
 def codes_of(prototypes: Any, kind: Array) -> tuple[tuple[int, ...], ...]:
-    """Returns prototypes as codes of an array, each cut to its bounds.
+    """Returns public prototype arrays as integer codes of an array type, each clipped to its
+    declared bounds.
 
     Raises:
         WrongUse: they are no 1 to 1,000 arrays of finite numbers with the length of ``kind``.

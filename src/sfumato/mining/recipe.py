@@ -34,14 +34,16 @@ _ONLY = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The cost that is asked for."""
+    """The cost that a call of ``mine`` states: its arguments ``epsilon``, ``rho`` and ``delta``."""
 
     epsilon: Number | None
     rho: Number | None
     delta: Number | None
 
     def allowance(self, *, keys: bool, why: str) -> Allowance:
-        """Returns the cost; half of a delta, or a whole one beside a rho, is for unknown keys.
+        """Returns the cost that the task may spend. If unknown keys are shown (``keys``), half of a
+        delta pays for them, or all of one that stands beside a rho. ``why`` begins the refusal if
+        there is none.
 
         Raises:
             MissingDeclaration: unknown keys are to be shown, and there is no delta.
@@ -56,29 +58,33 @@ class Asked:
 
 
 class MiningTask(Task, ABC):
-    """A task of this room, with what a preview shows of it."""
+    """The base class of the tasks of ``mine``; it adds the rows that a preview shows."""
 
     @abstractmethod
     def releases(self) -> list[tuple[str, str, str]]:
-        """For each release its name, the 95% half-width of a count, and the people that a key
-        needs.
+        """Returns the rows of the preview, one for each release: its name, the 95% half-width of a
+        count, and how many people a key needs to be shown.
         """
 
 
 class Recipe(ABC):
-    """What is counted in the rows of a SELECT."""
+    """The base class of the recipes of ``mine``, which say what is counted in the rows of a SELECT."""
 
     __slots__ = ()
     name: ClassVar[str]
 
     @abstractmethod
     def planned(self, plan: BoundedRows, asked: Asked) -> MiningTask:
-        """Returns the task of a recipe for some rows; reads declarations alone."""
+        """Returns the task that answers the recipe over some bounded rows, at the cost ``asked``;
+        reads no data.
+        """
 
     @classmethod
     @abstractmethod
     def found(cls, facts: Mapping[str, Any], *, recalled: bool) -> Found:
-        """Returns the result of stored facts."""
+        """Returns the answer for the user from its stored JSON; ``recalled`` is set if it was
+        stored before.
+        """
 
 
 def facts_of(
@@ -89,7 +95,7 @@ def facts_of(
     levels: Sequence[Mapping[str, Any]],
     **more: Any,
 ) -> dict[str, Any]:
-    """Returns what is stored of an answer, as JSON."""
+    """Returns the JSON that is stored of an answer of ``mine``; ``levels`` has its noisy counts."""
     return {
         "kind": KIND,
         "format": FORMAT,
@@ -103,7 +109,7 @@ def facts_of(
 
 
 def body_of(facts: Mapping[str, Any]) -> bytes:
-    """Returns the stored bytes of an answer."""
+    """Returns the stored JSON of an answer, encoded as bytes."""
     return json.dumps(facts, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
@@ -117,13 +123,15 @@ threshold = lru_cache(maxsize=256)(threshold_gaussian)
 
 
 def people_needed(mechanism: ThresholdMechanism) -> str:
-    """Returns how many people a key needs to be shown in half of answers, and in 95%."""
+    """Returns a text on how many people a key needs to pass the threshold with probability 1/2, and
+    with 95%.
+    """
     half, sure = (mechanism.smallest_shown(chance) for chance in ("0.5", "0.95"))
     return f"{half:,} (half of the time), {sure:,} (95%)"
 
 
 def find_column(plan: BoundedRows, name: object) -> int:
-    """Returns the index of a column of the rows.
+    """Returns the index of a column of a SELECT by its name, in any case if that is unique.
 
     Raises:
         WrongUse: there is no such column.
@@ -138,7 +146,9 @@ def find_column(plan: BoundedRows, name: object) -> int:
 
 
 def most_values(plan: BoundedRows, places: Iterable[int]) -> int:
-    """Returns the most values that a unit can have in some columns of its rows."""
+    """Returns the largest number of values (tokens, for a text) that one unit can have in the
+    columns at ``places``, over all of its rows.
+    """
     of_row = 0
     for place in places:
         kind = plan.rows.values[place].type
@@ -148,7 +158,9 @@ def most_values(plan: BoundedRows, places: Iterable[int]) -> int:
 
 
 def require_values(value: Value, what: str, *, text: bool) -> None:
-    """Raises WrongUse, with the name of the column, if its values cannot be keys or groups."""
+    """Raises WrongUse unless a column can be read as keys or groups: declared values, at most
+    1,000, or a text if ``text``. ``what`` names the argument.
+    """
     kind = value.type
     if isinstance(kind, Text) and text:
         return
@@ -167,13 +179,13 @@ def require_values(value: Value, what: str, *, text: bool) -> None:
 
 
 def require_count(name: str, count: object, most: int) -> None:
-    """Raises WrongUse unless a setting is an integer from 1 to ``most``."""
+    """Raises WrongUse unless the argument ``name`` is an integer from 1 to ``most``."""
     if type(count) is not int or not 1 <= count <= most:
         raise WrongUse(f"{name}={shown(count)}.", allowed=f"a whole number from 1 to {most:,}")
 
 
 def declared_terms(only: Sequence[str]) -> tuple[str, ...]:
-    """Returns declared terms; raises WrongUse unless they are strings, each once."""
+    """Returns the argument ``only`` as a tuple; raises WrongUse unless it has strings, each once."""
     if isinstance(only, str) or not all(isinstance(term, str) for term in only):
         raise WrongUse(f"only={shown(only)}.", allowed='a list of terms: ["eye", "ear"]')
     if not 1 <= len(only) <= _ONLY or len(set(only)) < len(only):
@@ -182,7 +194,7 @@ def declared_terms(only: Sequence[str]) -> tuple[str, ...]:
 
 
 def require_tokens(kind: Text, only: Sequence[str]) -> None:
-    """Raises WrongUse if a declared term is not one token of a text."""
+    """Raises WrongUse if one of the terms ``only`` is not a single token of a text column."""
     for term in only:
         if kind.tokens is not None and kind.tokens.split(term) != (term,):
             raise WrongUse(
@@ -196,7 +208,7 @@ def _named(kind: ColumnType) -> str:
 
 
 def label_of(kind: ColumnType, code: int | str | None) -> int | str | bool | None:
-    """Returns a value as JSON: a code as what it stands for."""
+    """Returns the value of a code as JSON; text tokens and None are unchanged."""
     if code is None or isinstance(code, str) or isinstance(kind, Text | Array):
         return code
     value = kind.decode(code)
@@ -204,7 +216,9 @@ def label_of(kind: ColumnType, code: int | str | None) -> int | str | bool | Non
 
 
 def label_of_key(reading: Reading, key: Key) -> tuple[int | str | bool | None, ...]:
-    """Returns the labels of a key: its group, if there are groups, and its values."""
+    """Returns the values of a key as JSON: its group, if there are groups, then the values that it
+    consists of.
+    """
     values = reading.plan.rows.values
     head, *rest = key
     column = reading.columns[0] if reading.by is not None else reading.columns[int(head or 0)]

@@ -31,7 +31,8 @@ _GRAMS, _KEEP = 4, 10_000
 
 @dataclass(frozen=True, slots=True)
 class Terms(Recipe):
-    """The people who use each term of a text, at most ``keep`` terms of a person in all groups.
+    """A recipe of ``mine`` for the terms of a text: it counts the people who use each term, with at
+    most ``keep`` terms of a person in all groups together.
 
     A term is a token of the column ``text``, as its ``sf.Tokens`` split it. With ``grams``, also up
     to so many tokens in a row; those are counted only if both parts were released. ``by`` is the
@@ -68,7 +69,7 @@ class Terms(Recipe):
         object.__setattr__(self, "only", declared_terms(self.only))
 
     def planned(self, plan: BoundedRows, asked: Asked) -> KeysTask:
-        """Returns the task for some rows.
+        """Returns the task that counts the terms of some bounded rows, at the cost ``asked``.
 
         Raises:
             UnknownName, WrongUse, MissingDeclaration, InvalidNumber: what cannot be counted.
@@ -108,12 +109,12 @@ class Terms(Recipe):
 
     @classmethod
     def found(cls, facts: Mapping[str, Any], *, recalled: bool) -> "FoundTerms":
-        """Returns the result of stored facts."""
+        """Returns the table of terms from the stored JSON of an answer."""
         return FoundTerms(facts, recalled=recalled)
 
 
 class FoundTerms(Found):
-    """The released terms, those of most people first: ``[by], term, n, low, high``.
+    """The table of released terms, by falling noisy count: ``[by], term, n, low, high``.
 
     With groups also the share of the group's people, with its ends, and the ``lift``: the share
     divided by that in all groups together. ``low`` and ``high`` are 95% intervals of one count.
@@ -154,7 +155,7 @@ class FoundTerms(Found):
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """The released terms, each once, those of most people first."""
+        """The released terms without repeats, by falling noisy count."""
         place = self.columns.index("term")
         return tuple(dict.fromkeys(row[place] for row in self.rows))
 
@@ -176,7 +177,8 @@ class FoundTerms(Found):
         return tuple(min(max(each, 0.0), 1.0) for each in found)
 
     def compare(self, one: Any, other: Any) -> Table:
-        """Compares two groups: each term with the difference of its shares in the two.
+        """Returns a table that compares two groups: for each term, the difference of the shares of
+        their people who use it.
 
         The intervals hold for all terms together at one level of 95%. A term that is shown in one
         group alone counts in the other as 0, up to the threshold.

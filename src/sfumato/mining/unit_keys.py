@@ -43,7 +43,8 @@ _MIXERS = (
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Which values of rows make up keys.
+    """A rule by which the keys that mining counts are read from bounded rows (terms, items, or
+    sequences of them).
 
     ``columns`` are the indices of the values that are read: the tokens of a text, or the code of a
     row. ``by`` is that of the group of a row. With ``order``, the rows of a unit follow each other
@@ -72,7 +73,8 @@ class Reading:
         return isinstance(self.plan.rows.values[place].type, Text)
 
     def codes(self, place: int) -> range:
-        """The codes of a value that is no text.
+        """Returns the range of the declared codes of the column at index ``place``, which is no
+        text.
 
         Raises:
             InvalidDeclaration: it is a text, or an array.
@@ -83,13 +85,16 @@ class Reading:
         return range(kind.lower_code, kind.upper_code + 1)
 
     def codes_of(self, place: int, rows: UnitRows, begin: int, end: int) -> Integers:
-        """The codes of a value in some rows."""
+        """Returns the code of the column at index ``place`` in each of the rows ``begin`` to
+        ``end``.
+        """
         return rows.codes[begin:end, self.plan.rows.starts[place]].astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class NearReading(Reading):
-    """A reading in which ``by`` is an array: the group of a row is its nearest prototype.
+    """A ``Reading`` whose groups are by an array column: the group of a row is the prototype
+    nearest to its array (in L2).
 
     ``prototypes`` are public vectors, in codes of the array. Of equally near ones the first counts.
 
@@ -112,13 +117,17 @@ class NearReading(Reading):
             raise InvalidDeclaration("An array with too many steps.", allowed="a larger step")
 
     def codes(self, place: int) -> range:
-        """The codes of a value: for ``by`` the places of the prototypes."""
+        """Returns the range of the codes of the column at index ``place``; for ``by``, the indices
+        of the prototypes.
+        """
         if place == self.by:
             return range(len(self.prototypes))
         return Reading.codes(self, place)
 
     def codes_of(self, place: int, rows: UnitRows, begin: int, end: int) -> Integers:
-        """The codes of a value in some rows; for ``by`` the place of the nearest prototype."""
+        """Returns the code of the column at index ``place`` in each of the rows ``begin`` to
+        ``end``; for ``by``, the index of the nearest prototype.
+        """
         if place != self.by:
             return Reading.codes_of(self, place, rows, begin, end)
         points = np.array(self.prototypes, np.float64)
@@ -241,7 +250,8 @@ class _Values:
 
 @dataclass(frozen=True, slots=True)
 class UnitKeys(UnitsByKey):
-    """The number of distinct units of each key, for a threshold; a unit counts in ``keep`` keys.
+    """The statistic that counts the distinct units of each key in the data, for a threshold
+    mechanism; one unit counts in at most ``keep`` keys.
 
     Without ``parts``, a key is a value of the columns, with its group. ``parts`` are the released
     keys of each level before, the first with one value: a key of the next level is two keys of the
@@ -263,17 +273,17 @@ class UnitKeys(UnitsByKey):
 
     @property
     def groups(self) -> int:
-        """The most keys in which a unit counts."""
+        """The largest number of keys in which one unit is counted."""
         return self.keep
 
     def distance(self, norm: Norm) -> Distance:
-        """One, in Linf: a unit counts once in a key."""
+        """Returns the sensitivity: 1, in Linf, since a unit counts once in a key."""
         if norm is not Norm.LINF:
             raise InvalidDeclaration("Units of keys that are not public.", allowed="a threshold")
         return Distance(norm, Fraction(1), self.reading.plan.neighbours)
 
     def exact(self, opened: Opened) -> Counts:
-        """The number of units of each key that occurs."""
+        """Returns the exact number of units of each key that occurs in the data."""
         values = _values(self.reading, opened)
         merged = np.zeros((2, 0), np.int64)
         waiting = [np.zeros(0, np.int64)]
@@ -298,7 +308,8 @@ class UnitKeys(UnitsByKey):
 
 @dataclass(frozen=True, slots=True)
 class KeyCounts(BoundedStatistic[Integers]):
-    """The number of distinct units of each of some public ``keys``, a unit in ``keep`` of them.
+    """The statistic that counts the distinct units of each of the public ``keys``; one unit counts
+    in at most ``keep`` of them.
 
     Guarantees:
         counts of public keys move by at most their proved distance
@@ -317,12 +328,14 @@ class KeyCounts(BoundedStatistic[Integers]):
             raise InvalidDeclaration("A key twice, or no key.", allowed="each key once")
 
     def distance(self, norm: Norm) -> Distance:
-        """The number of counts in which neighbours differ, each by one: in L1 and squared L2."""
+        """Returns the sensitivity (L1, or squared L2), if one unit changes at most ``keep`` counts
+        by one.
+        """
         most = min(self.keep, len(self.keys))
         return differing(most, norm, self.reading.plan)
 
     def exact(self, opened: Opened) -> Integers:
-        """The counts, in the order of the keys."""
+        """Returns the exact count of each key, in their order."""
         counts = np.zeros(len(self.keys), np.int64)
         for _, keys in _kept(_values(self.reading, opened), self.keep, keys=self.keys):
             counts += np.bincount(keys, minlength=len(self.keys))
@@ -330,7 +343,9 @@ class KeyCounts(BoundedStatistic[Integers]):
 
 
 def differing(most: int, norm: Norm, plan: BoundedRows) -> Distance:
-    """Returns the distance of counts, of which a unit moves at most ``most``, each by one."""
+    """Returns the sensitivity (L1, or squared L2) of counts of which one unit changes at most
+    ``most``, each by one.
+    """
     if norm not in (Norm.L1, Norm.L2):
         raise InvalidDeclaration(f"Counts in {norm.value}.", allowed="L1, L2")
     times = 2 if plan.neighbours is Relation.REPLACE_ONE else 1
@@ -340,9 +355,10 @@ def differing(most: int, norm: Norm, plan: BoundedRows) -> Distance:
 def kept_keys(
     reading: Reading, opened: Opened, keep: int, keys: Keys
 ) -> Iterator[tuple[int, Integers, Integers]]:
-    """Yields parts of the units: their number, and the unit and the index of each kept key.
+    """Yields the keys of units, batch by batch: the number of units in the batch, then two arrays
+    with a unit and the index of one of its ``keys``.
 
-    Of a unit, those of ``keys`` that it has are kept, at most ``keep``.
+    Of each unit at most ``keep`` of the ``keys`` are used.
     """
     values = _values(reading, opened)
     ends = [last - first for first, last in values.parts()]

@@ -22,7 +22,8 @@ SMALL = 2**10
 
 
 class Aggregate:
-    """The base class of aggregates.
+    """The base class of SQL aggregates, which are computed as exact integers for each group before
+    noise.
 
     What the privacy proof needs has no default: where a class does not state it, planning fails.
     (It is no ABC: ``isinstance`` of one is several times as slow, and plans ask it often.)
@@ -39,7 +40,7 @@ class Aggregate:
     @property
     @abstractmethod
     def width(self) -> int:
-        """The number of integers in each group."""
+        """The number of integers that the aggregate has in each group."""
         raise NotImplementedError
 
     @property
@@ -51,18 +52,20 @@ class Aggregate:
     @property
     @abstractmethod
     def never_negative(self) -> bool:
-        """Whether a row can never decrease any of the integers."""
+        """Whether no row can decrease any of the integers."""
         raise NotImplementedError
 
     @property
     @abstractmethod
     def read(self) -> Value | None:
-        """The value that the aggregate reads from each row; None for COUNT(*)."""
+        """The expression that the aggregate reads from each row; None for COUNT(*)."""
         raise NotImplementedError
 
     @property
     def reads_codes(self) -> bool:
-        """Whether the integers depend on the code of the value, not only on whether it is NULL."""
+        """Whether the integers depend on the values that are read, not only on whether they are
+        NULL.
+        """
         return self.read is not None
 
     @property
@@ -78,7 +81,9 @@ class Aggregate:
 
     @abstractmethod
     def reading(self, fine: int) -> Reading:
-        """Returns how the integers, in 1/``fine`` of a step, translate into an estimate."""
+        """Returns how the integers are converted into an estimate; ``fine`` is the integer by which
+        a lattice step is multiplied.
+        """
         raise NotImplementedError
 
 
@@ -89,7 +94,7 @@ class Linear(Aggregate):
 
     @abstractmethod
     def row(self, code: int) -> tuple[int, ...]:
-        """Returns the integers of one row whose value has this code."""
+        """Returns the integers that one row of full weight adds, for the code of its value."""
         raise NotImplementedError
 
 
@@ -263,7 +268,7 @@ class Mean(Linear):
 
     @property
     def levels(self) -> int:
-        """The largest u (w): the upper code of ``value`` minus its lower code."""
+        """The range of the value in codes: its highest code minus its lowest (w of the class)."""
         codes = self.value.numeric
         return codes.upper_code - codes.lower_code
 
@@ -319,7 +324,7 @@ class Variance(Linear):
 
     @property
     def levels(self) -> int:
-        """The largest u (w), in levels."""
+        """The range of the value in levels of ``coarse`` codes (w of the class)."""
         codes = self.value.numeric
         return -(-(codes.upper_code - codes.lower_code) // self.coarse)
 
@@ -383,7 +388,7 @@ class Quantiles(Aggregate):
 
     @property
     def has_ends(self) -> bool:
-        """Whether the ends of an interval are also selected for each level."""
+        """Whether the ends of a confidence interval are also selected for each quantile."""
         return False
 
     @property
@@ -399,7 +404,7 @@ class Quantiles(Aggregate):
 
     @property
     def width(self) -> int:
-        """The number of leaves: the most weights of a group, as those of 0 are left out."""
+        """The number of leaves: the largest number of weights that a group has."""
         return self.leaves
 
     @property
@@ -420,7 +425,7 @@ class Quantiles(Aggregate):
         return f"QUANTILE({self.value.name}, {levels})"
 
     def reading(self, fine: int) -> Reading:
-        """Returns how a leaf's number is converted into a value: the middle of the leaf."""
+        """Returns how the index of a leaf is converted into a value: to the middle of the leaf."""
         kind = self.value.type
         assert not isinstance(kind, Text), "lowering admits no text here"
         half = Fraction(self.coarse - 1, 2)
@@ -438,7 +443,8 @@ class Quantiles(Aggregate):
 
 @dataclass(frozen=True, slots=True)
 class CodeQuantiles(Quantiles):
-    """Quantiles of a value with any number of codes.
+    """Quantiles of a value with any number of codes; a candidate (leaf) is an interval of ``leaf``
+    adjacent codes.
 
     A leaf has ``leaf`` codes; leaf j begins at the lower bound + j ``leaf``. ``leaf`` is 1, unless
     too many codes could have rows to collect them all. ``ends`` is as ``has_ends``.
@@ -474,7 +480,8 @@ def quantiles(
     leaf: int = 1,
     ends: bool = False,
 ) -> Quantiles:
-    """Returns ``Quantiles`` if a value has at most ``SMALL`` codes and leaves of one code.
+    """Returns the aggregate for quantiles of a value: ``Quantiles`` if it has at most ``SMALL``
+    codes and leaves of one code, else ``CodeQuantiles``.
 
     Answers to these are stored under that class; all others are ``CodeQuantiles``.
     """

@@ -28,7 +28,8 @@ Places: TypeAlias = tuple[int, ...]
 
 
 def axis(value: Value) -> GroupKey:
-    """Returns the axis of a value: a cell for each code in its declared range, then one for NULL.
+    """Returns the axis of a contingency table for a value: a cell for each declared code, then one
+    for NULL.
 
     Raises:
         MissingDeclaration: the value is a text, whose possible values are not declared.
@@ -58,7 +59,8 @@ def axis(value: Value) -> GroupKey:
 
 @dataclass(frozen=True, slots=True)
 class Cube:
-    """The counts of a relation's rows by any subset of declared axes (a contingency table).
+    """A contingency table of a relation's rows over declared axes, of which any marginal can be
+    counted.
 
     Like ``Raw``, it is unbounded: the contribution of a unit is not limited yet. A clique is a set
     of axes, given by name. Its marginal counts the rows in each of its cells; the empty clique has
@@ -100,7 +102,7 @@ class Cube:
 
     @property
     def raw(self) -> Raw:
-        """The plan that counts rows by all axes together."""
+        """The equivalent plan that counts rows in each cell of all axes together."""
         return Raw(self.relation, self.axes, (CountRows(),))
 
     def shape(self, clique: Places) -> tuple[int, ...]:
@@ -109,7 +111,8 @@ class Cube:
         return tuple(len(key.codes or ()) + 1 for key in axes)
 
     def places(self, cliques: Sequence[Sequence[str]]) -> tuple[Places, ...]:
-        """Checks cliques, given by names of axes, and returns the positions of each clique's axes.
+        """Returns the positions of each clique's axes, which are given by name; checks that there
+        are such axes.
 
         Raises:
             UnknownName: there is no axis of this name.
@@ -159,7 +162,8 @@ def _is_total(key: GroupKey) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class BoundedCube:
-    """A cube in which the contribution of each unit is bounded (RULES 13).
+    """A cube in which the contribution of each unit is bounded by weights (RULES 13), so that its
+    marginals have bounded sensitivity.
 
     ``most`` is the number of rows that a unit counts as. Each row of a unit with N rows has the
     weight floor(``refinement`` min(1, ``most`` / N)), the same in every marginal, so that all
@@ -190,7 +194,9 @@ class BoundedCube:
 
     @property
     def is_weighed(self) -> bool:
-        """Whether a unit may have several rows; if not, each row has the weight ``refinement``."""
+        """Whether a unit may have several rows, whose weights may then differ; if not, each row has
+        the weight ``refinement``.
+        """
         return self.unit is not None and not is_single(self.cube.relation)
 
     def __post_init__(self) -> None:

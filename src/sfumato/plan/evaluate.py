@@ -49,7 +49,8 @@ _UPPER = str.maketrans(ascii_lowercase, ascii_uppercase)
 
 
 def evaluate(expression: Scalar, lookup: Callable[[Leaf], Value]) -> Value:
-    """Returns the value of an expression; ``lookup`` gives the values of its leaves.
+    """Returns the value of a scalar expression in one row; ``lookup`` gives the values of its
+    leaves (columns, keys, estimates).
 
     Guarantees:
         evaluation is total

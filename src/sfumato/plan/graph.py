@@ -40,7 +40,7 @@ class BoundedGraph:
 
     @property
     def scan(self) -> Scan:
-        """The table whose rows are edges."""
+        """The scan of the table whose rows are the edges."""
         relation = self.relation
         while isinstance(relation, Filter):
             relation = relation.source

@@ -11,8 +11,8 @@ from sfumato.plan.stages import Bounded
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One question of a statement with grouping sets: its aggregates by some of the statement's
-    keys.
+    """A bounded plan that measures one or more grouping sets of a statement: its aggregates by some
+    of the statement's group keys.
 
     ``keys`` are the positions of these keys in the statement. ``sets`` are the positions of the
     grouping sets that are computed from this question: the set with exactly these keys, and sets
@@ -26,7 +26,8 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """The questions of a statement with grouping sets, each bounded by itself.
+    """A statement with grouping sets (ROLLUP, CUBE), split into bounded plans that are measured
+    separately.
 
     The limits of a unit hold in each of them anew, so they compose like questions that are asked
     one after the other: their L1 sensitivities, or the squares of the L2 sensitivities, add up.
@@ -39,5 +40,5 @@ class Levels:
 
     @property
     def questions(self) -> tuple[Bounded, ...]:
-        """The bounded plan of each grouping set."""
+        """The bounded plan of each level."""
         return tuple(level.bounded for level in self.levels)

@@ -37,7 +37,7 @@ class OpenCube:
     questions: tuple[Bounded, ...] = ()
 
     def admits(self, cube: BoundedCube) -> bool:
-        """Whether a later count differs from ``self.cube`` at most in its axes.
+        """Returns whether a later count differs from ``self.cube`` at most in its axes.
 
         If so, the sensitivity bounds that were proved for ``self.cube`` hold for it.
         """

@@ -33,8 +33,8 @@ class OpenRows:
     questions: tuple[Bounded, ...] = ()
 
     def admits(self, rows: BoundedRows) -> bool:
-        """Whether a later read differs from ``self.rows`` at most in which values it reads of each
-        row.
+        """Returns whether a later read differs from ``self.rows`` at most in the values that it
+        reads of each row.
 
         If so, the sensitivity bounds that were proved for ``self.rows`` hold for it.
         """

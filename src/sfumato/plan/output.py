@@ -8,7 +8,9 @@ from sfumato.plan.scalar import Scalar
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A column of the answer: its title, and the expression over released numbers."""
+    """A column of an answer: its title, and the expression by which it is computed from released
+    numbers.
+    """
 
     name: str
     expression: Scalar
@@ -25,7 +27,8 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """How the table of an answer is computed from released numbers and group keys alone.
+    """The post-processing of a SQL statement: how the rows of the answer are computed from noisy
+    aggregates and group keys alone.
 
     ``items`` are its columns, ``having`` filters its rows, ``order`` sorts them. ``sets`` has, for
     each grouping set (ROLLUP, CUBE, GROUPING SETS), the positions of its keys; groups that agree in

@@ -8,7 +8,8 @@ from sfumato.metadata.dataset import Dataset
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """How the unit of a row is found: by the row's own columns, or through another table.
+    """A rule that gives the privacy unit of each row of a table: by the row's own columns, or
+    through another table.
 
     Without ``via``, ``columns`` hold the unit's id. With ``via``, they are matched with the columns
     ``keys`` of that table, and the row belongs to the unit of the matching row, which ``owner``
@@ -25,7 +26,7 @@ class Owner:
 
 
 def owner_of(dataset: Dataset, table: str) -> Owner | None:
-    """Returns how the unit of a declared table's rows is found.
+    """Returns the rule that gives the privacy unit of each row of a declared table.
 
     None if each row is its own unit, or if the table is public.
 

@@ -9,7 +9,8 @@ from sfumato.plan.stages import Raw
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A statement after parsing and type checking.
+    """A SQL statement after parsing and type checking, split into private aggregates and
+    post-processing.
 
     ``raw`` is what is computed from private rows, ``output`` what is computed from the released
     numbers. ``text`` is the statement as the analyst wrote it; ``table`` names the private table

@@ -7,7 +7,9 @@ from fractions import Fraction
 
 
 class Kind(Enum):
-    """What a release's integers estimate: a count, a sum, a mean or a quantile, for example."""
+    """The kind of estimate that an aggregate's noisy integers give: a number, a mean, a variance or
+    quantiles.
+    """
 
     NUMBER = "number"
     MEAN = "mean"
@@ -17,7 +19,8 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How the released integers of an aggregate translate into its estimate, by ``kind``.
+    """The parameters by which an aggregate's noisy integers are converted into its estimate, by
+    ``kind``.
 
     * Number: the integer n is the number n ``unit``.
     * Mean: the integers (a, b) are (a + b) ``unit`` rows with the mean ``lower`` + ``span``

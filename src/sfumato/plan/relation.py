@@ -27,7 +27,8 @@ UNLIMITED = 2**31
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """The rows of a declared table that belong to a unit, each value as its code.
+    """A read of a declared table, with each value as its integer code; rows of no unit are left
+    out.
 
     ``columns`` are those that are read, named ``prefix`` and the name in the table. ``owner``
     None: each row is its own unit, or the table is public.
@@ -139,7 +140,7 @@ class Semi:
 
 
 class Summary(Enum):
-    """The aggregate functions that ``PerUnit`` computes over the rows of a unit."""
+    """An aggregate function over the rows of one unit, as used in ``PerUnit``."""
 
     COUNT = "count"
     COUNT_VALUES = "count values"
@@ -185,7 +186,9 @@ class Computed:
 
     @property
     def finer(self) -> Fraction:
-        """How many steps of the mean make one step of its value."""
+        """The factor by which the lattice step of a mean is finer than that of the value it
+        averages.
+        """
         assert self.value is not None and not isinstance(self.value.type, Text), "only of a mean"
         assert not isinstance(self.column.type, Text), "a plan computes no text"
         return self.value.type.step / self.column.type.step
@@ -247,7 +250,7 @@ class Ranked:
 
 
 class WindowFunction(Enum):
-    """What ``Windowed`` computes for each row from the rows of its partition in their order."""
+    """A SQL window function, computed in ``Windowed`` over the ordered rows of a partition."""
 
     ROW_NUMBER = "row_number"
     RANK = "rank"
@@ -372,7 +375,7 @@ def predicates(relation: Relation) -> list[Scalar]:
 
 
 def is_single(relation: Relation) -> bool:
-    """Whether every unit has at most one row in a relation, whatever the data."""
+    """Returns whether every unit has at most one row in a relation, whatever the data."""
     match relation:
         case PerUnit(_, keys, _):
             return not keys
@@ -424,7 +427,7 @@ def _is_any_row(relation: Relation) -> bool:
 
 
 def first(source: Relation, order: tuple[Sort, ...], ties: tuple[Scalar, ...], name: str) -> Filter:
-    """Returns the relation of the first row of each unit in an order.
+    """Returns a relation with only the first row of each unit, in the given order.
 
     ``name`` is that of the column of row numbers, ``ties`` break ties of ``order``.
     """

@@ -66,13 +66,16 @@ class RowList:
 
     @property
     def raw(self) -> Raw:
-        """The plan of a question that reads the same values, by which the rows are bounded."""
+        """The equivalent plan with aggregates (a count of each value), from which row limits are
+        derived.
+        """
         return Raw(self.relation, (), tuple(map(CountValues, self.values)))
 
 
 @dataclass(frozen=True, slots=True)
 class BoundedRows:
-    """Rows to read, at most ``most`` of each unit; the engine drops further rows of a unit.
+    """A plan that reads rows one by one, at most ``most`` of each unit; the engine drops a unit's
+    further rows.
 
     Between neighbouring datasets the rows of one unit are added, removed or replaced, as
     ``neighbours`` says; those of all other units are the same, in the same order. ``unit`` None:

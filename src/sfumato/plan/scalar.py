@@ -34,7 +34,9 @@ class Comparison(Enum):
 
 
 class Operation(Enum):
-    """Arithmetic operators; ``/`` is exact division and applies to released numbers only."""
+    """The arithmetic operators of SQL; ``/`` is exact division and applies to released numbers
+    only.
+    """
 
     ADD = "+"
     SUBTRACT = "-"
@@ -59,21 +61,24 @@ class Part(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """The code of a column in a row (for a Text column, the string)."""
+    """A column of a row, read as its integer code (for a Text column, as the string)."""
 
     column: Column
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """The code of the group key at position ``index`` (for a Text key, the string)."""
+    """The group key at position ``index`` of a released row, as its integer code (for a Text key,
+    the string).
+    """
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A ``statistic`` of the released aggregate at position ``index``.
+    """A number that is estimated from a released aggregate: a ``statistic`` of the aggregate at
+    position ``index``.
 
     ``place`` is the position of a quantile, if the aggregate has several.
     """
@@ -85,7 +90,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """Which group keys a row of a query with grouping sets adds up: SQL's GROUPING(...).
+    """SQL's GROUPING(...): which of a row's group keys it sums over, in a query with grouping sets.
 
     It is a number with one binary digit for each of the keys at positions ``keys``, the first key's
     first; a digit is 1 if the row adds up all groups of that key.
@@ -128,7 +133,7 @@ class Like:
 
 @dataclass(frozen=True, slots=True)
 class ChangeCase:
-    """A text with its ASCII letters in lower case, or in upper case; all else stays as it is."""
+    """SQL's LOWER or UPPER of a text, for ASCII letters only."""
 
     operand: "Scalar"
     upper: bool
@@ -140,7 +145,9 @@ TO_THE_END = 2**30
 
 @dataclass(frozen=True, slots=True)
 class Substring:
-    """Up to ``length`` characters of a text, from place ``start``; the first place is 1."""
+    """SQL's SUBSTRING: up to ``length`` characters of a text from position ``start``, counted from
+    1.
+    """
 
     operand: "Scalar"
     start: int
@@ -190,7 +197,9 @@ class Arithmetic:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """The result of the first branch (test, result) whose test is TRUE, else ``otherwise``."""
+    """SQL's CASE: the result of the first of ``branches`` (test, result) whose test is TRUE, else
+    ``otherwise``.
+    """
 
     branches: tuple[tuple["Scalar", "Scalar"], ...]
     otherwise: "Scalar"
@@ -225,7 +234,7 @@ class FloorDivide:
 
 @dataclass(frozen=True, slots=True)
 class Quotient:
-    """left / right of codes, truncated towards zero; NULL if right is zero."""
+    """The quotient of two integer codes, truncated towards zero; NULL if ``right`` is zero."""
 
     left: "Scalar"
     right: "Scalar"
@@ -233,7 +242,9 @@ class Quotient:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """The entry of ``table`` at position ``operand`` - ``first``; NULL outside the table."""
+    """The entry of a constant ``table`` at position ``operand`` - ``first``; NULL outside the
+    table.
+    """
 
     operand: "Scalar"
     first: int
@@ -295,13 +306,13 @@ COMPARE: Mapping[Comparison, Callable[[Any, Any], Any]] = {
 
 
 def compares(op: Comparison, left: object, right: object) -> bool:
-    """Whether a comparison holds for two values that are not NULL."""
+    """Returns whether ``left op right`` is true, for two values that are not NULL."""
     holds: bool = COMPARE[op](left, right)
     return holds
 
 
 def children(expression: Scalar) -> tuple[Scalar, ...]:
-    """The operands of an expression, in order."""
+    """Returns the direct operands of an expression, in order."""
     match expression:
         case Field() | Key() | Estimate() | Grouping() | Constant():
             return ()

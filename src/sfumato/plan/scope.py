@@ -32,7 +32,7 @@ def nodes(relation: Relation) -> Iterator[Relation]:
 
 
 def provided(relation: Relation) -> tuple[Column, ...]:
-    """Returns the columns that expressions over a relation may read.
+    """Returns the columns of a relation's rows: those that expressions over it may read.
 
     >>> from sfumato.metadata.column import Integer
     >>> age = Column("age", Integer(0, 120))
@@ -85,15 +85,15 @@ def same_in_unit(relation: Relation) -> frozenset[Column]:
 
 
 def is_one_group(relation: Relation, keys: Iterable[Scalar]) -> bool:
-    """Whether GROUP BY ``keys`` puts all rows of a unit into one group, because the keys are
-    constants.
+    """Returns whether GROUP BY ``keys`` puts all rows of a unit into one group, because the keys
+    read only columns that are constant within a unit.
     """
     read = {leaf.column for key in keys for leaf in leaves(key) if isinstance(leaf, Field)}
     return read <= same_in_unit(relation)
 
 
 def introduced(relation: Relation) -> tuple[Column, ...]:
-    """Returns the columns that a relation itself adds to those of the relations below it."""
+    """Returns the columns that a relation adds to those of its sources."""
     match relation:
         case Scan(_, _, columns) | Union(_, _, columns):
             return columns
@@ -110,7 +110,8 @@ def introduced(relation: Relation) -> tuple[Column, ...]:
 
 
 def expressions(relation: Relation) -> list[tuple[Relation, tuple[Scalar, ...]]]:
-    """Returns the expressions of one node, with the relation whose rows they read.
+    """Returns the expressions that the top node of a relation evaluates, each with the relation
+    over whose rows it is evaluated.
 
     The tie-breakers of an order and the key of a joined table are left out.
     """

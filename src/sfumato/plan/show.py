@@ -34,7 +34,8 @@ def canonical(node: object) -> Json:
 
 
 def form(node: Any, known: Mapping[int, str] | None = None) -> str:
-    """Returns ``canonical`` as a string, with sorted names and no spaces.
+    """Returns the canonical JSON of a plan as a string, with sorted names and no spaces; cache keys
+    of answers are made from it.
 
     The string is built directly, because each question needs it several times for its keys.
     ``known`` has the forms of nodes that several plans share, by their ``id``.

@@ -16,7 +16,8 @@ from sfumato.privacy.distance import Distance, Norm
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """A question before any privacy argument: aggregates over a relation's rows, grouped by keys.
+    """A plan without any bound on contributions yet: aggregates over the rows of a relation,
+    grouped by keys.
 
     >>> from sfumato.plan.aggregate import CountRows
     >>> from sfumato.plan.relation import Scan
@@ -30,7 +31,7 @@ class Raw:
 
     @property
     def is_open(self) -> bool:
-        """Whether the set of groups is not declared, so that a noisy threshold decides which are
+        """Whether the groups are not declared, so that a threshold on noisy counts selects those
         released.
         """
         return any(key.codes is None for key in self.keys)
@@ -77,7 +78,8 @@ def _least(*limits: int | None) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Tracked:
-    """A question whose rows belong to known units.
+    """A plan with the privacy unit of its rows and the contribution limits of a unit, before
+    sensitivities are proved.
 
     ``unit`` is the name of the privacy unit; None if each row is its own unit. ``groups`` is the
     number of groups, or None if it is not public. If ``kept`` is set, the table is read from a
@@ -106,7 +108,9 @@ class Tracked:
             raise ValueError("a prepared layout has rows of units, to be read one by one")
 
     def counted(self, aggregate: Aggregate) -> int:
-        """Returns the number of rows of a unit that an aggregate counts in a prepared layout."""
+        """Returns the largest number of rows of a unit that an aggregate counts in a prepared
+        layout.
+        """
         assert self.kept is not None, "called for prepared layouts only"
         limits = self.limits
         if isinstance(aggregate, CountUnits):
@@ -122,7 +126,7 @@ class Tracked:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One aggregate with its proved sensitivity: the distance of its integers between neighbours.
+    """One aggregate of a bounded plan with its proved sensitivity (``distance``).
 
     For quantiles it is (in Linf) the largest change of the weight of any set of leaves in one
     group. ``groups`` is the number of groups in which one unit counts fully. If a unit is in more
@@ -142,7 +146,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """A plan in which the contribution of each unit is bounded in ``norm``.
+    """A plan whose aggregates have bounded sensitivity in ``norm``; engines run only such plans.
 
     Its integers count in 1/``refinement`` of a lattice step, so that weights below 1 are not lost
     (RULES 13). Only a mechanism of the same norm may release it.
@@ -165,7 +169,9 @@ class Bounded:
     parts: tuple[Part, ...]
 
     def only(self, places: Sequence[int]) -> "Bounded":
-        """Returns the plan with the parts at some positions only; their integers do not change."""
+        """Returns the plan with only the aggregates at some positions; their exact integers do not
+        change.
+        """
         parts = tuple(self.parts[place] for place in places)
         raw = replace(self.tracked.raw, aggregates=tuple(part.aggregate for part in parts))
         return replace(self, tracked=replace(self.tracked, raw=raw), parts=parts)

@@ -5,7 +5,7 @@ from enum import Enum
 
 
 class Statistic(Enum):
-    """A statistic computed from the released integers of an aggregate.
+    """The names of the numbers that can be estimated from a released aggregate.
 
     ``VALUE`` is the aggregate itself. A mean also gives its count and sum; a variance gives
     these, the mean, and both variances with their square roots.

@@ -50,7 +50,8 @@ _ENUMS: dict[str, type[Enum]] = {
 
 
 def restore_output(form: Json) -> output.Output:
-    """Reads an ``Output`` from its canonical JSON.
+    """Returns an ``Output`` (the post-processing of a statement) from the canonical JSON in a
+    stored answer.
 
     Guarantees:
         an output survives its json form

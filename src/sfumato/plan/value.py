@@ -27,7 +27,8 @@ NEGLIGIBLE = 10**6
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """An expression over the columns of a row, with the type that gives its codes a meaning.
+    """An expression over the columns of a row, with the type that gives its integer codes a
+    meaning.
 
     Aggregates and keys read it. ``name`` appears in titles and messages; values that differ only in
     their names are equal. ``rounding`` bounds the error from rounding numbers to lattices within
@@ -63,7 +64,7 @@ class Value:
 
     @classmethod
     def of(cls, column: Column) -> "Value":
-        """Returns the value of a declared column, unchanged."""
+        """Returns the value that reads a declared column, unchanged."""
         return cls(column.name, column.type, Field(column))
 
     @property
@@ -119,14 +120,14 @@ class GroupKey:
 
     @property
     def size(self) -> int | None:
-        """The number of declared groups; None if they are not public."""
+        """The number of declared groups of this key; None if the groups are not public."""
         if self.codes is None:
             return None
         return len(self.codes) + self.missing
 
 
 def is_of_range(kind: Integer | Real) -> bool:
-    """Whether the step of a type is the default, derived from its range (RULES 12).
+    """Returns whether the lattice step of a type is the default, derived from its range (RULES 12).
 
     That step is a power of two such that the range, or the clip, has about a million steps.
     """

@@ -46,7 +46,8 @@ _CYCLES = {
 
 
 def span(expression: Scalar) -> Span:
-    """Returns the least and greatest code that an expression can have, over all possible rows.
+    """Returns the smallest and largest integer code that an expression can have, over all possible
+    rows.
 
     None if the expression has no codes.
 
@@ -70,7 +71,7 @@ def span(expression: Scalar) -> Span:
 
 
 def confine(expression: Scalar) -> None:
-    """Checks that no constant or intermediate result of an expression can overflow 64 bits.
+    """Raises unless every constant and intermediate result of an expression fits into 64 bits.
 
     A predicate or join key must pass before it is part of a plan, because engines differ in how
     they overflow.
@@ -105,7 +106,9 @@ def _require_small(*numbers: int) -> None:
 
 
 def is_text(expression: Scalar) -> bool:
-    """Whether an expression has string values: of a text column or of a string constant."""
+    """Returns whether the values of an expression are strings: those of a text column or a string
+    constant.
+    """
     match expression:
         case Field(column):
             return isinstance(column.type, Text)

@@ -5,7 +5,7 @@ Which of the values occur is private. The list of those that the declarations an
 public, so it needs no noise and costs nothing.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import product
 from math import prod
@@ -15,7 +15,16 @@ from sqlglot import exp
 from sfumato.metadata.column import Column, Text
 from sfumato.plan.evaluate import evaluate
 from sfumato.plan.relation import Filter, PublicJoin, Scan
-from sfumato.plan.scalar import Field, Leaf, Scalar, Value, leaves
+from sfumato.plan.scalar import (
+    Compare,
+    Comparison,
+    Constant,
+    Field,
+    Leaf,
+    Scalar,
+    Value,
+    leaves,
+)
 from sfumato.plan.scope import nodes
 from sfumato.plan.stages import Raw
 from sfumato.plan.value import GroupKey
@@ -28,6 +37,8 @@ NOTE = (
 )
 # The most rows of a list.
 MOST_ROWS = 10_000
+# The most values of a column that are tried for a key that is computed from it.
+MOST_TRIED = 20_000
 
 
 def is_distinct(select: exp.Select) -> bool:
@@ -50,20 +61,27 @@ def declared_list(raw: Raw) -> exp.Values | None:
         return None
     tests = list(holding(raw.relation))
     read = [_columns(key.value.expression) for key in raw.keys]
+    if len(set().union(*read)) < sum(map(len, read)):
+        # keys that read one column: not every pair of their values is possible
+        return None
+    codes, left = [], tests
+    for key, columns in zip(raw.keys, read, strict=True):
+        own = []
+        if len(columns) == 1 and not isinstance(key.value.expression, Field):
+            own = [test for test in left if _columns(test) == columns]
+        left = [test for test in left if test not in own]
+        possible = _possible(key, own)
+        if possible is None:
+            return None
+        codes.append(possible)
     plain = {
         key.value.expression.column: place
         for place, key in enumerate(raw.keys)
         if isinstance(key.value.expression, Field)
     }
-    if len(set().union(*read)) < sum(map(len, read)):
-        # keys that read one column: not every pair of their values is possible
-        return None
-    # a test of the one column of a key has decided about the codes of that key
-    decided = [columns for columns in read if len(columns) == 1]
-    left = [test for test in tests if _columns(test) not in decided]
     if any(not _columns(test) <= plain.keys() for test in left):
         return None
-    rows = [row for row in product(*map(_codes, raw.keys)) if _passes(row, plain, left)]
+    rows = [row for row in product(*codes) if _passes(row, plain, left)]
     return _values(raw.keys, rows) if rows else None
 
 
@@ -72,11 +90,38 @@ def _columns(expression: Scalar) -> set[Column]:
     return {leaf.column for leaf in leaves(expression) if isinstance(leaf, Field)}
 
 
-def _codes(key: GroupKey) -> Iterator[int | None]:
-    """The codes of the groups of a key, NULL last."""
-    yield from key.codes or ()
-    if key.missing:
-        yield None
+def _possible(key: GroupKey, tests: Sequence[Scalar]) -> list[int | None] | None:
+    """The codes of a key's groups in rows that pass the tests of its one column, NULL last.
+
+    None if the column has too many values to try.
+    """
+    codes = [*(key.codes or ()), *([None] if key.missing else [])]
+    if not tests:
+        return codes
+    expression = key.value.expression
+    (column,) = _columns(expression)
+    if isinstance(column.type, Text) or column.type.size > MOST_TRIED:
+        # ranges have decided about the codes
+        return codes if all(map(_is_range, tests)) else None
+    passing = set()
+    for value in (*range(column.type.lower_code, column.type.upper_code + 1), None):
+        if all(_at(test, value) is True for test in tests):
+            passing.add(_at(expression, value))
+    return [code for code in codes if code in passing]
+
+
+def _at(expression: Scalar, code: int | None) -> Value:
+    """The value of an expression of one column at a code of it."""
+    return evaluate(expression, lambda leaf: code)
+
+
+def _is_range(test: Scalar) -> bool:
+    """Whether a test says that a column lies above, below or at a constant."""
+    match test:
+        case Compare(op, Field(), Constant()) | Compare(op, Constant(), Field()):
+            return op is not Comparison.NE
+        case _:
+            return False
 
 
 def _passes(row: tuple[int | None, ...], places: Mapping[Column, int], tests: list[Scalar]) -> bool:
