@@ -99,7 +99,8 @@ class Answer:
 
     @property
     def told(self) -> list[list[Json]]:
-        """The rows, with None in each cell that the noise hides completely (``untold``).
+        """The rows of the answer, with None in each cell whose noise leaves no information
+        (``untold``).
 
         The interval of such a cell is the whole possible range.
         """
@@ -393,10 +394,7 @@ class Answer:
         """One line: the cost, whether it was paid earlier, and the id of the charge that paid it."""
         if not self.charge_id:
             return f"cost {self.cost}, no charge"
-        charge = f"charge {self.charge_id[:12]}"
-        if self.cost.is_earlier and self.cost.earlier == (charge,):
-            return f"cost {self.cost}"
-        return f"cost {self.cost}{self._paid()}, {charge}"
+        return f"cost {self.cost}{self._paid()}, charge {self.charge_id[:12]}"
 
     def _paid(self) -> str:
         """A remark that an answer was paid before; empty for a new one."""
