@@ -45,7 +45,9 @@ class Asking:
 
 
 def asks(command: Command) -> Command:
-    """Adds ``-c``, ``--analyst``, ``--purpose`` and ``--wait`` to a command, as ``asking``."""
+    """Decorator that adds the options ``-c``, ``--analyst``, ``--purpose`` and ``--wait`` to a
+    command, which receives them as the argument ``asking``, an ``Asking``.
+    """
 
     @wraps(command)
     def called(*, config: str, analyst: str | None, purpose: str | None, **others: Any) -> Any:

@@ -107,7 +107,7 @@ def _show(result: System) -> None:
 
 
 def to_json(result: System) -> dict[str, Json]:
-    """Returns the result as JSON."""
+    """Returns the result of a system audit as a JSON object."""
     forms: list[Json] = [{"name": each.name, "result": each.result} for each in result.forms]
     return {
         "verdict": result.verdict.value,

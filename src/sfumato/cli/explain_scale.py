@@ -46,7 +46,9 @@ def between(promise: MetricDP) -> Iterator[Between]:
 
 
 def scale_text(promise: MetricDP) -> str:
-    """Returns the explanation as text."""
+    """Returns a readable table for a metric privacy guarantee: how well an attacker can tell two
+    places apart, at several distances.
+    """
     body = []
     for each in between(promise):
         share = f"{float(each.accuracy):.4%}"
@@ -61,7 +63,7 @@ def scale_text(promise: MetricDP) -> str:
 
 
 def scale_json(promise: MetricDP) -> dict[str, Json]:
-    """Returns the explanation as JSON."""
+    """Returns the table of ``scale_text`` as a JSON object."""
     return {
         "epsilon": decimal_text(promise.epsilon),
         "per_metres": decimal_text(promise.per),

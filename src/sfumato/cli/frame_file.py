@@ -81,8 +81,8 @@ def require_columns(rows: pa.Table, columns: Sequence[FrameColumn]) -> None:
 
 
 def unread(rows: pa.Table, columns: Sequence[FrameColumn]) -> list[str]:
-    """Returns a sentence for each column with missing values, or values that the model does not
-    know.
+    """Returns one sentence about each column of the rows that has missing values, or values unknown
+    to a fitted model.
     """
     notes = []
     for column in unread_values(rows, columns):

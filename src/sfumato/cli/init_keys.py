@@ -71,7 +71,9 @@ class Keys:
         return []
 
     def unit_of(self, table: str) -> dict[str, str]:
-        """A draft of the unit of a table; empty if no name suggests one."""
+        """Returns a draft of a table's privacy unit, as keys of the TOML file; empty if no column
+        name suggests one.
+        """
         table_keys = self.by_table[table]
         if self.person in table_keys:
             return {"column": self.person}

@@ -24,7 +24,9 @@ _BOUNDED = ("integer", "real", "date", "timestamp")
 
 
 def asked(tables: Sequence[TableDraft], keys: Keys) -> tuple[str, list[TableDraft]]:
-    """Asks for all open values of tables; returns the epsilon of the budget and the tables."""
+    """Asks the data owner on the terminal for all values that drafts of tables leave open. Returns
+    the total epsilon of the budget and the completed drafts.
+    """
     say("Answer from what is known without this data. An empty answer leaves a place open.")
     epsilon = _prompt("epsilon of all answers together", "1")
     return epsilon, [_table(draft, keys) for draft in tables]

@@ -57,7 +57,7 @@ _TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What ``sfumato init`` finds out about the columns of a source, by column name.
+    """The declarations that ``sfumato init`` derives for the columns of one source, by column name.
 
     ``known`` has the declarations that follow from names and types, ``guesses`` what the first
     lines suggest. ``options`` and ``guessed_options`` are the same for the table itself (its

@@ -207,7 +207,7 @@ def choose(language: str | None) -> None:
 
 
 class Declared(str):
-    """A line with names and values that the owner declared, which is printed as it is."""
+    """A line of names and values that the data owner declared; it is printed untranslated."""
 
     __slots__ = ()
 

@@ -90,7 +90,7 @@ def command() -> None:
 
 @contextmanager
 def opened(config: str) -> Iterator[tuple[Ledger, Declarations]]:
-    """Opens the existing ledger that a configuration file declares.
+    """Context manager that opens the existing ledger that a configuration file declares.
 
     Yields the ledger and the declarations.
     """
@@ -137,7 +137,7 @@ def _is_known(declared: Declarations) -> bool:
 
 @contextmanager
 def reading(config: str) -> Iterator[tuple[Ledger, Declarations]]:
-    """Opens the ledger that a configuration file declares, read-only.
+    """Context manager that opens the ledger that a configuration file declares, read-only.
 
     Yields the ledger and the declarations.
     """

@@ -80,7 +80,9 @@ def seconds_to_wait() -> float:
 
 
 def priced(command: F) -> F:
-    """Adds the price options to a command; ``asked`` turns their values into arguments."""
+    """Decorator that adds the options for the privacy cost of a question (epsilon, error and so on)
+    to a command; ``asked`` converts their values.
+    """
     command = click.option(
         "--on-average", is_flag=True, help="--error is wanted on average over the cells."
     )(command)
@@ -122,7 +124,9 @@ parameters = click.option(
 
 
 def named(parameters: Sequence[str]) -> dict[str, Number] | None:
-    """Parses ``--parameter NAME=VALUE`` options; a value that reads as a number becomes one."""
+    """Parses ``--parameter NAME=VALUE`` options into the parameters of a question by name; a value
+    that can be read as a number becomes one.
+    """
     values: dict[str, Number] = {}
     for parameter in parameters:
         name, equals, value = parameter.partition("=")
@@ -136,7 +140,7 @@ def named(parameters: Sequence[str]) -> dict[str, Number] | None:
 
 
 def as_json(form: Json) -> str:
-    """Returns indented JSON."""
+    """Returns a value as indented JSON text."""
     return json.dumps(form, indent=2, ensure_ascii=False)
 
 
@@ -159,7 +163,8 @@ def require_folders(*paths: str | None) -> None:
 
 
 def require_outputs(config: str, *paths: str | None) -> None:
-    """Refuses output paths that would overwrite the configuration, data, the ledger or each other.
+    """Raises WrongUse for an output path that would overwrite the configuration, data, the ledger
+    or another output. An overwritten ledger would mean a fresh budget.
 
     An overwritten ledger would mean a fresh budget.
 
@@ -182,8 +187,8 @@ def require_outputs(config: str, *paths: str | None) -> None:
 
 
 def require_spared(*paths: str | None) -> None:
-    """Refuses output paths that would overwrite data or a ledger, for commands without a
-    configuration.
+    """Raises WrongUse for an output path that would overwrite data or a ledger; for commands
+    without a configuration file.
 
     Looks for a ``sfumato.toml`` in the folder of each output, and protects the files that it
     declares.

@@ -19,7 +19,9 @@ _FOLDED, _DRAWN = 12, 60
 
 
 def page(title: str, titles: Mapping[str, str], answers: Mapping[str, Answer]) -> str:
-    """Returns the page in the language of the shell; ``answers`` has its tables by name, in order."""
+    """Returns a publication's HTML page in the language of the shell; ``answers`` has the released
+    tables by name, in order.
+    """
     sections = [_section(titles[name], answer) for name, answer in answers.items()]
     header = f"<header><h1>{html.escape(title)}</h1>{_protected(answers)}</header>"
     return show.page(title, header + "".join(sections), language=present().code)

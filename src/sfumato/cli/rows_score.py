@@ -70,7 +70,8 @@ def require_scorable(
     label: str,
     within: Number | None,
 ) -> None:
-    """Refuses a label that ``tested`` would refuse, from declarations, before rows are paid for.
+    """Raises an error for a label column that ``tested`` would refuse. Reads declarations only, so
+    that a mistake is found before synthetic rows are paid for.
 
     Raises:
         UnknownName: the table has no such column.

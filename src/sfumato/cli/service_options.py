@@ -27,7 +27,9 @@ config = click.option(
 
 @contextmanager
 def directory(path: str) -> Iterator[tuple[Directory, Settings]]:
-    """Opens the people of a service, whether it is running or not; yields its settings too."""
+    """Context manager that opens the directory of a service's users, whether the service is running
+    or not. Yields the directory and the settings of the service.
+    """
     settings = read_settings(path)
     with Directory(settings.state) as opened:
         yield opened, settings

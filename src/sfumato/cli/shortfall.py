@@ -26,7 +26,9 @@ def shortfall(cost: Cost, budget: Account) -> str:
 
 
 def say_shortfall(cost: Cost, budget: Account) -> None:
-    """Prints a warning if the account cannot pay for a question of this cost; else nothing."""
+    """Prints a warning if the budget that is left on the account does not cover the cost of a
+    question.
+    """
     line = shortfall(cost, budget)
     if line:
         say(line)

@@ -34,7 +34,7 @@ _QUANTILES = ("0.25", "0.5", "0.75")
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """The printed form of a telemetry task that estimates a mean."""
+    """The estimated mean of a telemetry task, as the command line prints and draws it."""
 
     title: str
     found: NumberEstimate
@@ -52,7 +52,9 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The printed form of a telemetry task that estimates a distribution of numbers."""
+    """The estimated distribution of numbers of a telemetry task, as the command line prints and
+    draws it.
+    """
 
     title: str
     found: Distribution
@@ -69,7 +71,9 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The printed form of a telemetry task that counts devices by value, for each attribute."""
+    """The estimated numbers of devices by value, for each attribute of a telemetry task, as the
+    command line prints and draws them.
+    """
 
     title: str
     found: Mapping[str, Estimates | TextEstimates]
@@ -93,7 +97,8 @@ def findings(
     sums: Aggregator,
     texts: Sequence[str] | None = None,
 ) -> Mean | Spread | Counts:
-    """Computes the estimates for the kind of the task; ``texts`` are candidate strings.
+    """Returns the estimates of a telemetry task from the sums of its reports, in printable form;
+    ``texts`` are candidate strings whose counts are estimated.
 
     Raises:
         WrongUse: a task about unlisted strings without candidates; or candidates for another kind

@@ -55,7 +55,9 @@ class Planned:
 
 
 def planned_errors(task: ReportTask, devices: int) -> Planned:
-    """Computes the expected errors of a task with about so many devices."""
+    """Returns the expected errors of a telemetry task's estimates if about ``devices`` devices
+    report.
+    """
     if isinstance(task.oracle, MeanOracle):
         return _mean(task, devices)
     if isinstance(task.oracle, LevelsOracle):

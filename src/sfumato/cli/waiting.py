@@ -23,8 +23,8 @@ PATIENCE = 2.0
 
 
 class Tell(Protocol):
-    """A function that a long command calls with the current step and the share of the work done (0
-    to 1).
+    """The type of the function by which a long command reports progress: the current step as text,
+    and the share of the work that is done (0 to 1).
     """
 
     def __call__(self, line: str, share: float = 0.0, /) -> None:
@@ -69,7 +69,8 @@ def watching(what: str, console: Console | None = None) -> Iterator[tuple[Local,
 
 @contextmanager
 def counting(what: str, console: Console | None = None) -> Iterator[Callable[[int, int], None]]:
-    """Yields a function that shows how many of a number of steps are done.
+    """Context manager that yields a function (done, total), which shows the progress of a command
+    as a number of finished steps.
 
     A bar appears after two seconds, if stderr is a terminal.
     """

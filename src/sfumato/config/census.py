@@ -76,7 +76,7 @@ class CensusConfig:
 
 
 def read_census(path: str | Path, name: str | None) -> CensusConfig:
-    """Reads the census with this name; without a name, the only one of the file.
+    """Returns the census declared under a name in a file; without a name, the only one there.
 
     Raises:
         InvalidConfig: there is no such census, or a key is missing or unknown.

@@ -60,7 +60,7 @@ class Door:
 
 
 def read_door(path: str, section: str) -> Door:
-    """Reads the section [collector] or [shuffler] of a file.
+    """Returns the server that a file declares for device reports: a [collector] or a [shuffler].
 
     Raises:
         InvalidConfig: there is no such section, or a key is unknown, missing or has a wrong value.

@@ -16,8 +16,7 @@ COST = (
 def cost_of(
     form: Mapping[str, Any], given: Mapping[str, str | None], keys: Sequence[Key] = COST
 ) -> dict[str, Any]:
-    """Returns the keyword arguments of a privacy cost: those in ``given``, or else those of a
-    section.
+    """Returns the keyword arguments of a privacy cost: those in ``given``, else those of ``form``.
 
     ``form`` is the TOML section and ``given`` the options of a command. A cost is replaced as a
     whole.

@@ -24,8 +24,7 @@ _ALLOWED = (
 
 
 def read_limits(path: str, dataset: str) -> dict[Scope, Budget | None]:
-    """Reads the budget limits of accounts from a file; None for an account without a limit of its
-    own.
+    """Returns the budget limit of each account in a file; None for one without a limit of its own.
 
     ``dataset`` is the dataset that the accounts belong to.
 

@@ -135,7 +135,7 @@ def open_declared(
     wait: float = WAIT,
     ledger: Ledger | None = None,
 ) -> Session:
-    """Opens the session of declarations that were read; the arguments are those of ``load``.
+    """Returns the session of declarations already read from a file; arguments as for ``load``.
 
     Raises:
         WrongUse: ``ledger`` is another ledger than the declared one.
@@ -209,7 +209,7 @@ class Declarations:
 
 
 def read_declarations(path: str | Path) -> Declarations:
-    """Reads the declarations of a file; opens neither the data nor the ledger.
+    """Returns the declarations of a file; opens neither the data nor the ledger.
 
     Raises:
         InvalidConfig: there is no such file, it is not TOML, a value is not filled in yet, or a key

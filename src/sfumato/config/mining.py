@@ -40,7 +40,7 @@ class MiningConfig:
 
 
 def read_mining(path: str | Path, name: str | None) -> MiningConfig:
-    """Reads the question with this name; without a name, the only one of the file.
+    """Returns the mining question declared under a name; without a name, the only one in the file.
 
     Raises:
         InvalidConfig: there is no such question; a key is missing or unknown, or its value has the

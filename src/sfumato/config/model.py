@@ -50,7 +50,9 @@ _ORDERS = '{poisson = "0.01"}, {fixed = 100, population = 50000}, or "full"'
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """The declaration of a model: its recipe with settings, and the values of its keys."""
+    """The declaration of a model to fit: its recipe with settings, and the values of its TOML
+    keys.
+    """
 
     name: str
     recipe: Recipe[Any]
@@ -67,14 +69,12 @@ class ModelConfig:
         return self.form.get("label")
 
     def cost(self, given: Mapping[str, str | None]) -> dict[str, Any]:
-        """Returns the cost of a fit: ``given`` (the options of a command), or else that of the
-        file.
-        """
+        """Returns the cost arguments of a model fit: those in ``given``, else those of the file."""
         return cost_of(self.form, given)
 
     def asked(self, given: Mapping[str, str | None]) -> dict[str, Any]:
-        """Returns the keyword arguments for ``learning.fit``; options in ``given`` replace those of
-        the file.
+        """Returns the keyword arguments for ``learning.fit``; those in ``given`` replace the
+        file's.
         """
         return {"label": self.label, **self.cost(given)}
 
@@ -95,7 +95,7 @@ def read_model(path: str, name: str) -> ModelConfig:
 
 
 def recipe_of(where: str, form: Mapping[str, Any]) -> Recipe[Any]:
-    """The recipe of a form that has nothing but its name and settings.
+    """Returns the model recipe that a TOML table names, for one with only a name and settings.
 
     Raises:
         InvalidConfig: as ``read_model``.

@@ -17,7 +17,7 @@ EXAMPLES = "docs/query.md has a whole example, docs/cli.md one of each section."
 
 
 def read_section(path: str | Path, section: str) -> dict[str, Mapping[str, Any]]:
-    """Returns all tables of a section by name, for example all ``[census.NAME]``.
+    """Returns all tables of a TOML section by name, for example all ``[census.NAME]``.
 
     Raises:
         InvalidConfig: there is no such file or section, or it is not TOML.
@@ -32,9 +32,7 @@ def read_section(path: str | Path, section: str) -> dict[str, Mapping[str, Any]]
 def choose_section(
     path: str | Path, section: str, name: str | None
 ) -> tuple[str, Mapping[str, Any]]:
-    """Returns the table of a section with this name; without a name, the only table there is.
-
-    Returns the name, too.
+    """Returns a name and its table of a TOML section; without a name, those of the only table.
 
     Raises:
         InvalidConfig: there is no such table; or there are several and ``name`` is None.
@@ -57,7 +55,9 @@ def choose_section(
 
 
 def require_table(form: object, place: str) -> Mapping[str, Any]:
-    """Returns the argument if it is a table of TOML (else InvalidConfig)."""
+    """Returns a TOML value, after checking that it is a table; ``place`` is its position for
+    errors.
+    """
     if not isinstance(form, Mapping):
         raise InvalidConfig(f"{place} is not a table of TOML.")
     return form

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 
 def near(written: object, known: Iterable[str]) -> str:
-    """Returns "Did you mean ...?" with the most similar known name, or "".
+    """Returns "Did you mean ...?" with the known name most similar to ``written``; "" without one.
 
     >>> near("periodes", ["period", "periods", "start"])
     'Did you mean periods?'

@@ -14,7 +14,7 @@ _OF_THE_DATA = ("missing", "true", "false")
 
 
 def require_filled(form: Mapping[str, object]) -> None:
-    """Refuses a file with values that are not filled in, and names them.
+    """Raises an error that names the values of a declaration file not filled in yet.
 
     A value is open if it is "?", if a column has no ``type``, or a unit no ``column``.
 

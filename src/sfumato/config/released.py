@@ -11,7 +11,7 @@ from sfumato.query.session import Session
 
 
 class Form(Enum):
-    """The form of a result."""
+    """The file format of a released result."""
 
     JSON = "json"
     ARROW = "arrow"
@@ -20,7 +20,10 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What was released: its bytes, and the charges that paid; ``recalled`` is None if unknown."""
+    """A released result: its bytes, their format, and the ids of the charges that paid for it.
+
+    ``recalled``: it was stored already, and cost nothing; None if unknown.
+    """
 
     body: bytes
     charges: tuple[str, ...]
@@ -29,12 +32,16 @@ class Result:
 
 
 class Run(Protocol):
-    """What a file declares: its cost and errors are shown free; it is measured for a charge."""
+    """A release that a configuration file declares (a synopsis or model, say), ready to be
+    computed.
+    """
 
     def preview(self, session: Session) -> tuple[Cost, str]:
-        """The cost, and a text on the plan."""
+        """Returns the privacy cost, and a text that explains the plan; costs no budget."""
         ...
 
     def measure(self, session: Session, stop: Stop | None) -> Result:
-        """Asks it, or recalls it."""
+        """Computes the release for a charge, or returns the stored one; ``stop`` can interrupt
+        it.
+        """
         ...

@@ -33,7 +33,7 @@ class Key:
 
     @property
     def line(self) -> str:
-        """The key with its example value, as a line of TOML."""
+        """The line of TOML that sets the key to its example value."""
         return f"{self.name} = {self.example}"
 
 
@@ -77,7 +77,8 @@ def read(form: object, place: str, keys: Sequence[Key]) -> dict[str, Any]:
 
 
 def stated(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the entries whose value is not None: the keys that the section contains.
+    """Returns the entries whose value is not None, to pass on only the arguments that a file
+    states.
 
     The others keep the default of the function that the entries are passed to.
     """
@@ -104,7 +105,7 @@ def _shown(written: object) -> str:
 
 @contextmanager
 def placed(place: str) -> Iterator[None]:
-    """Inside the ``with`` block, turns a SfumatoError into an InvalidConfig.
+    """Turns each SfumatoError of a ``with`` block into an InvalidConfig that names ``place``.
 
     ``place`` is the position in the configuration file, which the error names.
     """
@@ -133,7 +134,7 @@ def settings_missing(place: str, recipe: type[Any], given: Mapping[str, Any]) ->
 
 
 def only(allowed: str) -> InvalidConfig:
-    """Returns an error that says which values a reader allows.
+    """Returns the error for a value in a configuration file, which states the allowed values.
 
     ``read`` adds the position in the file, the given value and an example to it.
     """
@@ -141,19 +142,19 @@ def only(allowed: str) -> InvalidConfig:
 
 
 def as_is(value: Any) -> Any:
-    """Returns a value unchecked, for keys whose value the constructor that receives it checks."""
+    """Returns a configuration value unchecked: the constructor that receives it checks it."""
     return value
 
 
 def text(value: object) -> str:
-    """Checks that a value of the configuration is a non-empty string, and returns it."""
+    """Returns a configuration value, after checking that it is a non-empty string."""
     if not isinstance(value, str) or not value:
         raise only("a text that is not empty")
     return value
 
 
 def number(value: Any) -> int | str:
-    """Reads a finite number; a decimal is returned as the string that was written.
+    """Returns a finite number of a configuration file; a decimal as the string that was written.
 
     >>> number("1e-6"), number(0.1), number(2)
     ('1e-6', '0.1', 2)
@@ -166,28 +167,30 @@ def number(value: Any) -> int | str:
 
 
 def whole(value: object) -> int:
-    """Checks that a value of the configuration is an integer, and returns it."""
+    """Returns a configuration value, after checking that it is an integer."""
     if type(value) is not int:
         raise only("a whole number")
     return value
 
 
 def flag(value: object) -> bool:
-    """Reads true or false of TOML; refuses anything else, also strings and 0 and 1."""
+    """Returns a configuration value, after checking that it is true or false, not a string or 0 or
+    1.
+    """
     if not isinstance(value, bool):
         raise only("true or false")
     return value
 
 
 def texts(value: object) -> list[str]:
-    """Checks that a value of the configuration is a list of strings, and returns it."""
+    """Returns a configuration value, after checking that it is a list of strings."""
     if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
         raise only("a list of texts")
     return value
 
 
 def table(value: object) -> Mapping[str, Any]:
-    """Checks that a value of the configuration is a TOML table, and returns it."""
+    """Returns a configuration value, after checking that it is a TOML table."""
     if not isinstance(value, Mapping):
         raise only("a table of TOML")
     return value

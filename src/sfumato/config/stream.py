@@ -25,7 +25,7 @@ STREAM = (
 
 
 def read_stream(dataset: Dataset, path: str, name: str) -> StreamPlan:
-    """Plans the stream that a file declares under a name.
+    """Returns the planned continual release (stream) that a file declares under a name.
 
     Raises:
         UnknownName: the file has no such stream.

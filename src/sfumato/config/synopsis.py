@@ -82,7 +82,7 @@ class SynopsisConfig:
 
 
 def read_synopsis(path: str | Path, name: str | None) -> SynopsisConfig:
-    """Reads the synopsis with this name; without a name, the only one of the file.
+    """Returns the synopsis declared under a name in a file; without a name, the only one there.
 
     Raises:
         InvalidConfig: there is no such synopsis, or a key is missing or unknown.

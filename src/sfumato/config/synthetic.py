@@ -41,13 +41,13 @@ SYNTHETIC = (
 
 @dataclass(frozen=True, slots=True)
 class SyntheticConfig:
-    """The declaration of synthetic rows: the tables, and the arguments of ``synthetic.fit``."""
+    """The declaration of synthetic data: its tables, and the arguments of ``synthetic.fit``."""
 
     tables: str | list[str]
     arguments: Mapping[str, Any]
 
     def with_public(self, paths: Sequence[str]) -> "SyntheticConfig":
-        """The declaration with the public marginals of CSV files added."""
+        """Returns the declaration with public marginals added, read from CSV files."""
         if not paths:
             return self
         constraints = [*self.arguments.get("constraints", ()), *map(public_counts, paths)]
@@ -59,7 +59,8 @@ def read_synthetic(
     names: Sequence[str],
     cost: Mapping[str, str | None],
 ) -> SyntheticConfig:
-    """Reads the fit for ``names``: a single name of ``[synthetic.<name>]``, or names of tables.
+    """Returns the synthetic-data fit that a file declares: ``[synthetic.<name>]``, or of these
+    tables.
 
     A cost in ``cost`` replaces that of the file.
 

@@ -171,7 +171,9 @@ def read_column(form: object, place: str, folder: Path = Path()) -> ColumnType:
 
 
 def file_or_server(named: str, folder: Path) -> str | Path:
-    """Returns the address of a server unchanged, a path relative to ``folder``."""
+    """Returns a data source: a server's address unchanged, a file's path made relative to
+    ``folder``.
+    """
     return named if is_address(named) else folder / named
 
 

@@ -59,7 +59,9 @@ TELEMETRY = (
 
 
 def read_task(path: str, name: str) -> ReportTask:
-    """Reads the task of ``[telemetry.<name>]``; without ``oracle`` its values decide on the oracle.
+    """Returns the local-DP collection task declared as ``[telemetry.<name>]``.
+
+    Without ``oracle`` its values decide on the frequency oracle.
 
     One key states the values: ``values`` is a list of strings; ``lower`` and ``upper`` declare
     whole numbers, or with ``step`` multiples of it; ``texts = true`` means any string; ``letters``

@@ -12,7 +12,7 @@ from sfumato.metadata.side_file import side_text
 
 
 def read_toml(path: str | Path, remedy: str = "Name another file.") -> dict[str, Any]:
-    """Returns the content of a file; ``remedy`` is the advice if there is no such file.
+    """Returns the content of a TOML file; ``remedy`` is the advice in the error for a missing file.
 
     Guarantees:
         no decimal of a file is rounded

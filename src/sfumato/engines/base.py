@@ -31,7 +31,8 @@ Exact: TypeAlias = tuple[Mapping[Codes, tuple[int, ...]], ...]
 
 
 class Marginals(Protocol):
-    """The interface of an open bounded cube: counts its rows by any of its axes while it is open.
+    """The interface of an open bounded cube (``Engine.cube``), which computes exact contingency
+    tables (marginals) over some of its axes.
 
     >>> from sfumato.engines.base import Marginals
     >>> def cells(cube: Marginals, axis: str) -> int:
@@ -40,7 +41,8 @@ class Marginals(Protocol):
     """
 
     def marginals(self, cliques: Sequence[Sequence[str]]) -> list[Integers]:
-        """Returns the exact integers of each clique; may be called any number of times.
+        """Returns the exact marginal counts over each set of axes, before any noise; may be called
+        any number of times.
 
         A clique is a sequence of axis names. Its array has one dimension for each axis, in the
         order of the clique, and contains every cell, the empty ones too.
@@ -55,7 +57,8 @@ class Marginals(Protocol):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class RowTokens:
-    """The tokens (words) of a text column for all rows, as numbers of distinct strings.
+    """The tokens (words) of a text column for all rows, each stored as the number of a distinct
+    string.
 
     The tokens of row i are ``numbers[starts[i]:starts[i + 1]]``, in order; the token with the
     number n is ``strings[n]``. Strings are different, and sorted by code points: of two tokens the
@@ -83,7 +86,8 @@ class RowTokens:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class UnitRows:
-    """The rows of all privacy units, sorted by unit, readable while the context manager is open.
+    """The rows of all privacy units, sorted by unit. Readable while the context manager of
+    ``Engine.rows`` is open.
 
     The rows of unit i are ``codes[starts[i]:starts[i + 1]]``. ``codes`` has a row for each row of
     the data and a column for each value, or for each number of an array; ``starts`` has one entry
@@ -122,7 +126,7 @@ class UnitRows:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Graph:
-    """The edges of a graph, as pairs of node numbers below ``nodes``.
+    """The edges of a bounded graph, as an array of pairs of node numbers from 0 to ``nodes`` - 1.
 
     Each edge is there once and joins two different nodes. ``nodes`` is the number of names in the
     table of nodes, or, if there is none, of nodes that have an edge. The numbers of nodes mean
@@ -149,7 +153,8 @@ def _chosen(starts: Integers, chosen: Integers) -> tuple[Integers, Integers]:
 
 
 class Engine(Protocol):
-    """Runs bounded plans over the tables that it was opened with.
+    """The interface of an engine, which computes the exact results of plans with bounded
+    contributions, over the tables that it was opened with.
 
     Every engine returns the same integers for the same plan, key and rows; ``reference.Reference``
     is the plain implementation that the others are tested against.
@@ -170,7 +175,7 @@ class Engine(Protocol):
         ...
 
     def wait(self, patience: Patience = ENDLESS) -> None:
-        """Blocks until a plan could start at once; reserves nothing.
+        """Blocks until the engine could start a plan at once; reserves nothing.
 
         Raises:
             Cancelled: the caller stopped waiting.
@@ -180,7 +185,8 @@ class Engine(Protocol):
     def ready(
         self, plan: Bounded, sampling_key: str, patience: Patience = ENDLESS
     ) -> Callable[[], Exact]:
-        """Prepares a plan; returns a function that computes its exact integers, part by part.
+        """Prepares the plan of a SQL question; returns a function that computes its exact integers
+        (before noise), one mapping from groups to integers for each aggregate.
 
         No data is read before the returned function is called. Errors that do not depend on the
         data are raised here, by ``ready`` itself.
@@ -197,13 +203,14 @@ class Engine(Protocol):
         ...
 
     def statement(self, plan: Bounded) -> str:
-        """Returns the statements that the engine would run, for people to read."""
+        """Returns the SQL that the engine would run for a plan, as text for people to read."""
         ...
 
     def cube(
         self, plan: BoundedCube, patience: Patience = ENDLESS
     ) -> AbstractContextManager["Marginals"]:
-        """Returns a context manager that opens a bounded cube.
+        """Returns a context manager that opens a bounded cube: a table of codes whose marginals can
+        be computed.
 
         The data is read once, on entry; the table of codes is deleted on exit. Errors that do not
         depend on the data are raised here. Nothing is sampled, so there is no sampling key.
@@ -213,7 +220,8 @@ class Engine(Protocol):
     def rows(
         self, plan: BoundedRows, key: str, patience: Patience = ENDLESS
     ) -> AbstractContextManager[UnitRows]:
-        """Returns a context manager that opens bounded rows.
+        """Returns a context manager that reads the rows of every privacy unit, with at most as many
+        rows of each unit as the plan allows.
 
         The data is read once, on entry; the copy of the rows is deleted on exit. ``key`` decides
         the order of units and of their rows, and which rows of a unit are kept. That order depends
@@ -228,7 +236,8 @@ class Engine(Protocol):
     def edges(
         self, plan: BoundedGraph, key: str, patience: Patience = ENDLESS
     ) -> Callable[[], Graph]:
-        """Prepares a bounded graph; returns a function that reads it.
+        """Prepares the plan of a graph; returns a function that reads its edges, one for each pair
+        of nodes.
 
         Edges come in the order of the md5 of ``key`` and their two names, the lesser name first;
         ties by these names. So the order of two edges depends on nothing but themselves. Errors
@@ -250,7 +259,7 @@ class Engine(Protocol):
 
 
 def nulls_first(code: int | str | None) -> tuple[bool, int, str]:
-    """Sort key for codes or strings in ascending order, with NULL first.
+    """Returns a sort key for a code or a string of a group: ascending order, with NULL first.
 
     >>> sorted([3, None, 1], key=nulls_first)
     [None, 1, 3]
@@ -263,7 +272,8 @@ def nulls_first(code: int | str | None) -> tuple[bool, int, str]:
 
 
 def tidy(groups: Mapping[Codes, tuple[int, ...]]) -> dict[Codes, tuple[int, ...]]:
-    """Sorts the groups of a part in ascending order and removes those whose integers are all zero.
+    """Returns one aggregate's exact integers by group, with the groups in ascending order and
+    without groups whose integers are all zero.
 
     >>> tidy({(2,): (1,), (None,): (3,), (1,): (0,)})
     {(None,): (3,), (2,): (1,)}
@@ -280,7 +290,8 @@ def tidy(groups: Mapping[Codes, tuple[int, ...]]) -> dict[Codes, tuple[int, ...]
 
 
 def flattened(weights: Mapping[int, int]) -> tuple[int, ...]:
-    """Returns the pairs (leaf, weight) as a flat tuple, by ascending leaf; without zero weights.
+    """Returns a quantile's weights by leaf (a cell of codes) as one flat tuple (leaf, weight, leaf,
+    weight, ...), in ascending order of leaves and without zero weights.
 
     >>> flattened({7: 2, 1: 5, 3: 0})
     (1, 5, 7, 2)

@@ -31,7 +31,8 @@ _BY_BYTE, _BY_UNIT = "sfumato.undecoded_byte", "sfumato.undecoded_unit"
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """A CSV file in UTF-8, and the number of byte sequences in it that did not decode.
+    """A CSV file in UTF-8, and the number ``lost`` of byte sequences that could not be decoded from
+    its declared encoding.
 
     ``path`` is the original file if it is UTF-8 already, without a byte order mark.
     """
@@ -66,7 +67,8 @@ def decoded(
 
 
 def without_undecoded(item: str, columns: Sequence[str]) -> str:
-    """Returns a FROM item in which a field with the character ``UNDECODED`` is NULL.
+    """Returns a SQL FROM item of a CSV file in which each field with undecodable bytes (the
+    character ``UNDECODED``) is NULL.
 
     The item uses TRY, because DuckDB draws no conclusions from its statistics (value_sql.proof.md).
     """

@@ -37,7 +37,8 @@ def coded(
     *,
     windows: bool = False,
 ) -> sql.Query:
-    """Returns the SELECT that computes the table of codes; ``windows`` as in ``Tables``.
+    """Returns the SELECT that computes a cube's table of codes: one column for each axis, and the
+    weight if rows are weighted. ``windows`` as in ``Tables``.
 
     Guarantees:
         no row can make a cube fail
@@ -72,7 +73,7 @@ def _light(plan: BoundedCube) -> sql.Query:
 
 
 def names(plan: BoundedCube) -> list[str]:
-    """Returns the column names of the table of codes."""
+    """Returns the column names of a cube's table of codes, as ``coded`` selects them."""
     columns = [_column(place).name for place in range(len(plan.cube.axes))]
     if plan.is_weighed:
         columns.append("weight")
@@ -102,7 +103,8 @@ def dense(columns: Sequence[Integers], shape: tuple[int, ...]) -> Integers:
 
 
 class Coded:
-    """An open table of codes; it releases nothing but marginals, and its repr shows nothing.
+    """A cube that is open as a table of codes in an engine. It returns marginals only, and its repr
+    shows no data.
 
     ``ask`` runs a query over the table and returns its columns.
     """

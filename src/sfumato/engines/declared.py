@@ -48,7 +48,8 @@ _PLAIN = re.compile(r"[A-Z_0-9' ]+(\(\d+(,\d+)?\))?(\[\d*\])*", re.IGNORECASE)
 def held(
     connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table], name: str, item: Opened
 ) -> Source:
-    """Returns the ``Source`` of a table: its FROM item and the physical types of its columns.
+    """Returns the ``Source`` of an opened table (its FROM item and physical column types), after
+    checking these types against the declaration.
 
     Every column that is declared, or needed to look up units, is checked.
 
@@ -90,7 +91,8 @@ def held(
 def held_again(
     connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table], name: str, item: Opened
 ) -> tuple[Opened, Source]:
-    """Opens the source of table ``name`` again, and checks that it still fits its declaration.
+    """Reopens the source of table ``name``, checks that it still fits its declaration, and returns
+    both the opened table and its ``Source``.
 
     Needed before a read if the source is remote or its files have changed.
 
@@ -118,14 +120,16 @@ def held_again(
 
 
 def owner_columns(tables: Mapping[str, Table], name: str) -> list[str]:
-    """Returns the columns of a table that identify units: its own key, and keys that other tables
-    join to.
+    """Returns the names of a table's columns that identify privacy units: its own unit columns, and
+    the columns that other tables refer to.
     """
     return [column for _, column in named_owners(tables, name)]
 
 
 def named_owners(tables: Mapping[str, Table], name: str) -> Iterator[tuple[Unit, str]]:
-    """Yields pairs (unit, column) for each column in ``owner_columns``."""
+    """Yields a pair for each column in ``owner_columns``: the privacy unit that it identifies, and
+    its name.
+    """
     unit = tables[name].unit
     if isinstance(unit, Unit):
         for column in unit.columns:
@@ -169,7 +173,8 @@ def _require_code_points(
 
 
 def plain_type(physical: str) -> str:
-    """Returns a physical type without parameters that may be data: enumerations, field names.
+    """Returns the name of a physical type without its parameters, which may contain data (values of
+    an enumeration, names of fields).
 
     >>> plain_type("DECIMAL(9,2)[]"), plain_type("ENUM('Ann')[]"), plain_type("struct<Ann:int>")
     ('DECIMAL(9,2)[]', 'ENUM', 'struct')

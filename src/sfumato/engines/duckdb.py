@@ -157,7 +157,9 @@ class DuckDB:
             lane.connection.interrupt()
 
     def served(self, table: str) -> Served | None:
-        """Returns how a remote table is read, for the owner's check; None for a local one."""
+        """Returns how a table of a database server or SQLite file is copied, for the data owner's
+        check; None for any other table.
+        """
         return self._opened[table].served
 
     def unprotected(
@@ -202,7 +204,7 @@ class DuckDB:
         return ";\n\n".join(statement.sql for statement in emitted)
 
     def wait(self, patience: Patience = ENDLESS) -> None:
-        """Blocks until the engine can run one more question.
+        """Blocks until the engine can run one more question; reserves nothing.
 
         Raises:
             Cancelled: the caller stopped waiting.

@@ -60,7 +60,9 @@ def edge_statements(
 
 
 def read_columns(plan: BoundedGraph) -> dict[str, set[str]]:
-    """Returns the stored columns that the edges and the nodes are read from, by table."""
+    """Returns the names of the stored columns, by table, from which a graph's edges and nodes are
+    read.
+    """
     read = stored_columns(plan.relation)
     scan = node_scan(plan)
     if scan is not None:
@@ -70,7 +72,9 @@ def read_columns(plan: BoundedGraph) -> dict[str, set[str]]:
 
 
 def node_scan(plan: BoundedGraph) -> Scan | None:
-    """Returns the table of nodes, each row of which belongs to the node that it names."""
+    """Returns the scan of the table that lists a graph's nodes, each row owned by its node; None if
+    there is no such table.
+    """
     if plan.nodes is None:
         return None
     table, column = plan.nodes

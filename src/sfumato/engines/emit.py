@@ -57,7 +57,9 @@ class Emitted:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A query in an engine's SQL, and the indices of the aggregates whose integers it returns."""
+    """The text of a SQL query in an engine's dialect, and the indices of the plan's aggregates that
+    it computes.
+    """
 
     sql: str
     places: tuple[int, ...]
@@ -76,7 +78,8 @@ def queries(
     *,
     windows: bool = False,
 ) -> tuple[Emitted, ...]:
-    """Returns the queries that together compute the integers of a plan.
+    """Returns the SQL queries that together compute the exact integers of a plan, each with the
+    aggregates that it computes.
 
     ``windows`` restricts them to what Spark supports, too; see ``Tables``.
 

@@ -50,7 +50,7 @@ _NO_TEXT = sql.Typed(sql.NULL, sql.SqlType.VARCHAR)
 
 
 def alias(column: Column) -> sql.Column:
-    """Returns the name of a column inside a statement.
+    """Returns the reference by which a statement names a declared column.
 
     DuckDB compares names without case, so the positions of capitals are appended as a bit mask.
 
@@ -68,7 +68,7 @@ def alias(column: Column) -> sql.Column:
 
 
 def value(expression: Scalar) -> sql.Expression:
-    """Returns the SQL of an expression whose value is a code or a string.
+    """Returns the SQL of a plan's expression whose value is a code or a string.
 
     Guarantees:
         no row can make an expression fail
@@ -86,7 +86,7 @@ def value(expression: Scalar) -> sql.Expression:
 
 
 def typed(read: Value) -> sql.Expression:
-    """Returns the SQL of a value: a string if its type is text, else a code.
+    """Returns the SQL of a plan's value: a string if its declared type is text, else a code.
 
     An expression that is always NULL can have either type.
     """
@@ -96,7 +96,9 @@ def typed(read: Value) -> sql.Expression:
 
 
 def narrow(read: Value) -> sql.Expression:
-    """Casts a value to the narrowest type that fits its codes; for grouping, not for arithmetic."""
+    """Returns the SQL of a value, cast to the narrowest type that fits its codes; for GROUP BY, not
+    for arithmetic.
+    """
     kind = narrowest(read.type)
     if kind in (sql.SqlType.VARCHAR, sql.SqlType.BIGINT):
         return typed(read)
@@ -104,7 +106,7 @@ def narrow(read: Value) -> sql.Expression:
 
 
 def truth(expression: Scalar) -> sql.Expression:
-    """Returns the SQL of a test: TRUE, FALSE or NULL."""
+    """Returns the SQL of a plan's predicate, which is TRUE, FALSE or NULL."""
     match expression:
         case Constant(bool() | None as constant):
             if constant is None:

@@ -44,7 +44,9 @@ class _Form:
 
 
 def marks(paths: Sequence[Path]) -> tuple[Mark | None, ...]:
-    """Returns the identity of the file at each path (to detect changes); None if there is no file."""
+    """Returns a mark for the file at each path (None if there is none); a changed file has another
+    mark.
+    """
     return tuple(_mark(path) for path in paths)
 
 
@@ -171,7 +173,7 @@ def unreadable(
     source: object,
     kind: str,
 ) -> InvalidSource:
-    """Returns the error for a file that cannot be read; its message contains nothing of the
+    """Returns the error for a table whose file cannot be read; its message quotes nothing of the
     content.
     """
     return InvalidSource(

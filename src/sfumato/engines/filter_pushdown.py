@@ -67,8 +67,8 @@ Run: TypeAlias = tuple[int, int]
 def pushed_down(
     raw: Raw, sources: Mapping[str, Source], *, windows: bool = False
 ) -> tuple[Raw, Tables]:
-    """Moves conditions on stored columns into the tables of a question, so that engines can skip
-    rows.
+    """Moves the WHERE conditions on stored columns into the reading of a question's tables, so that
+    engines can skip rows.
 
     Returns the question without these conditions, and the tables with them. The tables also list
     the columns that the question still reads; ``windows`` as in ``Tables``.
@@ -175,7 +175,9 @@ def names_read(raw: Raw) -> frozenset[str]:
 
 
 def conjuncts(predicate: Scalar) -> Iterator[Scalar]:
-    """Yields the operands of a predicate's conjunction, nested ones too."""
+    """Yields the conditions that AND joins in a predicate, including those in nested conjunctions;
+    the predicate itself if it is no conjunction.
+    """
     if isinstance(predicate, And):
         for operand in predicate.operands:
             yield from conjuncts(operand)

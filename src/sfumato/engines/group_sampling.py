@@ -34,7 +34,8 @@ _FOUND = sql.Item(sql.Table("found"))
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The SQL of group sampling: which groups of a unit count if the unit has too many.
+    """The SQL that samples groups: it selects which groups of a unit are counted if the unit is in
+    more groups than its limit.
 
     A keyed hash ranks the groups of each unit; the key is the sampling key.
     """
@@ -44,7 +45,8 @@ class Order:
     by_row: bool = False
 
     def placed(self, rows: sql.Query, names: Sequence[sql.Column]) -> sql.Query:
-        """Adds the column ``h``: the rank of the values of ``names`` among those of the unit.
+        """Returns the rows with an additional column ``h``: the rank of the row's group in the
+        sampling order of its unit.
 
         Guarantees:
             the order is that of the reference
@@ -82,7 +84,8 @@ class Order:
         amount: sql.Expression | None = None,
         groups: sql.Query | None = None,
     ) -> sql.Query:
-        """Counts, for each group, the units that have it among their first ``most`` groups.
+        """Returns the query that counts, for each group, the units in which it is among the first
+        ``most`` groups in sampling order.
 
         The result has the count in the column ``units`` and, if ``amount`` is given, the sum of
         that expression over these units in the column ``amount``. Each amount must be from 0 to
@@ -124,12 +127,16 @@ class Order:
 
     @property
     def place(self) -> sql.Expression:
-        """The rank of a row's group, computed from the columns a and b of the group."""
+        """The SQL of the rank of a row's group in its unit's sampling order, from the group's
+        hashes in the columns a and b.
+        """
         y = self._y(_UNIT) if self.numbered else sql.Column("y")
         return _place(sql.Column("a"), y, sql.Column("b"))
 
     def numbers(self, rows: sql.Item, names: Sequence[sql.Column]) -> sql.Query:
-        """Selects each distinct value of the names once, with its numbers a and b."""
+        """Returns the query that selects each distinct group once, with its two hashes a and b.
+        ``names`` are the key columns.
+        """
         digits = sql.Column("m")
         a = sql.HexNumber(digits, 1, 8).named("a")
         b = sql.HexNumber(digits, 9, 8).named("b")
@@ -146,8 +153,8 @@ class Order:
         return sql.Concat(tuple(words))
 
     def units(self, rows: str) -> tuple[sql.Join, ...]:
-        """Returns a join that adds an integer column y for each unit; empty if units are integers
-        already.
+        """Returns the join that adds each unit's integer hash as a column y; empty if the units are
+        integers already.
         """
         if self.numbered:
             return ()
@@ -201,7 +208,9 @@ def _same(names: Sequence[sql.Column]) -> sql.Expression:
 
 
 def every_group(keys: Sequence[GroupKey], names: Sequence[sql.Column]) -> sql.Query | None:
-    """Returns a SELECT of all declared groups; None if there are too many or a key is open."""
+    """Returns a SELECT of all declared groups: every combination of the keys' values. None if there
+    are too many, or if the values of a key are not declared.
+    """
     listed = []
     size = 1
     for key, name in zip(keys, names, strict=True):

@@ -18,17 +18,21 @@ ROW_COUNT = sql.aggregate("count").named("n")
 
 
 def key_names(plan: Bounded) -> list[sql.Column]:
-    """Returns the columns of the group keys."""
+    """Returns references to the columns k0, k1, ... that contain the group keys of a plan."""
     return [sql.Column(f"k{index}") for index in range(len(plan.tracked.raw.keys))]
 
 
 def is_plain(plan: Bounded) -> bool:
-    """Whether each row is counted by itself: rows are units, or are read from a layout."""
+    """Whether rows are aggregated by group alone, and not by unit first: each row is a unit, or
+    rows are read from a prepared layout.
+    """
     return plan.tracked.unit is None or plan.tracked.kept is not None
 
 
 def unit_and_keys(plan: Bounded) -> list[sql.Column]:
-    """Returns the GROUP BY columns of rows that are aggregated by (unit, group)."""
+    """Returns the GROUP BY columns of the first aggregation: unit and group keys, or the keys alone
+    if ``is_plain``.
+    """
     keys = key_names(plan)
     if is_plain(plan):
         return keys
@@ -54,7 +58,8 @@ def rows_in_groups(
     tables: Tables,
     read: Mapping[str, sql.Expression],
 ) -> sql.Query:
-    """Selects the rows that belong to a group: the unit if it matters, the keys, and the values.
+    """Returns the query that selects, for each row in a group of the plan, its unit if needed, its
+    group keys and its values.
 
     ``read`` are the values: SQL expressions by the names of their columns.
     """
@@ -73,7 +78,7 @@ def rows_in_groups(
 
 
 def as_columns(read: Mapping[str, sql.Expression]) -> list[sql.As]:
-    """Returns SELECT items for expressions, given by the names of their columns."""
+    """Returns a SELECT item ``expression AS name`` for each expression."""
     return [expression.named(name) for name, expression in read.items()]
 
 
@@ -83,7 +88,8 @@ def summed_before_join(
     apart: Apart,
     added: tuple[Mapping[str, sql.Expression], Sequence[sql.Expression]],
 ) -> sql.Query:
-    """Aggregates one side of a join by unit, then joins the key columns of the other side.
+    """Returns the query that first sums one side of a join by unit, and then joins the group keys
+    from the other side.
 
     ``added`` is a pair: the values that are read of each row, by name, and the sums over them. Each
     unit is in one group.

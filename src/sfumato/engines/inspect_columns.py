@@ -162,7 +162,8 @@ def inspect_column(engine: DuckDB, table: str, column: Column) -> ColumnFacts:
 
 
 def read_through(engine: DuckDB, tables: Mapping[str, Table]) -> None:
-    """Reads every declared column once, so that damaged files are reported to the owner at once.
+    """Reads every declared column of the tables once, so that damaged files are found for the data
+    owner before any question.
 
     Raises:
         InvalidSource: a column cannot be read to its end.

@@ -16,7 +16,8 @@ from sfumato.engines.worker import Worker
 
 
 class Lane:
-    """A DuckDB cursor with a watcher for timeouts and a worker thread.
+    """One of an engine's connections: a DuckDB cursor with a worker thread and a watcher of its
+    time limit.
 
     It runs the statements of one question at a time.
     """
@@ -36,7 +37,9 @@ class Lane:
         self.worker = Worker(self.connection.interrupt)
 
     def show(self, sources: Mapping[str, Opened]) -> None:
-        """Registers those sources that DuckDB does not share between cursors."""
+        """Registers on this cursor the sources that DuckDB does not share between cursors (frames,
+        copies of remote tables).
+        """
         for name, item in sources.items():
             show(self.connection, name, item)
 

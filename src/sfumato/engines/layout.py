@@ -37,7 +37,7 @@ MOST_GROUPS = 100_000
 
 
 def whole(dataset: Dataset, table: str) -> Scan:
-    """Returns the scan of a table with all the columns that a prepared layout stores.
+    """Returns the scan of a table with all columns that its prepared layout stores.
 
     Columns of arrays are left out, as no question reads them.
     """
@@ -53,7 +53,8 @@ def layout_statements(
     most: int,
     path: str,
 ) -> list[str]:
-    """Returns the statements that write the first ``most`` rows of each unit to a Parquet file.
+    """Returns the SQL statements that write a prepared layout: a Parquet file with the first
+    ``most`` rows of each unit, in a pseudorandom order by ``key``.
 
     Rows are sorted by rank first, so a question that reads fewer rows of each unit reads only the
     beginning of the file. Units are numbered in arbitrary order; only the equality of numbers is
@@ -116,8 +117,8 @@ def _is_marked(column: Column) -> bool:
 
 
 def key_alone(raw: Raw) -> Column | None:
-    """Returns the column by whose values a question counts, if it is marked and nothing else
-    matters.
+    """Returns the single GROUP BY column on which alone the count of units depends, if a prepared
+    layout marks its first rows.
 
     None if the count also depends on other columns.
     """

@@ -23,12 +23,13 @@ class Held:
 
 
 def spill_prefix() -> str:
-    """Returns the prefix of the spill folders of this process."""
+    """Returns the prefix that names of this process's spill folders begin with."""
     return f"{SPILL}{os.getpid()}-"
 
 
 def held_rows(prepared: str | Path | None) -> list[Held]:
-    """Lists the prepared layouts in a folder, and the spill folders of terminated processes.
+    """Returns the files with personal data that are left on disk: the prepared layouts in a folder,
+    and spill folders of terminated processes.
 
     Spill folders are searched there and in the temporary folder. The spill folder of a running
     process is not listed: it is deleted with its session. An empty folder is not listed, because it

@@ -31,7 +31,9 @@ _ROWS = 2**36
 
 
 def fits(aggregate: Aggregate, limit: int | None) -> bool:
-    """Whether 64 bits are enough for every intermediate result of one unit in one group."""
+    """Whether no intermediate result of an aggregate exceeds 64 bits for a unit of at most
+    ``limit`` rows in a group.
+    """
     if limit is None:
         return False
     match aggregate:
@@ -53,7 +55,9 @@ def sums(
     *,
     narrow: bool = False,
 ) -> dict[str, sql.Expression]:
-    """Returns the per-group sums that an aggregate needs, as SQL expressions by column name."""
+    """Returns the SQL sums (COUNT, SUM) from which an aggregate is computed, by the name of the
+    column that holds each.
+    """
     match aggregate:
         case CountValues(read) | CountUnitsWhere(read):
             return _count(names[read.expression])
@@ -121,7 +125,9 @@ def integers(
     *,
     narrow: bool = False,
 ) -> list[sql.Expression]:
-    """Returns the integers of an aggregate as SQL expressions over its ``sums``."""
+    """Returns the SQL of an aggregate's exact integers, computed from the columns of its
+    ``sums``.
+    """
     match aggregate:
         case CountValues(read) | CountUnitsWhere(read):
             return [sql.Column(f"m_{names[read.expression]}")]
@@ -179,7 +185,9 @@ def _product(factor: int, value: sql.Expression) -> sql.Expression:
 def clipped(
     aggregate: Aggregate, names: Names, limit: int | None, *, narrow: bool = False
 ) -> list[sql.Expression]:
-    """Returns the integers of an aggregate, clipped to the range that ``limit`` rows can reach."""
+    """Returns the SQL of an aggregate's exact integers for one unit, clipped to the range that
+    ``limit`` rows can reach.
+    """
     whole = integers(aggregate, names, narrow=narrow)
     if limit is None:
         return [sql.Typed(sql.Paren(integer), sql.SqlType.HUGEINT) for integer in whole]

@@ -23,7 +23,9 @@ def lock_down(
     spill: str,
     files: Sequence[Path],
 ) -> None:
-    """Lets a connection read some files and write into its own folder, and nothing else, ever."""
+    """Restricts a DuckDB connection for good: it can read these files, write into its spill folder,
+    and access nothing else.
+    """
     paths = ", ".join(text(str(file)) for file in files)
     for setting in (
         f"SET temp_directory = {text(spill)}",

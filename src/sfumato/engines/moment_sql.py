@@ -33,7 +33,8 @@ def moment_reading(
     physical: str = "",
     form: str | None = None,
 ) -> sql.Expression:
-    """Reads a stored timestamp as one integer: 2 s for local time, 2 s + 1 for UTC.
+    """Returns the SQL that reads a stored timestamp as one integer: 2 s for local time, 2 s + 1 for
+    UTC.
 
     Here s is the number of seconds since 1970, rounded down; a value without an offset is local
     time, and a date its midnight. ``physical``: the stored type, of which dates and nanoseconds are
@@ -137,7 +138,8 @@ def _number(digits: sql.Expression) -> sql.Expression:
 
 
 def moment_code(kind: Timestamp, value: sql.Expression) -> sql.Expression:
-    """Returns the code of a ``moment_reading``; NULL if it is missing or never occurs.
+    """Returns the SQL of a timestamp's code from its ``moment_reading``; NULL for a missing value,
+    or a local time that clocks skip.
 
     Guarantees:
         the engine gives the moments of the reference
@@ -157,7 +159,9 @@ def moment_code(kind: Timestamp, value: sql.Expression) -> sql.Expression:
 
 
 def seconds(kind: Timestamp, value: sql.Expression) -> sql.Expression:
-    """Returns the UTC seconds since 1970-01-01T00:00:00Z of a ``moment_reading``, not clipped."""
+    """Returns the SQL of the seconds since 1970 (UTC) from a ``moment_reading``, not clipped to the
+    declared bounds.
+    """
     return _by_period(kind, value, lambda second: second)
 
 

@@ -33,7 +33,9 @@ class _StoreFailed(OSError):
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """The private copy of an object, and the tag that the object had when it was copied."""
+    """The private local copy of an object in an S3 store, and the tag (version) that the object had
+    when it was copied.
+    """
 
     source: StoredObject
     path: Path
@@ -50,7 +52,9 @@ class Copy:
 
     @contextmanager
     def named(self) -> Iterator[None]:
-        """Inside the block, error messages name the address of the object, not the copy's path."""
+        """Context manager in which InvalidSource errors name the object's address in place of the
+        path of its local copy.
+        """
         try:
             yield
         except InvalidSource as refused:
@@ -67,7 +71,7 @@ def copied(
     source: StoredObject,
     folder: Path,
 ) -> Copy:
-    """Copies an object to a new file in a private folder.
+    """Copies an object of an S3 store to a new file in a private folder, and returns the copy.
 
     Raises:
         InvalidSource: it is neither Parquet nor CSV, the store does not answer or refuses, the copy

@@ -17,8 +17,8 @@ from sfumato.plan.value import Value
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """A join of many rows of a unit with a single row of it, split so that the many are summed
-    first.
+    """A join split into two sides, so that the side with many rows of each unit can be summed by
+    unit before the join.
 
     ``source`` is summed by unit; the row of ``other`` gives the group. ``tests`` must be TRUE for a
     joined row; they read columns of ``other`` only.
@@ -31,7 +31,8 @@ class Apart:
 
 
 def taken_apart(raw: Raw, values: Iterable[Value]) -> Apart | None:
-    """Splits a question's join so that one side can be summed first; None if that is not possible.
+    """Splits the join of a question, so that one side can be summed by unit before the join;
+    returns None if that is not possible.
 
     ``values`` must read only one side of the join, and the group keys only the other.
 

@@ -152,7 +152,7 @@ class Prepared:
 
     @property
     def kept(self) -> dict[str, int]:
-        """The largest number of rows of each unit in the layout of each table."""
+        """The number of rows of a unit that each layout contains at most, by table."""
         return {table: layout.rows for table, layout in self.layouts.items()}
 
     def path(self, table: str) -> Path:
@@ -160,7 +160,7 @@ class Prepared:
         return self.folder / self.layouts[table].file
 
     def source(self, table: str) -> Source:
-        """Returns the layout of a table as a source for DuckDB."""
+        """Returns the prepared layout of a table as a ``Source``, from which SQL reads it."""
         file = text(str(self.path(table)))
         return Source(
             f"read_parquet({file}, hive_partitioning = false)",
@@ -189,7 +189,8 @@ class Prepared:
 
 
 def origins(dataset: Dataset, table: str) -> list[Path] | None:
-    """Returns the paths of a table's files and of the tables in which its units are looked up.
+    """Returns the paths of a table's source and of the sources of the tables in which its units are
+    looked up.
 
     Returns None if the table cannot be prepared.
     """
@@ -276,14 +277,18 @@ def _mapping(form: object) -> dict[str, Json]:
 
 
 def kept_tables(plan: Bounded) -> list[str]:
-    """Returns the tables that a plan reads from prepared layouts: either all of its tables or none."""
+    """Returns the names of the tables that a plan reads from prepared layouts: all of its private
+    tables, or none.
+    """
     if plan.tracked.kept is None:
         return []
     return list(dict.fromkeys(scan.table for scan in scans(plan.tracked.raw.relation)))
 
 
 def read_tables(plan: Bounded) -> Collection[str]:
-    """Returns the tables of a plan whose source files, not layouts, are read."""
+    """Returns the names of the tables that a plan reads from their source files, and not from
+    prepared layouts.
+    """
     relation = plan.tracked.raw.relation
     if plan.tracked.kept is None:
         return stored_columns(relation)

@@ -26,7 +26,8 @@ def public_columns(table: Table) -> list[Column]:
 
 
 def public_rows(name: str, table: Table, most: int) -> list[tuple[object, ...]]:
-    """Returns the first ``most`` rows of a public table, with the values of ``public_columns``.
+    """Returns the first ``most`` rows of a public table as tuples of values, in the order of
+    ``public_columns``.
 
     A value is read as a question reads it: what is not declared is None, and what is beyond a bound
     is moved to it.

@@ -56,7 +56,8 @@ class Sample:
 
 
 class Reference:
-    """An engine over tables given as sequences of Python mappings.
+    """The plain Python implementation of ``Engine``, against which other engines are tested. Its
+    tables are sequences of mappings.
 
     ``layouts`` describes the tables that have a prepared layout.
     """
@@ -467,7 +468,8 @@ def _smaller(*limits: int | None) -> int | None:
 
 
 def rows_of(columns: Mapping[str, Iterable[object]]) -> list[Mapping[str, object]]:
-    """Converts a table from columns to rows.
+    """Converts a table given as columns by name to a list of rows, each a mapping from column name
+    to value.
 
     >>> rows_of({"a": [1, 2]})
     [{'a': 1}, {'a': 2}]

@@ -21,7 +21,8 @@ _PRIME = 2**31 - 1
 
 
 def hashed(*parts: int | str | None) -> str:
-    """Returns the md5 of the parts as strings, joined by bars; every engine computes the same.
+    """Returns the md5 (in hexadecimal) of the parts as strings, joined by bars. All engines sort
+    units and rows by such hashes.
 
     >>> hashed("key", 1, None)
     '67de8ff634578ea930c6d327312d29a7'
@@ -35,7 +36,9 @@ def unit_rows(
     relation_rows: Iterable[Row],
     key: str,
 ) -> UnitRows:
-    """Returns the first rows of each unit; units are sorted by the hash of their names."""
+    """Returns the first ``plan.most`` rows of each unit in a pseudorandom order by ``key``; units
+    are sorted by the hash of their names.
+    """
     by_unit: dict[str, list[Codes]] = defaultdict(list)
     for row in relation_rows:
         codes = tuple(_code(row, value) for value in plan.rows.values)
@@ -119,7 +122,8 @@ def _ordered(
 
 
 def place(key: str, *held: int | str | None) -> int:
-    """Returns the rank of a group, or of a value, in the sampling order of a unit.
+    """Returns the pseudorandom rank of a group, or of a value, among those of a unit; a unit's
+    groups of lowest rank are counted.
 
     ``held`` is the group or value, followed by the name of the unit. The rank is the upper bits of
     a y + b modulo a prime: a and b are hashes of the group, y is a hash of the unit.

@@ -37,7 +37,9 @@ Tables = Mapping[str, Sequence[Mapping[str, object]]]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a relation: its unit, and its codes by column name; other columns are NULL."""
+    """A row of a relation in the reference engine: its unit, and its codes by column name; other
+    columns are NULL.
+    """
 
     unit: str | None
     values: Mapping[str, Value]
@@ -67,7 +69,8 @@ class Row:
 
 
 def rows(relation: Relation, tables: Tables) -> list[Row]:
-    """Returns the rows of a relation.
+    """Returns the rows of a plan's relation (scan, filter, join or union), computed in plain
+    Python.
 
     >>> from sfumato.metadata.column import Integer
     >>> age = Column("t.a", Integer(0, 9))

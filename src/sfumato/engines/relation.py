@@ -44,7 +44,7 @@ _ALL = (sql.Star(),)
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The tables of a question, and how its statement reads them.
+    """The tables of a question, and options of how its SQL statement reads them.
 
     ``numbered``: units are integers (BIGINT), else strings. ``kept``: how many rows of each unit
     are read from a prepared layout; a table that is joined by unit, or tested for a row of the
@@ -72,13 +72,15 @@ class Tables:
 
     @property
     def joined(self) -> "Tables":
-        """The same tables, to be read as the right side of a join by unit: with one row per unit."""
+        """A copy for the right side of a join by unit: of a prepared layout only one row of each
+        unit is read.
+        """
         if not self.kept:
             return self
         return replace(self, kept=1, first=None)
 
     def shown(self, columns: Sequence[Column]) -> list[Column]:
-        """Returns those of the columns that the question reads."""
+        """Returns those of the given columns that the question reads."""
         return [column for column in columns if self.read is None or column.name in self.read]
 
 
@@ -93,7 +95,7 @@ def _is_numbered(
 
 
 def stored_columns(relation: Relation) -> dict[str, set[str]]:
-    """Returns the stored columns that a relation reads, by table.
+    """Returns the names of the stored columns that a plan's relation reads, by table.
 
     Columns that are needed to look up units are included.
     """
@@ -126,7 +128,8 @@ def _add_owner_columns(stored: dict[str, set[str]], scan: Scan) -> None:
 
 
 def rows(relation: Relation, tables: Tables) -> sql.Query:
-    """Returns the SELECT that computes the rows of a relation: their codes and their unit.
+    """Returns the SELECT that computes the rows of a plan's relation: the codes of their columns,
+    and their unit.
 
     Guarantees:
         every relation has the rows of the reference
@@ -199,7 +202,9 @@ def _join_word(*, outer: bool) -> str:
 
 
 def same_unit(word: str, other: sql.Query) -> sql.Join:
-    """Returns a join with the rows ``r`` that have the same unit; ``word`` is the kind of join."""
+    """Returns the SQL join of rows ``l`` with the rows ``r`` of the same unit; ``word`` is the kind
+    of join, such as LEFT JOIN.
+    """
     left, right = sql.columns(["unit"], "l") + sql.columns(["unit"], "r")
     return sql.Join(word, sql.Item(other, "r"), left.equals(right))
 
@@ -233,7 +238,8 @@ def _scan(scan: Scan, tables: Tables) -> sql.Query:
 
 
 def codes(scan: Scan, tables: Tables) -> tuple[list[sql.As], tuple[sql.Join, ...]]:
-    """Returns the SELECT items of a table's codes, and the joins with the tables of category codes.
+    """Returns the SELECT items that compute the codes of a table's columns, and the joins with
+    lookup tables of category codes.
 
     The codes are computed from the readings in the FROM item ``s``.
     """
@@ -283,12 +289,16 @@ def _layout_scan(scan: Scan, tables: Tables) -> sql.Query:
 
 
 def in_layout(scan: Scan, column: Column) -> sql.Column:
-    """Returns the column of a prepared layout that stores the codes of a scanned column."""
+    """Returns the reference to the column of a prepared layout that stores the codes of a declared
+    column.
+    """
     return stored(f"c_{column.name.removeprefix(scan.prefix)}")
 
 
 def first_in_layout(scan: Scan, column: Column) -> sql.Column:
-    """Returns the Boolean column of a layout that marks the first row of each unit and value."""
+    """Returns the reference to the Boolean column of a prepared layout that marks, for a declared
+    column, each unit's first row with each value.
+    """
     return stored(f"f_{column.name.removeprefix(scan.prefix)}")
 
 

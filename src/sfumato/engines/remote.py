@@ -33,7 +33,8 @@ def served(
     table: Table,
     relation: str = "",
 ) -> Served:
-    """Looks a declared table up; ``relation`` is its qualified name, if known already.
+    """Looks a table up in its server or SQLite file; returns its columns and how they are copied.
+    ``relation`` is its qualified name, if known already.
 
     Raises:
         InvalidSource: its driver is missing, the database cannot be read, or has no such table.
@@ -49,7 +50,8 @@ def fill(
     tables: Sequence[tuple[Served, Iterable[str]]],
     going: Callable[[], bool] = lambda: True,
 ) -> None:
-    """Copies the wanted columns of remote tables into DuckDB, in one snapshot for each origin.
+    """Copies the given columns of tables of servers and SQLite files into DuckDB, in one snapshot
+    of each server or file.
 
     Stops as soon as ``going`` returns False.
 

@@ -51,7 +51,8 @@ class _Place:
 
 @dataclass(frozen=True, eq=False)
 class Columns(Mapping[Codes, tuple[int, ...]]):
-    """One aggregate's integers from an engine, kept as an Arrow table: a row per group, keys first.
+    """The exact integers of one aggregate by group, stored as an Arrow table: one row for each
+    group, its keys first.
 
     Large results are read from the table by column, without a Python object per group. As a mapping
     from group codes to integers it equals the result of ``tidy``; the mapping is computed at its
@@ -68,17 +69,19 @@ class Columns(Mapping[Codes, tuple[int, ...]]):
         return integers
 
     def groups(self, rows: Integers) -> list[Codes]:
-        """Returns the groups of the rows with these indices."""
+        """Returns the group keys of the rows with these indices."""
         keys = self.table.select([*range(self.place.keys)])
         return _tuples(keys.take(rows))
 
     def of(self, groups: Sequence[Codes]) -> Groups:
-        """Returns the integers of the given groups; groups without integers may be absent."""
+        """Returns the exact integers of the given groups, by group; groups without integers may be
+        absent.
+        """
         return self.place.read(_tuples(self._rows_of(groups))) if groups else {}
 
     def leaves(self, groups: Sequence[Codes]) -> list[Leaves]:
-        """Returns the leaves with a non-zero weight of each group, and these weights, for
-        quantiles.
+        """Returns, for each given group, the weights of a quantile's leaves (cells of codes) that
+        are not zero.
         """
         import pyarrow  # only questions with very many rows need it
 
@@ -127,7 +130,9 @@ class Columns(Mapping[Codes, tuple[int, ...]]):
 
 
 def is_read_in_columns(plan: Bounded) -> bool:
-    """Whether the results of a plan stay in columns (``Columns``): they may have many rows."""
+    """Whether the results of a plan are stored as ``Columns`` (Arrow), because they may have very
+    many rows.
+    """
     raw = plan.tracked.raw
     return raw.is_open or any(isinstance(each, Quantiles) for each in raw.aggregates)
 
@@ -137,7 +142,8 @@ def gather(
     places: Sequence[int],
     result: Rows,
 ) -> dict[int, Groups]:
-    """Returns the integers of each aggregate of a statement, by group, from its result rows.
+    """Returns the exact integers of each aggregate by group, from the result rows of a SQL
+    statement; ``places`` are the indices of its aggregates.
 
     The cells must be Python integers, and strings for text keys.
     """
@@ -152,7 +158,8 @@ def columns(
     places: Sequence[int],
     result: "pyarrow.Table",
 ) -> dict[int, Groups]:
-    """Returns the integers of the aggregates at ``places`` from a plan's result, as Arrow tables.
+    """Returns the exact integers of each aggregate by group, from the Arrow result of a SQL
+    statement; ``places`` are the indices of its aggregates.
 
     The result equals that of ``gather``, without a Python object per group.
     """

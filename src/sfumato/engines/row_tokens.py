@@ -20,7 +20,7 @@ class _Numbers(dict[str, int]):
 
 
 class TokenReader:
-    """Reads the texts of one value, batch by batch; ``tokens`` are those of all of them.
+    """A builder of the ``RowTokens`` of one text column, which reads its texts batch by batch.
 
     A text without ``tokens=`` is one token, and a missing text has none.
 

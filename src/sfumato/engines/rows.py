@@ -36,7 +36,8 @@ def listed(
     sources: Mapping[str, Source],
     key: str,
 ) -> str:
-    """Returns the SELECT of bounded rows: their codes, and whether a row is the first of its unit.
+    """Returns the SELECT that reads the bounded rows of each unit: their codes, and whether a row
+    is the first of its unit.
 
     If the plan names units, the hash of the unit's name is the last column.
 
@@ -87,7 +88,8 @@ def write(
     connection: duckdb.DuckDBPyConnection,
     statement: str,
 ) -> tuple[Integers, Names, dict[int, RowTokens]]:
-    """Runs the statement of ``listed`` and writes the codes to a file, row by row.
+    """Runs the statement of ``listed`` and writes the codes of the rows to a binary file, row by
+    row.
 
     Returns the index of the first row of each unit, followed by the number of rows; the hashes of
     the units' names, if the statement has them; and the tokens of each text.
@@ -124,8 +126,8 @@ def mapped(
     names: Names,
     tokens: Mapping[int, RowTokens],
 ) -> UnitRows:
-    """Returns the rows in a file as ``UnitRows``, memory-mapped; ``names`` only if units have
-    some.
+    """Returns the codes in a file as memory-mapped ``UnitRows``; ``names`` are used only if the
+    plan asks for the names of units.
     """
     shape = (int(starts[-1]), sum(plan.rows.widths))
     codes = np.memmap(file, np.int64, "r", shape=shape) if shape[0] else np.zeros(shape, np.int64)

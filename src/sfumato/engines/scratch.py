@@ -81,23 +81,30 @@ _FRAME = "rows_to_insert"
 
 
 class Unbound(Exception):
-    """DuckDB does not accept a statement; the message quotes no more than the statement."""
+    """The error for a SQL statement over released values that DuckDB does not accept; the message
+    quotes no more than the statement.
+    """
 
 
 class Stopped(Exception):
-    """A statement failed over released numbers; the message may quote them."""
+    """The error for a SQL statement that failed while it ran over released values; the message may
+    quote these.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A table of released values: names and types of columns as an answer has them, and rows."""
+    """A table of values that were released in an answer: the name and type of each column, and the
+    rows.
+    """
 
     columns: tuple[tuple[str, str], ...]
     rows: Sequence[Sequence[object]] = ()
 
 
 class Scratch:
-    """Runs statements over tables of released values; one of them at a time.
+    """A DuckDB database in which SQL statements run over tables of released values, one statement
+    at a time.
 
     ``public`` are the public tables that statements may name, with their sources; whoever runs a
     statement reads them.
@@ -121,7 +128,8 @@ class Scratch:
         self._described: dict[tuple[object, ...], list[tuple[str, str]]] = {}
 
     def described(self, statement: str, tables: Mapping[str, Held]) -> list[tuple[str, str]]:
-        """The names and types of the columns of a statement, from those of the tables.
+        """Returns the names and types of the columns of a statement's result, given the columns of
+        the tables.
 
         It is run over one row of NULLs a table: a cast that is none, or a constant that is no
         number, is refused here.
@@ -164,7 +172,7 @@ class Scratch:
         tables: Mapping[str, Held],
         patience: Patience = ENDLESS,
     ) -> list[tuple[object, ...]]:
-        """The rows of a statement.
+        """Runs a statement over tables of released values and returns the rows of its result.
 
         Raises:
             Stopped: it fails, needs more memory or time, or has more rows than are allowed.
@@ -223,7 +231,7 @@ class Scratch:
         return self._connection
 
     def close(self) -> None:
-        """Interrupts what runs and closes it; nothing of it is left."""
+        """Interrupts a running statement and closes the database; none of its tables remains."""
         self._closed = True
         connection = self._connection
         if connection is not None:

@@ -25,7 +25,9 @@ Fetch: TypeAlias = Callable[["Served", Sequence[str]], Generator[Cells]]
 
 
 class ServerFailed(OSError):
-    """The database server is gone or refuses; the message never quotes the server."""
+    """The error for a database server that does not answer or refuses; the message never quotes the
+    server.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,8 @@ class Served:
 
     @property
     def origin(self) -> Server | Path:
-        """The server or file that has the table. All tables of the same origin are read in one
-        snapshot.
+        """The server or database file that contains the table. All tables of one origin are read in
+        one snapshot.
         """
         source = self.table.source
         assert isinstance(source, Server | Path), "an address, or an absolute path"
@@ -56,7 +58,7 @@ class Served:
 
     @property
     def sql(self) -> str:
-        """The name of the local table that stores its rows while a question runs."""
+        """The name of the DuckDB table into which the rows are copied while a question runs."""
         return quote(f"server {self.name}")
 
     @property
@@ -67,7 +69,7 @@ class Served:
 
     @property
     def empty(self) -> str:
-        """The SQL statement that creates the local copy, without rows.
+        """The SQL statement that creates the DuckDB copy of the table, without rows.
 
         The copy has an extra column, so that a question that reads no column can still count rows.
         """
@@ -76,13 +78,17 @@ class Served:
         return f"CREATE OR REPLACE TEMP TABLE {self.sql} ({', '.join(columns)})"
 
     def insert(self, columns: Sequence[str], batch: str) -> str:
-        """Returns the statement that copies some columns of a batch into the local table."""
+        """Returns the SQL statement that adds a batch of some columns to the DuckDB copy of the
+        table.
+        """
         names = ", ".join(map(quote, [*columns, _ROW]))
         return f"INSERT INTO {self.sql} ({names}) SELECT * FROM {batch}"
 
 
 class Reader(Protocol):
-    """How tables of one kind of database are read; implemented by a module per kind."""
+    """The interface by which tables of one kind of database (PostgreSQL, MySQL, SQLite) are read;
+    each kind has a module.
+    """
 
     def served(
         self,
@@ -90,7 +96,8 @@ class Reader(Protocol):
         table: Table,
         relation: str = "",
     ) -> Served:
-        """Looks a declared table up; ``relation`` is its qualified name, if that is known already.
+        """Looks a declared table up in its database; returns its columns and how they are copied.
+        ``relation`` is its qualified name, if that is known already.
 
         Raises:
             InvalidSource: its driver is missing, the database cannot be read, or has no such table.

@@ -43,7 +43,8 @@ _PATTERN = set("*?[")
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """An open table: the FROM item by which DuckDB reads it, and where its data comes from.
+    """An opened source of a table: the FROM item by which DuckDB reads it, and where its data comes
+    from.
 
     ``place`` is the declared path, ``paths`` the files that it stands for. ``seen``: the identity
     of the files before anything of them was read. ``served``: how a remote table is read, which is
@@ -61,7 +62,9 @@ class Opened:
 
     @property
     def has_changed(self) -> bool:
-        """Whether a file has changed since it was opened; always True of a remote table."""
+        """Whether the data may have changed since the source was opened: a file has, or the table
+        is remote.
+        """
         if self.stored is not None and not self.stored.is_current:
             return True
         return self.served is not None or marks(self.paths) != self.seen
@@ -74,7 +77,8 @@ def opened(
     relation: str = "",
     folder: Path | None = None,
 ) -> Opened:
-    """Opens the source of a table.
+    """Opens the source of a declared table: a file or folder, a frame, an object of a store, or a
+    table of a database.
 
     ``relation`` is the qualified name of a remote table, if known already. ``folder`` is the
     private folder for copies of objects and of CSV files whose encoding is declared.
@@ -179,7 +183,9 @@ def show(
     name: str,
     item: Opened,
 ) -> None:
-    """Registers in a connection what is not shared: a frame, or the copy of a remote table."""
+    """Registers a source in a DuckDB connection if connections do not share it: a frame, or the
+    copy of a remote table.
+    """
     if item.frame is not None:
         connection.register(f"source_{name}", item.frame)
     if item.served is not None:
@@ -293,7 +299,8 @@ def _require_no_linked_folder(name: str, place: Path) -> None:
 
 
 def holds(place: Path, path: Path) -> bool:
-    """Whether ``path`` is, or would be once written, one of the files of a declared source.
+    """Whether ``path`` is one of the files of a declared source, or would be once a file is written
+    there.
 
     ``place`` is the declared file, folder or pattern.
 

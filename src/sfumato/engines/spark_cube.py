@@ -25,7 +25,8 @@ def opened_cube(
     make: "Callable[[Callable[[DataFrame], None]], None]",
     ask: "Callable[[Callable[[DataFrame], list[Integers]], str], list[Integers]]",
 ) -> Iterator[Coded]:
-    """Opens a cube: caches its table of codes in Spark and yields it.
+    """Context manager that opens a bounded cube on Spark: its table of codes is cached, and dropped
+    on exit.
 
     ``make`` runs a function on the frame of codes; ``ask`` runs a Spark statement. If Spark loses a
     part of the cached table, it computes it again from the same rows (``require_plain``), so the

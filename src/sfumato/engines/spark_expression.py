@@ -78,7 +78,9 @@ _COMPARISONS = {
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Prints expressions over the columns of a FROM clause; knows the type of each column."""
+    """A printer of SQL expressions as Spark SQL, which knows the types of the columns in its FROM
+    clause.
+    """
 
     relations: Mapping[str, Columns]
     narrow: bool
@@ -113,7 +115,9 @@ class Scope:
         return rule(node, self)
 
     def column(self, relation: str, name: str) -> Kind:
-        """Returns the type of a column; raises TypeError unless exactly one relation has it."""
+        """Returns the Spark type of a column; raises TypeError unless exactly one relation in scope
+        has it.
+        """
         inside = [self.relations.get(relation, {})] if relation else self.relations.values()
         kinds = [columns[name] for columns in inside if name in columns]
         if len(kinds) != 1:

@@ -16,7 +16,7 @@ from sfumato.metadata.timestamp import Timestamp
 
 
 class Kind(Enum):
-    """The types of SQL expressions on Spark; the value of each is its name there."""
+    """The types of expressions in Spark SQL; the value of each is its name in Spark."""
 
     NULL = "VOID"
     INTEGER = "INT"
@@ -39,14 +39,15 @@ TRUTHS = (Kind.BOOLEAN, Kind.NULL)
 
 
 class Typed(NamedTuple):
-    """The Spark SQL of an expression, and the type of its value."""
+    """The text of an expression in Spark SQL, and the type of its value."""
 
     sql: str
     kind: Kind
 
 
 class Writer(Protocol):
-    """A printer of expressions in the scope of a FROM clause.
+    """The interface of a function that prints an expression as Spark SQL, given the columns of a
+    FROM clause.
 
     ``narrow``: no sum, except a sum of products, exceeds 64 bits.
     """
@@ -92,14 +93,16 @@ def _escaped(letter: str) -> str:
 
 
 def widened(value: Typed, kind: Kind) -> str:
-    """Returns the SQL of a value cast to a wider type."""
+    """Returns the Spark SQL of an expression, cast to a wider type unless it has that type
+    already.
+    """
     if value.kind is kind:
         return value.sql
     return f"CAST({value.sql} AS {kind.value})"
 
 
 def common(kinds: Iterable[Kind]) -> Kind:
-    """Returns the narrowest type that fits values of all the given types.
+    """Returns the widest of the given Spark types, to which values of all of them can be cast.
 
     Raises:
         TypeError: there is none.
@@ -115,14 +118,16 @@ def common(kinds: Iterable[Kind]) -> Kind:
 
 
 def alike(nodes: Iterable[Expression], write: Writer) -> tuple[list[str], Kind]:
-    """Prints expressions, casts them to their common type, and returns them with that type."""
+    """Prints expressions as Spark SQL, cast to their common type; returns their texts and that
+    type.
+    """
     values = [write(node) for node in nodes]
     kind = common(value.kind for value in values)
     return [widened(value, kind) for value in values], kind
 
 
 def required(value: Typed, *kinds: Kind) -> str:
-    """Returns the SQL of a value whose type must be one of ``kinds``.
+    """Returns the Spark SQL of an expression, after checking that its type is one of ``kinds``.
 
     Raises:
         TypeError: it has another type.
@@ -134,7 +139,7 @@ def required(value: Typed, *kinds: Kind) -> str:
 
 
 def largest_code(node: object) -> int:
-    """Returns the largest absolute value of the codes in a plan."""
+    """Returns the largest absolute value of a code that a column type in a plan allows."""
     match node:
         case tuple():
             return max(map(largest_code, node), default=0)

@@ -24,7 +24,7 @@ _TESTS = ("SEMI JOIN", "ANTI JOIN")
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A FROM item in Spark SQL, and the types of its columns in order."""
+    """A FROM item in Spark SQL, and the types of its columns by name, in order."""
 
     sql: str
     columns: Columns
@@ -33,7 +33,7 @@ class Rows:
 def printed(
     query: sql.Query, tables: Mapping[str, Rows], *, narrow: bool, gathered: bool = False
 ) -> str:
-    """Returns the Spark SQL of a query.
+    """Prints a query of the SQL tree as Spark SQL.
 
     ``tables``: the FROM item that replaces each table of the query. ``narrow``: see ``Writer``.
     ``gathered``: rows are shuffled by unit before they are grouped by unit and other columns.

@@ -55,7 +55,9 @@ _TEXTS = ("VARCHAR", "BIGINT", "DECIMAL", "BOOLEAN", "DATE", "TIMESTAMP", "NULL"
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A Spark table as the SQL emitter needs it: its ``Source``, and the FROM item that reads it."""
+    """A table on Spark: its ``Source``, from which SQL is built, and the FROM item that reads
+    it.
+    """
 
     source: Source
     rows: Rows
@@ -67,7 +69,8 @@ def read(
     view: str,
     schema: Iterable[Any],
 ) -> Read:
-    """Reads a table through a Spark view: its declared columns and those that lead to its units.
+    """Returns how Spark SQL reads a table through a view, after checking the stored types of its
+    declared columns and of those that identify units.
 
     Raises:
         InvalidDeclaration: a column is missing from the data, or its type does not fit.
@@ -105,7 +108,9 @@ def _kinds(types: Mapping[str, str]) -> dict[str, Kind]:
 
 
 def declared(tables: Mapping[str, Table], name: str) -> Read:
-    """Returns a table by its declaration alone, with the types that fit it best."""
+    """Returns how Spark SQL would read a table if its columns were stored in the best fitting
+    types; derived from the declaration alone.
+    """
     owners = owner_columns(tables, name)
     types = {}
     for column in dict.fromkeys([*_asked(tables[name]), *owners]):

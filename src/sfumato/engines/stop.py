@@ -53,7 +53,9 @@ class Stop:
 
     @contextmanager
     def calling(self, call: Callable[[], object]) -> Iterator[None]:
-        """Inside the ``with`` block, calling ``stop`` calls ``call``, which ends the running work."""
+        """Context manager in which ``stop`` also calls the function ``call``, which should
+        interrupt the running work.
+        """
         with self._lock:
             self._calls.append(call)
         try:
@@ -138,7 +140,9 @@ class Patience:
 
     @contextmanager
     def calling(self, call: Callable[[], object]) -> Iterator[None]:
-        """Inside the ``with`` block, a stop calls ``call`` at once; a timeout does not."""
+        """Context manager in which a stop calls the function ``call`` at once, to interrupt the
+        running work; a timeout does not call it.
+        """
         if self._stop is None:
             yield
             return

@@ -26,7 +26,8 @@ STAY = 10.0
 
 
 class Watch:
-    """The statements of a question in progress, and the time by which the last must have ended.
+    """The progress of one question's SQL statements, and the time by which the last of them must
+    have ended.
 
     ``patience`` is that of the caller; it may end before the owner's ``limit``.
     """
@@ -59,7 +60,7 @@ class Watch:
         return self._patience.is_over
 
     def next(self) -> None:
-        """Records that the running statement has ended and the next one begins."""
+        """Records that the running SQL statement has ended and the next one begins."""
         self._finished += 1
 
     def share(self, percent: float) -> float:
@@ -106,7 +107,9 @@ class Watcher:
 
     @contextmanager
     def over(self, statements: int = 1, patience: Patience = ENDLESS) -> Iterator[Watch]:
-        """Watches the statements inside the ``with`` block; later ones are not interrupted."""
+        """Context manager in which the SQL statements of one question are watched; later statements
+        are not interrupted.
+        """
         watch = Watch(self._limit, statements, patience)
         with self._lock:
             self._watched = watch
@@ -140,7 +143,9 @@ class Watcher:
         return TICK
 
     def look(self) -> float | None:
-        """Interrupts or reports; returns the seconds until the next call, None if nothing runs."""
+        """Interrupts the running statement if its time is over, else reports progress; returns the
+        seconds until the next check, None if nothing runs.
+        """
         with self._lock:
             return self._look()
 

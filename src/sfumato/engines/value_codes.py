@@ -71,7 +71,8 @@ def code_of(
     value: object,
     numerals: Numerals = PLAIN,
 ) -> int | str | None:
-    """Returns the code of a value; None for a missing or undeclared value.
+    """Returns the code of a stored value of a declared column; None for a missing or undeclared
+    value.
 
     The codes of a list of numbers are a string, as DuckDB prints them: ``"[1, 2]"``.
 
@@ -103,7 +104,8 @@ def code_of(
 
 
 def text_of(value: object) -> str:
-    """Returns the string by which a value is compared; an integral float has no fraction.
+    """Returns the string by which a stored value is compared with declared strings; an integral
+    float has no fraction.
 
     >>> text_of(1.0), text_of(Decimal("2.50")), text_of(True)
     ('1', '2.50', 'true')

@@ -27,7 +27,8 @@ _MONTHS = 12
 
 
 def masked(text: sql.Expression) -> sql.Expression:
-    """Returns the form of a string: letters become A or a, digits 9, unprintable characters ?.
+    """Returns the SQL of a string's form (its pattern without content): letters become A or a,
+    digits 9, unprintable characters ?.
 
     Other ASCII characters stay. A form has at most ``LONGEST`` characters and "..." after them.
     """
@@ -41,7 +42,9 @@ def masked(text: sql.Expression) -> sql.Expression:
 
 
 def leading(text: sql.Expression) -> tuple[sql.Expression, sql.Expression]:
-    """Returns the two numbers, of at most two digits, at the start of a string; NULL if none."""
+    """Returns the SQL of the first two numbers at the start of a string, of at most two digits
+    each; NULL if there are none.
+    """
     return _number(text, _FIRST), _number(text, _SECOND)
 
 
@@ -52,7 +55,8 @@ def _number(text: sql.Expression, pattern: str) -> sql.Expression:
 
 
 def date_form(form: str, first: int | None, second: int | None) -> str:
-    """Returns a masked form with day, month and year named if it is a date, else unchanged.
+    """Returns a date's form (see ``masked``) with its digits named as day, month and year, such as
+    yyyy-mm-dd; any other form is returned unchanged.
 
     ``first`` and ``second`` are the largest first and second numbers of the values: a number above
     12 is not a month.

@@ -46,7 +46,7 @@ _ZERO_DAY = sql.Day("1970-01-01")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A table as SQL reads it: its FROM item, and the physical type of each column.
+    """What SQL needs to read a table: its FROM item, and the physical type of each column.
 
     ``coded``: it is a prepared layout, whose columns already contain codes, with the columns
     ``unit`` and ``place``. ``numerals``: the separators of numbers that are stored as strings.
@@ -70,7 +70,8 @@ class Source:
         return _family(self.types[column])
 
     def element(self, column: str) -> str:
-        """Returns the physical type of the elements of a list; "" if the column has no flat lists.
+        """Returns the physical type of the numbers in a column of flat lists; "" for any other
+        column.
 
         >>> Source("t", {"a": "UTINYINT[784]", "b": "DOUBLE[][]"}).element("a")
         'UTINYINT'
@@ -99,7 +100,8 @@ def named(
     *,
     unordered: bool = False,
 ) -> sql.Expression:
-    """Returns the name of a unit, made of several columns; NULL if one of them is NULL.
+    """Returns the SQL of the string that identifies a privacy unit, made of one or several columns;
+    NULL if one of them is NULL.
 
     The name is the string of a single column; several strings are joined, each after its length.
     With ``unordered``, the lesser of two strings comes first.
@@ -124,7 +126,7 @@ def _spelled(texts: Sequence[sql.Expression]) -> sql.Expression:
 
 
 def column_text(column: str, source: Source) -> sql.Expression:
-    """Returns a column as a string; NULL for a missing value.
+    """Returns the SQL of a stored column as a string; NULL for a missing value.
 
     Units are identified, and categories compared, by these strings.
     """
@@ -137,7 +139,8 @@ def reading(
     kind: ColumnType,
     source: Source,
 ) -> sql.Expression:
-    """Reads a stored value in the form that is compared: a number of steps, a day or a string.
+    """Returns the SQL that converts a stored value to the form that ``code`` takes: a number in
+    steps of the column, a date, or a string.
 
     A missing value is NULL; NaN stays NaN. A list of numbers is read as the list of its codes, NULL
     for a number that has no code.
@@ -191,7 +194,8 @@ def code(
     *,
     short: bool,
 ) -> sql.Expression:
-    """Returns the code of a ``reading``; NULL for a missing, undeclared or NaN value.
+    """Returns the SQL of a value's code, from its ``reading``; NULL for a missing, undeclared or
+    NaN value.
 
     ``short``: the reading of an ``Integer`` is a stored integer. The reading of a category is
     joined to its code: see ``listed``.
@@ -224,7 +228,9 @@ def code(
 
 
 def ends(kind: Integer | Real | Date | Timestamp) -> tuple[sql.Expression, sql.Expression]:
-    """Returns the least and greatest reading that is not clipped; for timestamps in seconds."""
+    """Returns the least and the greatest ``reading`` of a column within its declared bounds, as SQL
+    constants; for timestamps in seconds.
+    """
     if isinstance(kind, Timestamp):
         step = int(kind.step)
         last = kind.upper_code * step + step - 1
@@ -236,14 +242,16 @@ def ends(kind: Integer | Real | Date | Timestamp) -> tuple[sql.Expression, sql.E
 
 
 def listed(kind: Category | Boolean) -> sql.Lists:
-    """Returns a constant table of the declared strings and their codes."""
+    """Returns a constant SQL table of a category's declared strings and their codes."""
     texts = tuple(sql.Constant(word) for word, _ in kind.texts())
     codes = tuple(sql.Constant(number) for _, number in kind.texts())
     return sql.Lists((("text", sql.ListOf(texts)), ("code", sql.ListOf(codes, sql.SqlType.BIGINT))))
 
 
 def narrowest(kind: ColumnType) -> sql.SqlType:
-    """Returns the narrowest type that fits every code of a column; VARCHAR for a string."""
+    """Returns the narrowest SQL integer type that fits every code of a column; VARCHAR for a text
+    column.
+    """
     if isinstance(kind, Text):
         return sql.SqlType.VARCHAR
     for narrow, bits in _WIDTHS:

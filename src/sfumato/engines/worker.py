@@ -17,7 +17,8 @@ T = TypeVar("T")
 
 
 class Worker:
-    """A thread that runs one function at a time; ``interrupt`` must end a running function.
+    """A thread that runs one function at a time for a waiting caller; ``interrupt`` must make a
+    running function end.
 
     The caller's thread only waits, so that it can receive Ctrl-C.
 

@@ -90,7 +90,9 @@ def census() -> Table:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question of a demo: its title, its SQL and its price."""
+    """A SQL question of a demo, with a title and the privacy cost arguments of
+    ``Session.query``.
+    """
 
     title: str
     sql: str

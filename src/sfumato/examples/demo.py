@@ -115,7 +115,9 @@ def say(console: Console, title: str, text: str) -> None:
 
 
 def shown_left(session: Session) -> str:
-    """Returns a line about what one more question may cost."""
+    """Returns a line for the console: the largest epsilon, and rho if there is one, that the budget
+    allows for one more question.
+    """
     left = session.budget
     gaussian = f" or rho up to {float(left.left_rho):.4g}" if left.left_rho else ""
     return f"left: one question of epsilon up to {float(left.left):.4g}{gaussian}"

@@ -38,7 +38,8 @@ TRIALS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """The result of the attack.
+    """The result of the differencing attack demo, in which the difference of two sums gives one
+    patient's value.
 
     ``plain`` has both sums as plain SQL returns them, ``noisy`` as one session released them.
     ``successes`` of ``trials`` attacks were right; both sums together cost ``total_epsilon``.
@@ -61,7 +62,9 @@ class Attack:
 
 
 def sums() -> tuple[str, str]:
-    """Returns the two SQL questions that the attacker asks."""
+    """Returns the two SQL questions of the differencing attack: a sum over five patients, and one
+    over the first four.
+    """
     listed = [f"'{name}'" for name in NAMES]
     question = "SELECT SUM(diabetes) AS cases FROM patients WHERE name IN ({})"
     all_five = question.format(", ".join(listed))
@@ -76,7 +79,9 @@ def patients(bits: tuple[int, ...]) -> Table:
 
 
 def attack(folder: Path, trials: int = TRIALS) -> Attack:
-    """Runs the attack once through a session, and ``trials`` times on the mechanism alone."""
+    """Runs the differencing attack once through a session, and ``trials`` times on the noise
+    mechanism alone; returns both results.
+    """
     five, four = (_plain(sql) for sql in sums())
     with connect(
         {"patients": patients(BITS)},

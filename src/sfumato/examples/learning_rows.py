@@ -55,7 +55,7 @@ _SIDE, _INK = 8, 16
 
 
 def adult(split: str) -> pa.Table:
-    """The persons of one of the published splits, "train" or "test"."""
+    """Returns the rows of the Adult data in one of its published splits, "train" or "test"."""
     rows = parquet.read_table(PEOPLE / "adult.parquet")
     return rows.filter(pc.equal(rows["split"], split)).drop_columns(["split"])
 
@@ -66,7 +66,9 @@ def persons() -> Table:
 
 
 def digits() -> tuple[Table, pa.Table]:
-    """Pictures of digits: a private table for training, and every fourth one for the test."""
+    """Returns images of handwritten digits: a private table for training, and every fourth image as
+    test rows.
+    """
     with gzip.open(PEOPLE / "digits.csv.gz", "rt", encoding="ascii") as file:
         values = np.loadtxt(file, delimiter=",")
     is_test = np.arange(len(values)) % 4 == 0

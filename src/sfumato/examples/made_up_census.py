@@ -23,7 +23,8 @@ _STATES = 8
 
 @dataclass(frozen=True, eq=False)
 class MadeUp:
-    """A made-up population: its table, its spine, and its exact counts.
+    """A made-up census population: the private table, its spine (the hierarchy of areas), and the
+    exact counts.
 
     ``counts`` has, for each tract in the order of the spine, the persons by age, sex and race.
     """

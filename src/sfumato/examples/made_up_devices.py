@@ -60,7 +60,9 @@ class Question:
 
 
 def questions(now: int, aggregator: PublicKey) -> tuple[Question, ...]:
-    """The five questions as of the time ``now``; the first one has sealed reports."""
+    """Returns the five telemetry questions of the demo as of the time ``now`` (in seconds); the
+    reports of the first one are encrypted for ``aggregator``.
+    """
     begun = now - HOUR
     emoji = report_task(
         "emoji", "Which emoji did you use last?", EMOJI, epsilon=1, start=begun, periods=1
@@ -134,7 +136,7 @@ def _scaled(weights: Mapping[str, float] | Mapping[int, float]) -> Counts:
 
 
 def drawn(counts: Counts, total: int) -> Counts:
-    """Takes ``total`` devices, whose values are distributed as those of all devices.
+    """Returns counts by value of ``total`` devices, distributed as the devices in ``counts``.
 
     >>> drawn({"a": 5, "b": 3}, 4)
     {'a': 2, 'b': 2}
@@ -149,7 +151,8 @@ def drawn(counts: Counts, total: int) -> Counts:
 
 
 def left(counts: Counts, *taken: Counts) -> Counts:
-    """Returns the counts without the devices that were taken.
+    """Returns counts of devices by value, minus the counts of the devices that other clients report
+    for (``taken``).
 
     >>> left({"a": 5, "b": 3}, {"a": 2, "b": 2}, {"a": 1, "b": 0})
     {'a': 2, 'b': 1}
@@ -162,7 +165,7 @@ def left(counts: Counts, *taken: Counts) -> Counts:
 
 
 def mean(counts: Counts) -> float:
-    """The mean of numbers.
+    """Returns the mean of numeric values, given the number of devices with each value.
 
     >>> mean({1: 3, 5: 1})
     2.0

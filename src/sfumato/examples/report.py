@@ -17,7 +17,9 @@ from sfumato.show.render import cells, html_table
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A question of the demo with its answer, and the budget left after it."""
+    """A question of ``sfumato demo`` with its privacy cost, its answer, and the budget left after
+    it.
+    """
 
     title: str
     price: str

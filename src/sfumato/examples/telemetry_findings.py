@@ -26,7 +26,9 @@ TRUTH, ESTIMATE = "made-up truth", "estimate"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The estimates of the four questions whose reports are not sealed."""
+    """The telemetry demo's estimates for the four questions whose reports are not encrypted, and
+    the true counts.
+    """
 
     truth: Mapping[str, Question]
     emoji: Estimates
@@ -41,14 +43,16 @@ class Found:
 
     @property
     def is_noticed(self) -> bool:
-        """Whether the interval of the malware's page lies above that of the week before."""
+        """Whether this week's confidence interval of devices with the malware's home page lies
+        wholly above that of last week.
+        """
         place = PAGES.index(HIJACKER)
         before, now = self.weeks[-2], self.weeks[-1]
         return bool(now.low[place] > before.high[place])
 
     @property
     def lines(self) -> Iterator[str]:
-        """The findings as sentences."""
+        """Yields the estimates of the demo as sentences, one for each finding."""
         most = [str(label) for label, _ in self.emoji.top(6) if label in EMOJI]
         yield f"emoji: most used are {' '.join(most[:5])}"
         yield f"new words: {', '.join(self.words)}, of {len(self.texts.values)} candidates"
@@ -62,19 +66,25 @@ class Found:
         yield f"a hijacked home page is noticed in its week: {self.is_noticed}"
 
     def emoji_bars(self) -> list[Bar]:
-        """Bars of the first emoji of the list, each estimate beside its true value."""
+        """Returns bars of a chart for the first emoji of the list: the true number of devices
+        beside the estimate.
+        """
         truth = self.truth["emoji"].truth[0]
         found = self.emoji.to_dicts()[:_SHOWN]
         return list(_pairs((str(row["value"]), truth[row["value"]], row) for row in found))
 
     def word_bars(self) -> list[Bar]:
-        """Bars of the new words, and of the absent words with the largest estimates."""
+        """Returns bars of a chart for the new words, and for the absent words with the largest
+        estimates: true count beside estimate.
+        """
         rows = sorted(self.texts.to_arrow().to_pylist(), key=lambda row: -row["estimate"])
         top = rows[: len(NEW_WORDS) + 4]
         return list(_pairs((row["value"], NEW_WORDS.get(row["value"], 0), row) for row in top))
 
     def day_bars(self) -> list[Bar]:
-        """Bars of the mean of each day."""
+        """Returns bars of a chart for the mean number of corrections on each day: true mean beside
+        estimate.
+        """
         bars = []
         truth = self.truth["corrections"].truth
         for day, found in enumerate(self.days):
@@ -85,7 +95,9 @@ class Found:
         return bars
 
     def week_bars(self) -> list[Bar]:
-        """Bars of the devices with the malware's home page, week by week."""
+        """Returns bars of a chart for the devices with the malware's home page, week by week: true
+        count beside estimate.
+        """
         truth, place = self.truth["home-page"].truth, PAGES.index(HIJACKER)
         pairs = []
         for week, found in enumerate(self.weeks):
@@ -102,7 +114,9 @@ def _pairs(rows: Iterator[tuple[str, int, Mapping[str, object]]]) -> Iterator[Ba
 
 
 def find(asked: Sequence[Question], sums: Mapping[str, Mapping[int, Aggregator]]) -> Found:
-    """Computes the estimates of all questions from the aggregated reports in ``sums``."""
+    """Returns the estimates of all demo questions, computed from the aggregated reports in ``sums``
+    (by task id and period).
+    """
     pages = sums["home-page"]
     weeks = []
     for week in range(THIS_WEEK + 1):

@@ -27,7 +27,7 @@ _PATIENCE = 120
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """How many reports a client sent, and in how many seconds."""
+    """The number of telemetry reports that a client program sent, and the seconds that it took."""
 
     client: str
     reports: int
@@ -36,7 +36,9 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """A client that sends reports: its title, its command, and why it replaces another client."""
+    """A client program of the demo that sends telemetry reports. ``note`` says why it replaces
+    another client, if it does.
+    """
 
     title: str
     command: tuple[str, ...]
@@ -52,7 +54,9 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def serving(folder: Path, command: str, port: int, task: str) -> Iterator[None]:
-    """Runs ``sfumato collect`` or ``shuffle`` in a folder while the block runs."""
+    """Context manager that runs the server ``sfumato collect`` or ``sfumato shuffle`` in a
+    folder.
+    """
     log = folder / f"{command}.log"
     with log.open("wb") as said:
         process = subprocess.Popen(  # noqa: S603
@@ -122,7 +126,9 @@ def _instead(folder: Path, name: str, reason: str) -> Sender:
 
 @contextlib.contextmanager
 def sending(senders: Sequence[Sender]) -> Iterator[Sequence[subprocess.Popen[str]]]:
-    """Runs clients while the block runs; terminates those that are left at its end."""
+    """Context manager that runs client programs and yields their processes; those still running at
+    its end are terminated.
+    """
     running: list[subprocess.Popen[str]] = []
     try:
         for sender in senders:
@@ -144,7 +150,7 @@ def sending(senders: Sequence[Sender]) -> Iterator[Sequence[subprocess.Popen[str
 
 
 def sent_by(sender: Sender, process: subprocess.Popen[str]) -> Sent:
-    """Waits for a client to end; returns what it sent."""
+    """Waits for a client program to end; returns the number of its reports and their duration."""
     out, err = process.communicate(timeout=_PATIENCE)
     if process.returncode:
         raise Failed(f"The {sender.title} client failed: {err.strip()[-300:]}")

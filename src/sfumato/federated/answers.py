@@ -32,7 +32,7 @@ def _in_the_clear(sealed: Json, body: bytes) -> bytes:
 
 @dataclass(slots=True)
 class Answers:
-    """The answer of each question of a study: the first one that a site of one of its runs has sent.
+    """The answers to the questions of a study: for each question the first that a site has sent.
 
     Sites may have stored different answers to a question: one stores it and is away, the others
     lose it and pay again. All who hear the coordinator's messages in their order agree on the first.
@@ -50,13 +50,19 @@ class Answers:
 
     @classmethod
     def of(cls, study: Declared, name: str, key: ec.EllipticCurvePrivateKey) -> "Answers":
-        """Returns the answers of a study as a party reads them."""
+        """Returns an empty record of a study's answers, which decrypts them with a party's key if
+        needed.
+
+        ``name`` is the party: a site or the analyst.
+        """
         if not study.is_encrypted:
             return cls()
         return cls(lambda sealed, body: opened_answer(sealed, study.terms.study, name, key, body))
 
     def hear(self, message: Message) -> None:
-        """Takes note of a message; the messages come in the coordinator's order."""
+        """Adds the answer in a message of the study, if it has one; call it in the coordinator's
+        order.
+        """
         run, sites = message.run, message.body.get("sites")
         if message.kind == "proposed" and isinstance(sites, list):
             named = frozenset(str(name) for name in sites)
@@ -72,12 +78,15 @@ class Answers:
                     self._first.setdefault(question, Answered(run, body))
 
     def to(self, question: str) -> Answered | None:
-        """Returns the answer to a question by its id, ``question_of`` a proposal."""
+        """Returns the first answer that a site sent to a question; None if there is none.
+
+        ``question`` is the question's id, as ``question_of`` computes it from a proposal.
+        """
         return self._first.get(question)
 
 
 def question_of(proposal: Body) -> str:
-    """Returns the id of the question of a proposal: all its runs have it.
+    """Returns the id of the question that a proposal asks, equal for all runs of the same question.
 
     >>> question_of({"form": "ab", "event": "cd", "attempt": "1"})
     'ab cd'

@@ -33,7 +33,7 @@ _BYTES = b"application/octet-stream"
 
 
 class Coordinator:
-    """The server of a study: stores its messages in ``folder``, and adds up the sites' shares.
+    """The server of a study: stores the parties' messages in ``folder`` and sums the sites' shares.
 
     The shares of a step are added once all sites of its run have sent theirs; the sum is stored,
     and a share that comes again changes nothing. Every request is signed by a site or the analyst.

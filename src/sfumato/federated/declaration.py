@@ -97,7 +97,9 @@ class Declared:
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether the masked shares travel as ciphertexts."""
+        """Whether the sites' masked sums are also encrypted (BFV) on their way to the
+        coordinator.
+        """
         return self.encryption == BFV
 
     @property

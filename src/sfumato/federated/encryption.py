@@ -40,7 +40,7 @@ _INVALID = (ValueError, RuntimeError, TypeError)
 
 
 def require_bfv() -> None:
-    """Does nothing if TenSEAL is there.
+    """Raises an error unless TenSEAL is installed, which encrypted studies need.
 
     Raises:
         WrongUse: it is not.
@@ -51,7 +51,9 @@ def require_bfv() -> None:
 
 @dataclass(frozen=True, slots=True)
 class RunKey:
-    """The secret key of a run, which the analyst makes for the sites; the coordinator has it not.
+    """The secret encryption key of one run of a study; the analyst and the sites have it.
+
+    The coordinator does not, and adds ciphertexts.
 
     Guarantees:
         the sum of ciphertexts opens as the sum of the shares, to the bit
@@ -64,7 +66,7 @@ class RunKey:
 
     @classmethod
     def new(cls, sites: int) -> "RunKey":
-        """Makes a key for shares of at most so many sites."""
+        """Returns a fresh key, whose ciphertexts of up to ``sites`` shares can be added."""
         modulus = modulus_of(sites)
         return cls(_context(modulus), modulus, AESGCM.generate_key(128))
 
@@ -77,7 +79,7 @@ class RunKey:
         key: ec.EllipticCurvePrivateKey,
         sites: int,
     ) -> "RunKey":
-        """Opens the key that a proposal has for a party of a study of so many sites.
+        """Decrypts the run's key from the JSON in a proposal, with the private key of a party.
 
         Raises:
             InvalidDeclaration: it has none that opens with this party's key.
@@ -93,7 +95,9 @@ class RunKey:
             raise InvalidDeclaration("A proposal without a key for this party.") from None
 
     def sealed(self, study: str, parties: Mapping[str, ec.EllipticCurvePublicKey]) -> Json:
-        """Returns the key encrypted to parties, for a proposal: HPKE of a key of the key."""
+        """Returns the run's key as JSON for a proposal, encrypted to each party's public key
+        (HPKE).
+        """
         secret = self._secret.serialize(
             save_public_key=False,
             save_secret_key=True,
@@ -110,12 +114,13 @@ class RunKey:
         }
 
     def encrypt_answer(self, body: bytes) -> bytes:
-        """Encrypts an answer to the parties that have the key."""
+        """Encrypts the bytes of an answer for the analyst and the sites of the run."""
         nonce = bytes.fromhex(token())[:12]
         return nonce + AESGCM(self._own).encrypt(nonce, body, _ANSWER)
 
     def encrypt(self, share: bytes) -> bytes:
-        """Encrypts a masked share, 8 bytes an integer.
+        """Encrypts a site's masked share, which has 8 bytes an integer, so that ciphertexts can be
+        added.
 
         Raises:
             StudyFailed: the key of the run is none.
@@ -131,7 +136,7 @@ class RunKey:
             raise StudyFailed("A key of a run that encrypts nothing.") from None
 
     def decrypt(self, total: bytes, size: int) -> bytes:
-        """Returns the sum of shares of so many bytes, modulo 2^64, from the sum of ciphertexts.
+        """Decrypts a sum of ciphertexts to the sum of the shares modulo 2^64, of ``size`` bytes.
 
         Raises:
             StudyFailed: these are no ciphertexts of this key.
@@ -155,7 +160,7 @@ def opened_answer(
     key: ec.EllipticCurvePrivateKey,
     answer: bytes,
 ) -> bytes:
-    """Opens an answer; ``sealed`` are the sealed keys in the proposal of its run.
+    """Decrypts an answer with a party's private key; ``sealed`` are the keys in its run's proposal.
 
     Raises:
         InvalidDeclaration: it does not open with this party's key.
@@ -175,7 +180,9 @@ def _own_key(sealed: Json, study: str, name: str, key: ec.EllipticCurvePrivateKe
 
 
 def added_ciphertexts(shares: Mapping[str, bytes], sites: int) -> bytes:
-    """Returns the sum of encrypted shares; no key is needed. ``sites`` are those of the study.
+    """Returns the ciphertext of the sum of the sites' encrypted shares; needs no secret key.
+
+    ``sites`` is the number of sites in the study.
 
     Raises:
         ValueError: these are no ciphertexts, or not equally many.

@@ -43,9 +43,10 @@ _INSTEAD: Mapping[type, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The numbers by which sites share the noise of a study: how many there are, and how many may
-    collude.
+    """The parameters of the noise that the sites of a study share: numbers of sites and of
+    colluders.
 
+    ``least`` sites at least take part in a run, and a person is in at most ``overlap`` of them.
     ``study`` and ``roster`` are the ids of the study and of its list of sites.
     """
 
@@ -58,14 +59,13 @@ class Terms:
 
     @property
     def portion(self) -> Fraction:
-        """The share of the rho for which a single curator would add as much noise as all sites
+        """The fraction of the rho at which a single curator would add as much noise as all sites
         together.
         """
         return Fraction(self.least - self.colluders, self.sites * self.overlap**2)
 
     def mechanism(self, noise: Noise, cells: int) -> ShareMechanism:
-        """Returns the mechanism by which a site adds its share of the noise that one curator would
-        add.
+        """Returns the mechanism by which each site adds its share of a single curator's noise.
 
         Raises:
             InvalidDeclaration: a share of variance below 1.
@@ -131,7 +131,9 @@ class Exchange:
         statistic: BoundedStatistic[Any],
         mechanism: ShareMechanism,
     ) -> Integers:
-        """Measures a statistic at this site, and returns its noisy sum over all sites."""
+        """Returns the noisy sum of a statistic over all sites, after sending this site's masked
+        share.
+        """
         if self.masks is None or self.send is None:
             raise WrongUse("A step of a run without masks.")
         self._step += 1
@@ -167,7 +169,9 @@ class JointCurator:
 
 @dataclass(frozen=True, slots=True)
 class JointTask:
-    """A task that every site runs on its own rows, so that only sums over all sites are released."""
+    """A question (``Task``) that each site computes on its own rows; only sums over sites are
+    released.
+    """
 
     inner: Task
     terms: Terms
@@ -177,7 +181,7 @@ class JointTask:
 
     @property
     def line(self) -> str:
-        """A line for the ledger: the kind of question."""
+        """The description of the question in the ledger."""
         return f"a study: {self.inner.kind}"
 
     @property
@@ -187,7 +191,7 @@ class JointTask:
 
     @property
     def event(self) -> Event:
-        """The privacy event of the site's shares."""
+        """The privacy event of one site: Gaussian noise shared among all sites."""
         return self.terms.shared(self.inner.event, self.most)
 
     @property
@@ -197,11 +201,13 @@ class JointTask:
 
     @property
     def size(self) -> int | None:
-        """The largest number of bytes of the answer."""
+        """The largest number of bytes of the answer; None if it is not bounded."""
         return self.inner.size
 
     def ready(self, declarations: Dataset) -> Plan | NoPlan:
-        """Returns the plan of the inner task."""
+        """Returns the measurement plan of the single-curator task, computed from declarations
+        alone.
+        """
         return self.inner.ready(declarations)
 
     def run(self, curator: Curator) -> bytes:
@@ -212,7 +218,10 @@ class JointTask:
 
 @dataclass(frozen=True, slots=True)
 class JointSeries:
-    """A series that every site runs on its own rows, so that only sums over all sites are released."""
+    """A multi-step question, such as a model fit, that each site computes on its own rows.
+
+    Only sums over all sites are released.
+    """
 
     inner: Series
     terms: Terms
@@ -222,7 +231,7 @@ class JointSeries:
 
     @property
     def line(self) -> str:
-        """A line for the ledger: the kind of question."""
+        """The description of the question in the ledger."""
         return f"a study: {self.inner.line}"
 
     @property
@@ -232,11 +241,14 @@ class JointSeries:
 
     @property
     def event(self) -> SeriesEvent:
-        """The privacy event of the site's shares."""
+        """The privacy event of one site for all steps: Gaussian noise shared among all sites."""
         return cast(SeriesEvent, self.terms.shared(self.inner.event, self.most))
 
     def piece(self, place: int, earlier: Mapping[int, bytes]) -> JointTask:
-        """Returns the task of a piece, computed from the earlier pieces that all sites have stored."""
+        """Returns the task of step ``place``, given the stored results of earlier steps.
+
+        Results of an earlier run count only if all sites have stored them.
+        """
         exchange = self.exchange
         # what was stored in an earlier run counts only if all sites have it
         common = {
@@ -249,7 +261,7 @@ class JointSeries:
 
 
 def most_integers(task: Task) -> int:
-    """Returns the largest number of integers that a single measurement of a task has.
+    """Returns the number of integers in the largest single measurement of a task.
 
     Raises:
         UnsupportedSql: how many there are is not public.

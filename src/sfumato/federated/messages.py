@@ -69,16 +69,16 @@ def verified(line: str, keys: Mapping[str, ec.EllipticCurvePublicKey]) -> Messag
 
 
 def run_of(proposal: Body) -> str:
-    """Returns the id of a run: the hash of its proposal."""
+    """Returns the id of a run of a study: the SHA-256 of its proposal in hexadecimal."""
     return hashlib.sha256(canonical(dict(proposal)).encode()).hexdigest()
 
 
 def canonical(value: Json) -> str:
-    """Returns JSON text that is equal for equal values."""
+    """Returns canonical JSON text: equal values give equal text."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def request_text(method: str, path: str, at: int, body: bytes) -> bytes:
-    """Returns the bytes of a request that its sender signs."""
+    """Returns the bytes of an HTTP request to the coordinator that its sender signs."""
     digest = hashlib.sha256(body).hexdigest()
     return _REQUEST + f"{method} {path} {at} {digest}".encode()

@@ -60,7 +60,9 @@ Decoded: TypeAlias = Callable[[bytes, str], Any]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question to a study and its rho: SQL, or a model with its rows and label."""
+    """A question to a study and the rho it may cost: a SQL statement, or a model to fit to its
+    rows.
+    """
 
     sql: str
     rho: str
@@ -106,7 +108,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A question compiled for the sites: the task that each runs, and how its answer is decoded.
+    """A question to a study, planned: the task that each site runs, and how the answer is decoded.
 
     ``planned`` is what a single curator with as much noise would run; expected errors come from it.
     """
@@ -117,27 +119,28 @@ class Compiled:
 
     @property
     def cost(self) -> Cost:
-        """The cost that each site charges."""
+        """The privacy cost of the question at each site."""
         return _cost_of(self.asked.event)
 
     @property
     def form_hash(self) -> str:
-        """A hash of everything on which the answer depends besides the event."""
+        """The SHA-256 of everything that determines the answer, besides the privacy event."""
         return hashlib.sha256(self.asked.form.encode()).hexdigest()
 
     @property
     def event_hash(self) -> str:
-        """A hash of the privacy event of each site."""
+        """The SHA-256 of the privacy event that each site charges."""
         return hashlib.sha256(canonical(event_to_json(self.asked.event)).encode()).hexdigest()
 
     @property
     def question(self) -> str:
-        """The id of the question, equal for all its runs."""
+        """The id of the question, which all its runs share."""
         return question_of({"form": self.form_hash, "event": self.event_hash})
 
 
 def compiled(question: Question, study: Declared, exchange: Exchange | None = None) -> Compiled:
-    """Compiles a question from the declarations of a study alone.
+    """Plans a question to a study from its declarations alone, so that all parties get the same
+    plan.
 
     The noise is that of a curator with ``Terms.portion`` of the rho; where the sum of shares costs
     more than the rho, a little less is planned for.

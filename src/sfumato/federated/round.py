@@ -18,7 +18,7 @@ ENDINGS = ("refused", "withdrawn", "failed", "cancelled", "answered")
 
 
 class Phase(Enum):
-    """The progress of a site in a run."""
+    """The state of one site in a run (one attempt to answer a question) of a study."""
 
     PROPOSED = "waiting for its owner"
     APPROVED = "approved here"
@@ -28,7 +28,7 @@ class Phase(Enum):
 
 
 class Act(Enum):
-    """The next action of a site in a run."""
+    """The next action that a site must take in a run of a study."""
 
     WAIT = "wait"
     APPROVE = "approve"
@@ -40,7 +40,7 @@ class Act(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The state of a run as one site sees it: the messages so far, and its own progress.
+    """The state of a run (an attempt to answer a question) at one site of a study: a state machine.
 
     ``sites`` take part; the run ends at the time ``until`` if not all of them have reserved the
     question's cost by then.
@@ -62,11 +62,13 @@ class Round:
 
     @property
     def is_held(self) -> bool:
-        """Whether all sites have reserved the question's cost."""
+        """Whether all sites have reserved the question's cost in their ledgers."""
         return self.sites <= set(self.ready)
 
     def after(self, message: Message) -> "Round":
-        """Returns the state after a message; messages of other runs or of strangers change nothing."""
+        """Returns the state after a message; messages of other runs or non-participants change
+        nothing.
+        """
         author, kind = message.author, message.kind
         if message.run != self.run or (author not in self.sites and kind != "cancelled"):
             return self
@@ -82,8 +84,9 @@ class Round:
         return self
 
     def next(self, now: float, *, permitted: bool) -> tuple["Round", Act]:
-        """Returns the state and the next action at the time ``now``; ``permitted``: the owner
-        approves.
+        """Returns the new state and the site's next action at time ``now``.
+
+        ``permitted``: this site's owner approves of the question.
         """
         if self.phase in (Phase.RUNNING, Phase.ENDED):
             return self, Act.WAIT
@@ -100,20 +103,21 @@ class Round:
         return self, Act.WAIT
 
     def postponed(self) -> "Round":
-        """Returns the state after a try to hold: another run of the question goes on at this site.
+        """Returns the state after this site could not reserve the cost: another run of the question
+        goes on.
 
         It ends in an answer, which this run sends, or frees the question, which this run holds.
         """
         return replace(self, phase=Phase.APPROVED)
 
     def ended(self) -> "Round":
-        """Returns the state after the site has finished the run."""
+        """Returns the state in which this site has finished the run."""
         return replace(self, phase=Phase.ENDED)
 
 
 def agreed_places(ready: Mapping[str, Body]) -> tuple[frozenset[int], int]:
-    """Returns which pieces of a series all sites have stored alike, and the last place that any has
-    begun.
+    """Returns the steps whose stored results are equal at all sites, and the last step begun at
+    any.
 
     >>> first = {"begun": 2, "stored": {"1": "aa", "2": "bb"}}
     >>> agreed_places({"a": first, "b": {"begun": 3, "stored": {"1": "aa", "2": "xx"}}})

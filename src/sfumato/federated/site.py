@@ -97,7 +97,7 @@ class Site:
 
     @property
     def rounds(self) -> dict[str, Round]:
-        """The state of each run that the site knows, by the run's id."""
+        """The state of each run of the study that this site knows, by the run's id."""
         with self._lock:
             return dict(self._rounds)
 
@@ -111,7 +111,8 @@ class Site:
         told: Callable[[str], object] = str,
         longest: int = LONGEST,
     ) -> None:
-        """Takes part in runs until it is stopped; ``told`` is called with a line for the owner.
+        """Takes part in runs of the study until ``stop``; calls ``told`` with lines to show the
+        owner.
 
         ``longest`` is how many seconds a request waits for messages.
         """
@@ -397,8 +398,8 @@ def approve(file: SiteFile, study: Declared, run: str) -> str:
 
 
 def runs_of(file: SiteFile, study: Declared) -> list[str]:
-    """Returns a line for each run at the coordinator: its question, and the latest message of each
-    site.
+    """Returns a line of text for each run of a study: its question, and each site's latest
+    message.
     """
     lines: dict[str, str] = {}
     said: dict[str, dict[str, str]] = {}

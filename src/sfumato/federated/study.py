@@ -102,7 +102,9 @@ class Study:
 
     @property
     def sites(self) -> dict[str, str]:
-        """The reply of each site to the latest question, or when it was heard last."""
+        """Each site's reply to the latest question, or how long ago it was last in contact, as
+        text.
+        """
         found = {}
         heard = self._wire.heard()
         for name in self.declared.sites:

@@ -21,7 +21,7 @@ LONGEST, _SHARE_AGAIN = 5, 5
 
 
 class Wire:
-    """The HTTP connection of a party to the coordinator; requests are repeated until their timeout.
+    """The HTTP connection of a site or the analyst to the coordinator; repeats requests that fail.
 
     ``sent`` and ``received`` count the bytes of bodies.
     """
@@ -33,7 +33,7 @@ class Wire:
         self.sent = self.received = 0
 
     def post(self, message: Message, within: float = 60.0) -> None:
-        """Sends a message.
+        """Sends a signed message of the study to the coordinator, within so many seconds.
 
         Raises:
             StudyFailed: the coordinator cannot be reached in this time.
@@ -45,15 +45,15 @@ class Wire:
             raise StudyRefused("The coordinator takes no message of this party.")
 
     def messages(self, after: int, wait: int) -> list[str]:
-        """Returns the messages after the first ``after`` ones; waits up to ``wait`` seconds for new
-        ones.
+        """Returns the coordinator's messages after the first ``after``; waits up to ``wait`` s for
+        new ones.
         """
         path = f"/messages/{after}/{wait}"
         status, body = self._request("GET", path, b"", time.monotonic() + wait + _SLACK)
         return body.decode().split("\n") if status == 200 else []
 
     def exchanged(self, run: str, step: int, body: bytes, until: float) -> bytes:
-        """Sends the site's share of a step, and returns the sum over all sites.
+        """Sends a site's masked share of step ``step`` of a run; returns the sum over all sites.
 
         The same bytes are sent again while there is no answer.
 
@@ -72,7 +72,9 @@ class Wire:
         raise StudyFailed("A step of the run has no sum.", remedy="Ask again: another run.")
 
     def heard(self) -> dict[str, float]:
-        """Returns how many seconds ago the coordinator received a request of each party."""
+        """Returns how many seconds ago the coordinator last received a request of each party, by
+        name.
+        """
         status, body = self._request("GET", "/sites", b"", time.monotonic() + _SLACK)
         return dict(json.loads(body)) if status == 200 else {}
 

@@ -67,9 +67,9 @@ class LimitScores(OfGraph[list[int]]):
     its normalised error, in units of 2^-20.
 
     The error of a limit T is q(T) = ``price`` T - ``ends`` kept(T): the noise that it needs, less
-    what it keeps, where ``ends`` is 1 (edges) or 2 (their ends). q(T) moves by ``ends`` T. With
-    ``margin`` times that on top, the score of T is minus the largest difference to another limit,
-    divided by what both can move together, so that each score moves by one.
+    the edges that remain, where ``ends`` is 1 (edges) or 2 (their ends). Its sensitivity is
+    ``ends`` T. With ``margin`` times that added, the score of T is minus the largest difference to
+    another limit, divided by the sensitivities of both, so that each score has the sensitivity one.
 
     Guarantees:
         no score of a limit moves by more than its proved distance

@@ -117,7 +117,9 @@ class Additive(_Descent):
         budget: Budgeted,
         orders: Collection[Fraction],
     ) -> Training:
-        """Returns the run that fits the model to these examples."""
+        """Returns the training run (steps, noise and checkpoints) that fits the model to these
+        examples within a cost limit; nothing is charged.
+        """
         require_edges([each.name for each in examples.coded], self.edges)
 
         def make(name: str, kind: ColumnType) -> Feature:
@@ -153,7 +155,9 @@ class LogisticRegression(_Descent):
         budget: Budgeted,
         orders: Collection[Fraction],
     ) -> Training:
-        """Returns the run that fits the model to these examples."""
+        """Returns the training run (steps, noise and checkpoints) that fits the model to these
+        examples within a cost limit; nothing is charged.
+        """
         fit = _Fit("logistic regression", self.steps, self.order, self.checkpoints)
         return fit.training(examples, examples.features(linear), budget, orders)
 

@@ -21,7 +21,8 @@ _BUCKETS, _MOST = 2**20, 2**10
 
 @dataclass(frozen=True, slots=True)
 class Bag:
-    """How a model reads a text: its first ``most`` different tokens, each in one of ``buckets``.
+    """A bag-of-words setting for texts: the first ``most`` different tokens of a text, each hashed
+    to one of ``buckets`` buckets.
 
     The bucket of a token follows from a public hash of its string, so several tokens share one. A
     bucket is counted once, however many tokens of a text are in it.
@@ -52,7 +53,8 @@ class Bag:
         return int.from_bytes(digest, "little") % self.buckets
 
     def codes(self, texts: RowTokens, first: int, last: int) -> Integers:
-        """Returns the buckets of each text from ``first`` up to ``last``: a row of ``most`` codes.
+        """Returns the buckets of the texts of rows ``first`` to ``last`` (exclusive), as a matrix
+        with ``most`` columns.
 
         The different buckets of a text ascend; the places after them are ``MISSING``.
         """
@@ -94,7 +96,9 @@ def _ranks(row: Integers) -> Integers:
 
 
 def codes_with_bags(rows: Rows, first: int, last: int, bag: Bag | None) -> Integers:
-    """Returns the codes of some rows, and after them those of the bag of each text, in order."""
+    """Returns the codes of the rows ``first`` to ``last`` (exclusive), followed by the bucket codes
+    of each text column.
+    """
     codes = rows.codes[first:last]
     if bag is None:
         return codes
@@ -103,7 +107,9 @@ def codes_with_bags(rows: Rows, first: int, last: int, bag: Bag | None) -> Integ
 
 
 def row_tokens(texts: Sequence[Sequence[str]]) -> RowTokens:
-    """Returns texts that are split already as numbers of their tokens."""
+    """Returns the ``RowTokens`` of texts that are already split into tokens: each token as the
+    number of its string.
+    """
     strings = sorted({token for tokens in texts for token in tokens})
     number_of = {token: number for number, token in enumerate(strings)}
     numbers = np.array([number_of[token] for tokens in texts for token in tokens], np.int32)

@@ -34,7 +34,7 @@ _LEAST = Fraction(1, 2**9)
 
 @dataclass(frozen=True, slots=True)
 class Budgeted:
-    """The cost limit of a run: a rho, or an epsilon with a delta.
+    """The cost limit of a training run: a rho (zCDP), or an epsilon with a delta.
 
     An epsilon with a delta is charged as one ``Block``: its noise is the least for which the
     privacy curve of the whole run stays within both.
@@ -50,14 +50,16 @@ class Budgeted:
 
     @property
     def block(self) -> tuple[Fraction, Fraction] | None:
-        """The epsilon and delta of the block; None if the limit is a rho."""
+        """The epsilon and delta for which the run is charged as one ``Block``; None if the limit is
+        a rho.
+        """
         if self.epsilon is None or self.delta is None:
             return None
         return self.epsilon, self.delta
 
     def whole(self, plan: Event) -> Event:
-        """Returns the event to charge for a whole run: its plan, or a ``Block`` with the epsilon
-        and delta.
+        """Returns the privacy event to charge for a whole run: the event ``plan`` of its steps
+        itself, or a ``Block`` of it with the epsilon and delta.
         """
         block = self.block
         if block is None:
@@ -70,8 +72,8 @@ class Budgeted:
         releases: int,
         orders: Collection[Fraction],
     ) -> Fraction:
-        """Returns the noise multiplier: the standard deviation of a release over its L2
-        sensitivity.
+        """Returns the least noise multiplier for which all releases of a run stay within the limit:
+        the noise's standard deviation over the L2 sensitivity of a release.
 
         ``order`` says which units each release reads; ``orders`` are the Renyi orders of the
         accounts.

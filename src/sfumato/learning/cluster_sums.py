@@ -25,7 +25,8 @@ _AT_ONCE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ClusterSums(UnitVectors[Points]):
-    """For each center: STEPS times its number of rows, then the sum of their offsets per column.
+    """A statistic for each cluster center: STEPS times the number of rows nearest to it, then the
+    sum of their offsets in each column.
 
     An offset is the distance from the center in units of ``reach`` / STEPS, clipped to STEPS.
     ``centers`` has one row per center, in steps of the box; ``reach`` is positive. A row with a
@@ -69,11 +70,12 @@ class ClusterSums(UnitVectors[Points]):
         return len(self.reach) * (1 + self.box.width)
 
     def read(self, opened: Opened) -> Points:
-        """Reads the rows and returns them as points."""
+        """Reads the private rows and returns them as points of the box."""
         return read_points(opened, self.plan, self.box, self.places)
 
     def added(self, rows: Points) -> Iterator[Added]:
-        """Yields what each row adds at its nearest center: a count, then its offset per column.
+        """Yields the vector that each row adds to the sums of its nearest center: STEPS as its
+        count, then its offset in each column.
 
         Of equally near centers the first counts.
         """

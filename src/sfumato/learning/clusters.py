@@ -105,7 +105,7 @@ class Clusters:
 
 
 def read_box(stored: Mapping[str, Any]) -> Box:
-    """Reads the declared bounds of the columns from a stored model.
+    """Returns the box of a stored model: the declared bounds of its columns, as codes.
 
     Raises:
         ValueError: the bounds are invalid.
@@ -121,7 +121,9 @@ def points_of(
     columns: tuple[FrameColumn, ...],
     box: Box,
 ) -> Points:
-    """Returns the rows of a frame as points of a box."""
+    """Returns the rows of a data frame as points: vectors of integers, scaled by the box of
+    declared bounds.
+    """
     return box.points(codes_of(frame, columns))
 
 
@@ -130,7 +132,7 @@ def units_of(
     columns: tuple[FrameColumn, ...],
     box: Box,
 ) -> Floats:
-    """Converts points scaled to -1 to 1 into the units of the columns."""
+    """Converts points with coordinates from -1 to 1 back to values in the units of the columns."""
     lower, upper = np.array(box.lower, float), np.array(box.upper, float)
     codes = (lower + upper) / 2 + points * (upper - lower) / 2
     steps = [float(column.step) for column in columns for _ in range(max(column.length, 1))]

@@ -20,7 +20,8 @@ _SAME = 1e-12
 
 
 def seeds(count: int, numbers: int) -> Floats:
-    """Returns ``count`` points of ``numbers`` columns that fill the box from -1 to 1 evenly.
+    """Returns ``count`` fixed start points for k-means with ``numbers`` coordinates, spread evenly
+    over the box from -1 to 1.
 
     They are a Weyl sequence with square roots of primes, so they need no random numbers.
 
@@ -60,8 +61,8 @@ def grouped(
 
 
 def nearest_other(points: Floats) -> Floats:
-    """Returns the distance of each point from the nearest different point; infinite if there is
-    none.
+    """Returns the Euclidean distance of each point from the nearest different point; infinite if
+    there is none.
 
     >>> nearest_other(np.array([[0.0], [3.0], [4.0]])).tolist()
     [3.0, 1.0, 1.0]
@@ -113,7 +114,7 @@ def squares(
     points: Floats,
     others: Floats,
 ) -> Floats:
-    """Returns the squared distance of each point from each of ``others``, as a matrix."""
+    """Returns the matrix of squared Euclidean distances of each point from each of ``others``."""
     lengths = (points * points).sum(axis=1)[:, np.newaxis] + (others * others).sum(axis=1)
     apart: Floats = np.maximum(lengths - 2 * points @ others.T, 0)
     return apart

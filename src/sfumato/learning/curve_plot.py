@@ -24,7 +24,8 @@ Span: TypeAlias = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The data of one panel of a chart: the curves of a feature, with noise bands.
+    """The data of one panel in a chart of a model: the curves of one feature's weights, with noise
+    bands.
 
     ``values`` has one row per line, and its last column is for missing values. ``half`` is half the
     width of the band; None if the noise is unknown.
@@ -41,7 +42,9 @@ class Curve:
         return self.feature.name
 
     def ends(self, line: int) -> tuple[Floats, Floats]:
-        """Returns the lower and the upper end of the band of a line."""
+        """Returns the lower and the upper end of a curve's noise band, at each of its points.
+        ``line`` is the index of the curve.
+        """
         half = np.zeros_like(self.values[line]) if self.half is None else self.half
         return self.values[line] - half, self.values[line] + half
 

@@ -70,7 +70,8 @@ class DecisionTree(Recipe[Tree]):
         examples: Examples,
         allowed: Allowance,
     ) -> "Growth":
-        """Returns the task that grows the tree.
+        """Returns the task that grows a private decision tree on these examples within the allowed
+        cost; nothing is charged.
 
         Raises:
             WrongUse: a label that is a number, too many tests for the depth.
@@ -125,8 +126,8 @@ class DecisionTree(Recipe[Tree]):
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """The task that grows a tree: selects tests level by level, then counts the classes of its
-    leaves.
+    """The task that fits a private decision tree: it selects the tests of each level, then counts
+    the classes in the leaves with noise.
     """
 
     sorting: Sorting
@@ -137,17 +138,19 @@ class Growth:
 
     @property
     def line(self) -> str:
-        """The depth of the tree, as a line for the ledger."""
+        """The line about the task in the ledger, which states the depth of the tree."""
         return f"decision tree of depth {self.depth}"
 
     @property
     def form(self) -> str:
-        """The canonical form of the plan, the features and the depth."""
+        """A canonical string of all that the tree depends on (plan, features, depth), from which
+        the answer's cache key is computed.
+        """
         return form(self)
 
     @property
     def selection(self) -> SelectionMechanism:
-        """The mechanism that selects the tests of a level of the tree."""
+        """The selection mechanism (exponential) that chooses the tests of one level of the tree."""
         share, _ = self.allowance.shares(_TESTS, _LEAVES)
         each = share / self.depth
         if self.allowance.norm is Norm.L2:
@@ -163,19 +166,21 @@ class Growth:
 
     @property
     def event(self) -> Event:
-        """The event of all selections and of the leaf counts."""
+        """The privacy event of the whole task: one selection for each level, then the release of
+        the leaf counts.
+        """
         level = self.selection.event(self.scores(()).distance(Norm.LINF))
         leaves = self.counting.event(self.leaves(()).distance(self.allowance.norm))
         return Composed((Repeated(level, self.depth), leaves))
 
     @property
     def cells(self) -> tuple[int]:
-        """The number of leaf counts: classes times leaves."""
+        """The number of noisy integers in the release of leaf counts: classes times leaves."""
         return (self.sorting.classes << self.depth,)
 
     @property
     def size(self) -> int:
-        """The exact number of bytes of the answer."""
+        """The exact size of the stored answer, in bytes."""
         return 8 * ((1 << self.depth) - 1 + self.cells[0])
 
     @property
@@ -184,23 +189,26 @@ class Growth:
         return math.sqrt(self.counting.noise.variance.upper) / self.sorting.weight
 
     def ready(self, declarations: Dataset) -> BoundedRows:
-        """Returns the plan of the rows that the task reads."""
+        """Returns the plan of the private rows that the task reads."""
         return self.sorting.plan
 
     def scores(self, levels: tuple[Integers, ...]) -> SplitScores:
-        """Returns the statistic that scores all candidate tests in each node of the next level.
+        """Returns the statistic that scores every candidate test in each node of the tree's next
+        level.
 
         ``levels`` are the tests selected so far, level by level.
         """
         return SplitScores(self.sorting, levels)
 
     def leaves(self, levels: tuple[Integers, ...]) -> LeafSizes:
-        """Returns the statistic that counts the classes in each leaf of the tree with these tests."""
+        """Returns the statistic that counts the classes in each leaf of the tree; ``levels`` are
+        the tests of its levels.
+        """
         return LeafSizes(self.sorting, levels)
 
     def run(self, curator: Curator) -> bytes:
-        """Returns the selected tests of each level, then the noisy leaf counts, as little-endian
-        int64.
+        """Selects the tests and counts the leaves through a curator. Returns the tests of each
+        level, then the noisy counts, as bytes (little-endian int64).
         """
         levels: tuple[Integers, ...] = ()
         for _ in range(self.depth):

@@ -129,9 +129,7 @@ class Declared:
 
     @property
     def of_classes(self) -> "Declared":
-        """The same declarations with a label of classes; an integer label becomes a category of its
-        values.
-        """
+        """A copy whose label has classes: an integer label becomes a category of its values."""
         if not isinstance(self.label, Integer):
             return self
         classes = replace(self, label=Category(*self.classes))
@@ -139,8 +137,8 @@ class Declared:
         return classes
 
     def reads_places(self, labels: Any) -> bool:
-        """Whether ``labels`` are indices of the sorted classes; decided by types only, never by
-        values.
+        """Whether ``labels`` are read as indices of the sorted classes rather than as class values;
+        decided by their types, never by their values.
 
         Ensembles of scikit-learn pass such indices. Whole numbers count as indices if no class is
         written as a whole number.
@@ -159,7 +157,9 @@ class Declared:
         return {name: _model_values(self.columns[name], values) for name, values in read.items()}
 
     def owners(self, rows: Any) -> dict[str, list[str | None]]:
-        """Returns the id columns of the units as strings; empty if each row is a unit."""
+        """Returns the id columns that identify the privacy units of rows, as strings by column
+        name; empty if each row is a unit.
+        """
         return {name: _texts(column_of(rows, name)) for name in self._ids}
 
     def session(
@@ -170,8 +170,8 @@ class Declared:
         *,
         as_places: bool = False,
     ) -> Session:
-        """Opens a session over rows and labels; with ``as_places`` the labels are indices of
-        classes.
+        """Opens a session whose private table has these rows and labels; with ``as_places`` the
+        labels are indices of classes.
 
         Raises:
             WrongUse: a type that can hold none of the declared values.

@@ -26,7 +26,7 @@ LEAST_RATE = 0.01
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The state of a descent after some releases; a checkpoint stores it.
+    """The state of a noisy gradient descent after some releases, as a checkpoint stores it.
 
     ``released`` is the number of releases so far, ``counts`` the first release, ``weights`` the
     current weights and ``speed`` their momentum. ``total`` is the sum of the last ``averaged``
@@ -89,7 +89,8 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Descent:
-    """Gradient descent on noisy sums, for logistic regression or least squares.
+    """Noisy gradient descent for logistic regression or least squares; each step uses a noisy sum
+    over all examples that it reads.
 
     The first of ``releases`` counts examples by coordinate and target, the others are gradients.
     ``noise`` is their standard deviation, in examples. ``features`` is the number of columns.
@@ -106,7 +107,8 @@ class Descent:
         released: Integers,
         scale: float,
     ) -> State:
-        """Returns the state after a further step, from the noisy sums that it released.
+        """Returns the state after one more release: the noisy integers ``released``, which are
+        counts first and gradients later.
 
         ``scale`` is what one example adds to the integers.
         """
@@ -129,8 +131,8 @@ class Descent:
         return replace(state, released=1, counts=counts, weights=weights)
 
     def rates(self, counts: Floats) -> tuple[float, Floats]:
-        """Returns the mean target of all examples, and the mean of each coordinate damped by the
-        noise.
+        """Returns the mean target of all examples, and the mean target at each coordinate, shrunk
+        towards it in proportion to the noise.
         """
         without, having = np.split(np.maximum(counts, 0), 2)
         all_of_them = max(float(without.sum() + having.sum()), 1.0)

@@ -21,7 +21,8 @@ _NORMAL = np.polynomial.hermite_e.hermegauss(9)
 
 @dataclass(frozen=True, slots=True)
 class DescentNoise:
-    """Noise estimates of a descent whose steps read a ``share`` of the examples.
+    """Estimates of the noise in the weights of a gradient descent whose steps each read a ``share``
+    of the examples.
 
     >>> from fractions import Fraction
     >>> DescentNoise(Descent(2, 11, 5.0, True), Fraction(1)).share
@@ -32,8 +33,8 @@ class DescentNoise:
     share: float
 
     def of_curves(self, state: State, features: Features) -> Floats:
-        """Returns the standard deviation of the noise of each coordinate, around the mean of its
-        curve.
+        """Returns, for each coordinate, the standard deviation of the noise in its weight, relative
+        to the mean of its feature's curve.
         """
         variance = self.of_weights(state, features)
         sizes = np.maximum(state.counts, 0).reshape(2, -1).sum(axis=0)
@@ -47,8 +48,8 @@ class DescentNoise:
         return deviations
 
     def middles(self, state: State, features: Features) -> Floats:
-        """Returns, for each coordinate, the mean of its curve, weighted by the noisy example
-        counts.
+        """Returns, for each coordinate, the mean weight of its feature's curve, in which
+        coordinates count by their noisy numbers of examples.
         """
         sizes = np.maximum(state.counts, 0).reshape(2, -1).sum(axis=0)
         weights, found = state.result, np.zeros(features.width)
@@ -58,7 +59,7 @@ class DescentNoise:
         return found
 
     def of_weights(self, state: State, features: Features) -> Floats:
-        """Returns the noise variance of each averaged weight."""
+        """Returns the variance of the noise in each of the final (averaged) weights."""
         descent = self.descent
         without, having = np.maximum(state.counts, 0).reshape(2, -1)
         sizes = np.maximum(without + having, 1.0)

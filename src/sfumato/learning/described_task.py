@@ -15,7 +15,8 @@ from sfumato.query.task import Task
 
 @dataclass(frozen=True, slots=True)
 class DescribedTask:
-    """A task whose ledger line ends with ``about``; its key, event and answer are unchanged.
+    """A wrapper of a task that adds the text ``about`` to its line in the ledger; cache key,
+    privacy event and answer are the task's own.
 
     >>> from sfumato.learning.described_task import line_about
     >>> line_about("decision tree of depth 3", "income from people")
@@ -37,7 +38,7 @@ class DescribedTask:
 
     @property
     def form(self) -> str:
-        """The wrapped task's form, which is part of its cache key."""
+        """The wrapped task's canonical string, from which the answer's cache key is computed."""
         return self.task.form
 
     @property
@@ -47,16 +48,16 @@ class DescribedTask:
 
     @property
     def cells(self) -> Sequence[int | None]:
-        """The wrapped task's number of integers in each release."""
+        """The number of noisy integers in each release of the wrapped task."""
         return self.task.cells
 
     @property
     def size(self) -> int | None:
-        """The wrapped task's largest number of bytes of its answer."""
+        """The largest size of the wrapped task's answer, in bytes."""
         return self.task.size
 
     def ready(self, declarations: Dataset) -> Plan | NoPlan:
-        """Returns the wrapped task's plan."""
+        """Returns the plan of the private rows that the wrapped task reads."""
         return self.task.ready(declarations)
 
     def run(self, curator: Curator) -> bytes:
@@ -65,5 +66,7 @@ class DescribedTask:
 
 
 def line_about(line: str, about: str) -> str:
-    """Returns a line of the ledger followed by what the task reads."""
+    """Returns a task's line in the ledger, with the description ``about`` of the rows that it reads
+    appended.
+    """
     return f"{line}; {about}" if about else line

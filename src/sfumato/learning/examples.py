@@ -41,7 +41,7 @@ _LARGEST_WEIGHT = 1024 * SCORES
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """The column that a model predicts: its index among the codes of a row, and its range of
+    """The label column of training examples: its index among the codes of a row, and its range of
     codes.
     """
 
@@ -138,12 +138,14 @@ class Reading(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Classes(Reading):
-    """Sums by class: each row adds its coordinate weights to the block of its class."""
+    """Sums of coordinate weights by class, for naive Bayes: a row adds the weights of its features
+    to the block of its class.
+    """
 
     count: int
 
     def width(self, features: Features) -> int:
-        """Returns the number of coordinates of all blocks, one block for each class."""
+        """Returns the number of integers of the sums: a block of all coordinates for each class."""
         return self.count * features.width
 
     def added(
@@ -153,7 +155,9 @@ class Classes(Reading):
         label: Label,
         steps: int,
     ) -> Iterator[Added]:
-        """Yields ``steps`` times the weights, in the block of the class of each row."""
+        """Yields the amounts that rows add to the sums: ``steps`` times their coordinate weights,
+        in the block of their class.
+        """
         block = np.where(rows.known, rows.label - label.lower, 0) * features.width
         amount = steps * rows.known.astype(np.float64)
         for places, weight in rows.shares(features.scale):
@@ -162,14 +166,16 @@ class Classes(Reading):
 
 @dataclass(frozen=True, slots=True)
 class Targets(Reading):
-    """Sums of targets and of their complements, by coordinate: a row's target is a number t from 0
-    to 1.
+    """Sums of labels by coordinate, the first release of a gradient descent. The label of a row is
+    scaled to a target t from 0 to 1.
 
     A row adds 1 - t to one block of coordinates and t to another.
     """
 
     def width(self, features: Features) -> int:
-        """Returns the number of coordinates of the two blocks."""
+        """Returns the number of integers of the sums: two blocks of all coordinates, for 1 - t and
+        for t.
+        """
         return 2 * features.width
 
     def added(
@@ -179,7 +185,9 @@ class Targets(Reading):
         label: Label,
         steps: int,
     ) -> Iterator[Added]:
-        """Yields the weights times 1 - t, then the weights times t."""
+        """Yields the amounts that rows add to the sums, in units of 1 / ``steps``: their coordinate
+        weights times 1 - t, then times t.
+        """
         target = _target(rows, label, steps).astype(np.float64)
         rest = np.where(rows.known, steps - target, 0.0)
         for places, weight in rows.shares(features.scale):
@@ -190,7 +198,8 @@ class Targets(Reading):
 
 @dataclass(frozen=True, slots=True)
 class Residuals(Reading):
-    """The gradient of the loss: a row adds its weights times (prediction - target).
+    """The gradient of a linear model's loss: each row adds its coordinate weights times (prediction
+    - target).
 
     ``weights`` are those of the model in units of 1 / SCORES. With ``logistic`` the prediction is
     the logistic function of the score, else the score itself; it is clipped to 0 and 1.
@@ -200,8 +209,8 @@ class Residuals(Reading):
     logistic: bool
 
     def width(self, features: Features) -> int:
-        """Returns the number of coordinates of the features, for which each class has a block of
-        weights.
+        """Returns the number of integers of the gradient: one for each coordinate of the
+        features.
         """
         return features.width
 
@@ -212,8 +221,8 @@ class Residuals(Reading):
         label: Label,
         steps: int,
     ) -> Iterator[Added]:
-        """Yields what each row adds to the gradient: its coordinate weights times (prediction -
-        target).
+        """Yields the amounts that rows add to the gradient: their coordinate weights times
+        (prediction - target), in units of 1 / ``steps``.
         """
         weights = np.clip(self.weights, -_LARGEST_WEIGHT, _LARGEST_WEIGHT)
         score, read = (np.zeros(rows.count, np.int64) for _ in range(2))
@@ -236,7 +245,9 @@ class Residuals(Reading):
         label: Label,
         steps: int,
     ) -> Integers:
-        """Returns the sums of rows encoded in groups, several features at once (faster)."""
+        """Returns the gradient of some rows, computed faster than ``added`` because their features
+        are encoded in groups.
+        """
         weights = np.clip(self.weights, -_LARGEST_WEIGHT, _LARGEST_WEIGHT)
         score, read = (np.zeros(rows.count, np.int64) for _ in range(2))
         for group, (cells, _) in zip(rows.groups, rows.features, strict=True):
@@ -284,7 +295,8 @@ def _target(
 
 @dataclass(frozen=True, slots=True)
 class ExampleSums(UnitVectors[Encoded]):
-    """The sum over units of what their rows add; a unit with several rows is clipped once.
+    """A statistic of training examples: the sum over units of the vectors that their rows add, as
+    ``reading`` defines them.
 
     ``columns`` are the indices of the features among the codes of a row.
 
@@ -326,7 +338,7 @@ class ExampleSums(UnitVectors[Encoded]):
         return self.reading.width(self.features)
 
     def read(self, opened: Opened) -> Encoded:
-        """Reads and encodes the rows."""
+        """Reads the private rows and encodes them as coordinates of the features."""
         key = (Encoded, self.features, self.columns, self.label)
         return opened.derived(self.plan, key, self._encode)
 
@@ -335,14 +347,15 @@ class ExampleSums(UnitVectors[Encoded]):
         return self.reading.added(rows, self.features, self.label, self.steps)
 
     def summed(self, rows: Encoded) -> Integers:
-        """Returns the sum of the vectors that some rows add."""
+        """Returns the sum of the vectors that these rows add, without noise."""
         if rows.groups and isinstance(self.reading, Residuals):
             return self.reading.summed(rows, self.label, self.steps)
         return UnitVectors.summed(self, rows)
 
     @property
     def groups(self) -> tuple[Group, ...]:
-        """Groups of features that are encoded together.
+        """The groups of features that are encoded together as one number, for speed; empty if that
+        is not possible.
 
         Grouping applies only if each row is a unit and all weights are whole numbers.
         """
@@ -394,8 +407,8 @@ def steps_for(
     features: Features,
     finest: int,
 ) -> int:
-    """Returns the largest power of two up to ``finest`` for which the vectors of a unit fit 31
-    bits.
+    """Returns the resolution of the sums of examples: the largest power of two up to ``finest`` for
+    which the vectors of a unit fit into 31 bits.
     """
     steps = finest
     while steps > 1 and most * steps * features.farthest >= LONGEST:

@@ -35,7 +35,8 @@ class Coded:
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """The rows of a SELECT as training examples: which column is the label, and which are features.
+    """The plan of the rows of a SELECT as training examples: one column is the label, the others
+    are features.
 
     The column at ``place`` is the label, all others are features. ``place`` is None for models
     without a label (``KMeans``, ``PCA``). An array column gives one feature per number. ``bag`` says
@@ -54,7 +55,8 @@ class Examples:
         label: str | None,
         bag: Bag | None = None,
     ) -> "Examples":
-        """Plans the examples that a SELECT reads, from declarations only.
+        """Returns the training examples that a SELECT over a dataset reads; derived from
+        declarations only, without reading data.
 
         Without ``bag`` no text is read.
 
@@ -86,7 +88,7 @@ class Examples:
 
     @property
     def labelled(self) -> Value:
-        """The column that is the label.
+        """The column of the SELECT that is the label.
 
         Raises:
             WrongUse: rows without a label.
@@ -99,7 +101,9 @@ class Examples:
 
     @property
     def about(self) -> str:
-        """A description for the ledger, such as ``income from people``."""
+        """A description of the examples for the ledger: label and tables, such as ``income from
+        people``.
+        """
         read = {node.table for node in nodes(self.plan.rows.relation) if isinstance(node, Scan)}
         tables = ", ".join(sorted(read))
         if self.place is None:
@@ -118,7 +122,9 @@ class Examples:
 
     @property
     def coded(self) -> tuple[Coded, ...]:
-        """The features in order: name, type and index of the code in a row."""
+        """The features in order, each with its name, its column type, and the index of its (first)
+        code in a row.
+        """
         rows = self.plan.rows
         features: list[Coded] = []
         after = sum(rows.widths)
@@ -136,11 +142,15 @@ class Examples:
 
     @property
     def places(self) -> tuple[int, ...]:
-        """The indices of the codes that features read, among the codes of a row and its bags."""
+        """The indices of all codes that features read, among the codes of a row followed by those
+        of its bags of words.
+        """
         return tuple(chain.from_iterable(map(self.places_of, self.coded)))
 
     def places_of(self, feature: Coded) -> range:
-        """The indices of the codes of one feature."""
+        """Returns the indices, among the codes of a row, that one feature reads: several for a
+        text, else one.
+        """
         width = self._bag.most if isinstance(feature.type, Text) else 1
         return range(feature.place, feature.place + width)
 
@@ -151,7 +161,7 @@ class Examples:
 
     @property
     def label(self) -> Label:
-        """The label with its range of codes; a number beyond its clip counts as the nearest end."""
+        """The index of the label's code in a row, and the label's range of codes."""
         kind = self.labelled.type
         assert isinstance(kind, Category | Boolean | Integer | Real), "checked by of"
         assert self.place is not None, "it has a label"
@@ -170,7 +180,9 @@ class Examples:
         return float(label.lower * step), float(label.upper * step)
 
     def features(self, make: Callable[[str, ColumnType], Feature]) -> Features:
-        """Builds each feature from the declared type of its column with ``make``."""
+        """Returns the encoder of all features; ``make`` builds the encoding of a column from its
+        name and declared type.
+        """
 
         def feature(coded: Coded) -> Feature:
             if isinstance(coded.type, Text):
@@ -181,7 +193,9 @@ class Examples:
 
     @property
     def columns(self) -> tuple[FrameColumn, ...]:
-        """How the features are read from a frame when the model predicts."""
+        """Descriptions of the feature columns, by which a fitted model reads them from a data
+        frame.
+        """
         return tuple(FrameColumn.of(value, self.bag) for value in self.values)
 
 

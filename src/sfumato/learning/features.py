@@ -39,8 +39,8 @@ Share: TypeAlias = tuple[Integers | Places, Integers | int]
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A feature with one coordinate per declared value (codes from ``lower`` on), and one for
-    missing.
+    """The one-hot encoding of a column of declared values: one coordinate for each code from
+    ``lower`` on, and one for missing values.
     """
 
     name: str
@@ -57,7 +57,8 @@ class Listed:
         codes: Integers,
         scale: int,
     ) -> tuple[Integers, Integers | None]:
-        """Returns the coordinate of each row's code, and None: the coordinate has the whole weight.
+        """Returns the coordinate of each row, and None for the weight of a second coordinate: a row
+        has its whole weight on one.
 
         ``Line`` divides the weight between two coordinates and returns the second one's weight
         instead.
@@ -69,8 +70,8 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Binned:
-    """A feature with one coordinate per bin between ascending ``edges`` (codes), and one for
-    missing.
+    """The encoding of a numeric column in bins: one coordinate for each bin between ascending
+    ``edges`` (codes), and one for missing values.
     """
 
     name: str
@@ -86,7 +87,9 @@ class Binned:
         codes: Integers,
         scale: int,
     ) -> tuple[Integers, Integers | None]:
-        """Returns the coordinate of each row's code, and None: the coordinate has the whole weight."""
+        """Returns the coordinate (bin) of each row, and None for the weight of a second coordinate:
+        a row has its whole weight on one.
+        """
         at = np.where(codes == MISSING, len(self.edges) + 1, self._bins(codes))
         return at, None
 
@@ -104,8 +107,8 @@ class Binned:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A linear feature: the weights of two coordinates give the position of a value between two
-    codes.
+    """The linear encoding of a numeric column: a value between the codes ``lower`` and ``upper``
+    divides its weight between two coordinates.
 
     A third coordinate is for missing values.
     """
@@ -121,8 +124,7 @@ class Line:
         codes: Integers,
         scale: int,
     ) -> tuple[Integers, Integers | None]:
-        """Returns, for each row's code, its first coordinate and the weight of the coordinate after
-        it.
+        """Returns the first coordinate of each row, and the weight of the coordinate after it.
 
         The two weights add up to ``scale``.
         """
@@ -136,8 +138,8 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Bagged:
-    """The feature of a text: one coordinate per bucket of its bag, and one for a text without
-    tokens.
+    """The encoding of a text column: one coordinate for each bucket of its bag of words, and one
+    for a text without tokens.
 
     It reads ``bag.most`` codes (``Bag.codes``). Of a text with b different buckets each has the
     weight floor(64 / sqrt(b)): together at most 64 in L2.
@@ -153,11 +155,13 @@ class Bagged:
 
     @property
     def farthest(self) -> int:
-        """The largest L1 norm of the weights of a row."""
+        """The largest L1 norm that the coordinate weights of one text can have."""
         return max(count * _weight(count) for count in range(1, self.bag.most + 1))
 
     def places(self, codes: Integers) -> tuple[Integers, Weights]:
-        """Returns the coordinates of each row and their weights; those after the last have 0."""
+        """Returns the coordinates of each row's text and their weights, as matrices; unused entries
+        have the weight 0.
+        """
         is_there = (codes >= 0) & (codes < self.bag.buckets)
         counts = is_there.sum(axis=1)
         at = np.where(is_there, codes, self.bag.buckets)
@@ -177,7 +181,8 @@ Feature: TypeAlias = Listed | Binned | Line | Bagged
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Adjacent features with whole weights, encoded together as one cell number.
+    """Several adjacent features, whose coordinates in a row are encoded as one number (a cell), for
+    speed.
 
     The number is the cell of a grid with one side per feature. ``first`` is the first coordinate of
     the first feature, ``widths`` are the numbers of coordinates of the features.
@@ -192,12 +197,12 @@ class Group:
 
     @property
     def size(self) -> int:
-        """The number of cells."""
+        """The number of cells: the product of the features' numbers of coordinates."""
         return prod(self.widths)
 
     @property
     def narrow(self) -> type[np.unsignedinteger[Any]]:
-        """The smallest unsigned type that holds every cell number."""
+        """The smallest unsigned integer type that holds every cell number."""
         return _narrowest(self.size)
 
     def cells(self, places: Sequence[Integers]) -> Places:
@@ -218,7 +223,9 @@ class Group:
             yield start + at
 
     def table(self, weights: Integers) -> Integers:
-        """Returns, for each cell, the sum of the weights of its coordinates."""
+        """Returns, for each cell, the sum of a linear model's ``weights`` at the coordinates that
+        the cell stands for.
+        """
         found = np.zeros(1, np.int64)
         ends = accumulate(self.widths, initial=self.first)
         for start, width in zip(ends, self.widths, strict=False):
@@ -227,9 +234,7 @@ class Group:
         return found
 
     def folded(self, sums: Integers) -> Integers:
-        """Returns the sums at the coordinates of the features, from the sums in the cells of the
-        group.
-        """
+        """Returns sums by coordinate, given the sums by cell of the group."""
         grid, found = sums.reshape(self.widths), []
         for width in self.widths:
             # the first side, whose place the next one takes
@@ -240,7 +245,8 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """Maps the columns of a row to coordinates with integer weights: the input of linear models.
+    """The encoder of the feature columns of a row as coordinates with integer weights, the input of
+    linear models.
 
     ``parts`` has an encoding for each column; coordinates are numbered through all of them.
 
@@ -259,25 +265,31 @@ class Features:
 
     @property
     def width(self) -> int:
-        """The total number of coordinates."""
+        """The number of coordinates of all features together."""
         return sum(part.width for part in self.parts)
 
     @property
     def starts(self) -> list[int]:
-        """The first coordinate of each feature."""
+        """The number of the first coordinate of each feature, among the coordinates of all
+        features.
+        """
         ends = np.cumsum([part.width for part in self.parts])
         return [0, *ends[:-1].tolist()]
 
     @property
     def scale(self) -> int:
-        """The sum of the weights that a row has on the coordinates of a feature."""
+        """The total weight that a row divides among the coordinates of one feature (texts
+        excepted).
+        """
         if any(isinstance(part, Line | Bagged) for part in self.parts):
             return _DIVIDED
         return 1
 
     @property
     def farthest(self) -> int:
-        """The largest L1 norm of the weights of a row, in all features."""
+        """The largest L1 norm that the coordinate weights of one row can have, over all
+        features.
+        """
         scale = self.scale
         return sum(part.farthest if isinstance(part, Bagged) else scale for part in self.parts)
 
@@ -288,7 +300,7 @@ class Features:
 
     @property
     def columns(self) -> int:
-        """The number of codes of a row that are read."""
+        """The number of codes of a row that the features read."""
         return sum(map(_codes_of, self.parts))
 
     def _divided(self, codes: Sequence[Integers]) -> Iterator[tuple[int, Feature, list[Integers]]]:
@@ -300,7 +312,9 @@ class Features:
             yield start, part, list(islice(left, _codes_of(part)))
 
     def bagged(self, codes: Sequence[Integers]) -> list[tuple[Places, Weights]]:
-        """Returns the coordinates of each text and their weights: arrays of rows and places."""
+        """Returns, for each text feature, the coordinates of the rows and their weights: two
+        matrices with one line for each row.
+        """
         found = []
         for start, part, own in self._divided(codes):
             if isinstance(part, Bagged):
@@ -309,15 +323,17 @@ class Features:
         return found
 
     def shares(self, codes: Sequence[Integers]) -> Iterator[Share]:
-        """Yields coordinates of the rows with their weights; all weights of a row are yielded."""
+        """Yields pairs of arrays over the rows, coordinates and their weights, until all weights of
+        every row are yielded.
+        """
         for at, weight in self.encoded(codes):
             yield from divided_shares(at, weight, self.scale)
         for places, weights in self.bagged(codes):
             yield from zip(places.T, weights.T.astype(np.int64), strict=True)
 
     def encoded(self, codes: Sequence[Integers]) -> list[tuple[Places, Weights | None]]:
-        """Returns, per feature that is no text, the coordinates of its codes and the weights of the
-        next coordinates.
+        """Returns, for each feature that is no text, the coordinates of the rows, and the weights
+        of the coordinates after them.
 
         The weights are None if the whole weight is on one coordinate.
         """
@@ -334,7 +350,7 @@ class Features:
 
     @property
     def groups(self) -> tuple[Group, ...]:
-        """The features in groups of neighbours that share one encoding table of limited size.
+        """All features, divided into groups of neighbours that are encoded together as one number.
 
         All weights of the features must be whole numbers.
         """
@@ -359,11 +375,13 @@ class Features:
 
     @property
     def narrow(self) -> type[np.unsignedinteger[Any]]:
-        """The smallest unsigned integer type that can hold a coordinate."""
+        """The smallest unsigned integer type that holds every coordinate."""
         return _narrowest(self.width)
 
     def blank(self, count: int) -> list[tuple[Places, Weights | None]]:
-        """Allocates the arrays that ``encoded`` returns for ``count`` rows."""
+        """Returns empty arrays for ``count`` rows, of the shapes and types that ``encoded``
+        returns.
+        """
         found: list[tuple[Places, Weights | None]] = []
         for part in self.parts:
             if isinstance(part, Bagged):
@@ -374,7 +392,9 @@ class Features:
 
 
 def divided_shares(at: Places, weight: Weights | None, scale: int) -> Iterator[Share]:
-    """Yields the coordinates of one feature with their weights, which add up to ``scale``."""
+    """Yields the coordinates of one feature and their weights, for rows as ``Features.encoded``
+    returns them. The weights of a row add up to ``scale``.
+    """
     if weight is None:
         yield at, scale
         return
@@ -401,7 +421,8 @@ def binned(
     edges: Mapping[str, Sequence[float]],
     bins: int,
 ) -> Feature:
-    """Returns a column as a feature of bins: its declared ``edges``, or ``bins`` equal ones.
+    """Returns the encoding of a column in bins, between its declared ``edges`` or of ``bins`` equal
+    ones; a category is encoded by value.
 
     >>> binned("age", Integer(0, 99), {"age": [18, 65]}, 16)
     Binned(name='age', edges=(18, 65))
@@ -419,7 +440,8 @@ def binned(
 
 
 def linear(name: str, kind: ColumnType) -> Feature:
-    """Returns a numeric column as a line between its declared bounds; others by value.
+    """Returns the linear encoding of a numeric column between its declared bounds; a category is
+    encoded by value.
 
     >>> linear("age", Integer(0, 99, clip=80))
     Line(name='age', lower=0, upper=80)
@@ -441,7 +463,9 @@ def _listed(name: str, kind: Category | Boolean) -> Listed:
 
 
 def numeric_ends(name: str, kind: ColumnType) -> tuple[int, int]:
-    """Returns the lowest and highest code of a numeric column: its clip, or its bounds."""
+    """Returns the lowest and the highest code of a numeric feature: the ends of its clipping range,
+    or else its declared bounds.
+    """
     if not isinstance(kind, Integer | Real | Date):
         raise WrongUse(
             f"{name} is a {type(kind).__name__}, which no model reads.",

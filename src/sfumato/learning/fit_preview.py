@@ -70,7 +70,8 @@ class Preview:
 
 
 def part(release: str, sensitivity: str) -> dict[str, str]:
-    """Returns an item of a cost report for a part of a release that has no price of its own.
+    """Returns an item of a cost report that describes one part of a release; its cost is contained
+    in that of the release.
 
     >>> part("a count", "4")["rho"]
     'in the total'

@@ -61,7 +61,8 @@ class Forest(Recipe[Trees]):
         examples: Examples,
         allowed: Allowance,
     ) -> "ForestGrowth":
-        """Returns the task that grows all trees of the forest, one after the other.
+        """Returns the task that grows all trees of a private forest on these examples, each at an
+        equal share of the allowed cost; nothing is charged.
 
         Raises:
             WrongUse: as ``DecisionTree``.
@@ -82,7 +83,9 @@ class Forest(Recipe[Trees]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> Planned[Trees]:
-        """Plans a fit as one task, with the selections and the leaf counts of each tree."""
+        """Returns the planned fit of a forest: one task with the private selections and the noisy
+        leaf counts of each tree.
+        """
         task = self.task(examples, asked.allowance)
 
         def made(body: bytes, cost: Cost, charge: str) -> Trees:

@@ -50,7 +50,8 @@ _TOKENS = ("stop", "dictionary", "longest", "most")
 
 @dataclass(frozen=True, slots=True)
 class FrameColumn:
-    """How a fitted model reads a column of a data frame: from its values to the codes of the fit.
+    """The description by which a fitted model reads a column of a data frame, and converts its
+    values to the codes of the fit.
 
     ``texts`` are the labels of the codes from ``lower`` on, for a column of strings; otherwise
     numbers are divided by ``step`` and rounded. ``length`` is the number of numbers in a value that
@@ -75,7 +76,7 @@ class FrameColumn:
 
     @classmethod
     def of(cls, value: Value | Column, bag: Bag | None = None) -> "FrameColumn":
-        """Builds the description of a frame column from the declared type of a value that was
+        """Returns the description of a column from its declared type, as it was when the model was
         fitted; ``bag`` says how a text is read.
         """
         kind = value.type
@@ -94,7 +95,7 @@ class FrameColumn:
         return cls(value.name, kind.lower_code, (), kind.step, is_date, missing=missing)
 
     def features(self, values: Sequence[object]) -> list[Integers]:
-        """Returns the codes of each feature that reads the column.
+        """Returns an array of codes for each feature that the values of the column make up.
 
         A column of lists gives a feature for each number of a list; other columns give a single
         feature. A list with a missing number, or of another length, counts as missing. A text gives
@@ -126,7 +127,9 @@ class FrameColumn:
 
     @property
     def known(self) -> dict[str, int]:
-        """Maps each string to its code: the declared strings of the data, and the labels."""
+        """The code of each string that the column may contain: the declared strings of the data,
+        and the labels.
+        """
         labels = {label: self.lower + place for place, label in enumerate(self.texts)}
         words = self.words
         if not words and self.texts == _TRUTHS:
@@ -212,7 +215,7 @@ class FrameColumn:
 
     @property
     def width(self) -> int:
-        """The number of codes of a value."""
+        """The number of codes for each value: several for a list or a text, else one."""
         return self.bag.most if self.bag is not None else max(self.length, 1)
 
 
@@ -275,7 +278,8 @@ def _names(columns: Sequence[FrameColumn]) -> list[str]:
 
 
 def codes_of(frame: Any, columns: Sequence[FrameColumn]) -> list[Integers]:
-    """Returns the codes of each feature, for a frame of rows or one row as a mapping of values.
+    """Returns an array of codes for each feature of a model, from a data frame or from one row as a
+    mapping of values.
 
     Raises:
         UnknownName: the frame has no such column.
@@ -357,8 +361,8 @@ def column_of(frame: Any, name: str) -> list[object]:
 
 
 def look_up(values_by_text: Mapping[str, Any], value: Any, absent: Any) -> Any:
-    """Looks up the string form of a value in ``values_by_text``; a boolean may also be written as in
-    Python.
+    """Returns the entry of ``values_by_text`` for a value's string form, or ``absent``; a boolean
+    may also be written as in Python.
     """
     found = values_by_text.get(text_of(value) or "", absent)
     if found is absent and isinstance(value, bool | np.bool_):

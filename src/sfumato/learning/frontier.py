@@ -48,7 +48,8 @@ _SPREAD = 2654435761
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The accuracy of several fits at one epsilon: mean, least and greatest, from 0 to 1.
+    """The accuracy of several private fits at one epsilon: their mean, minimum and maximum, from 0
+    to 1.
 
     ``attacker`` bounds the probability that anyone guesses rightly whether a person's rows are in
     the data, when both cases are equally likely.
@@ -347,7 +348,7 @@ def _constants(examples: Examples) -> list[Model]:
 
 
 def ascending(epsilons: Sequence[Number]) -> list[Number]:
-    """Returns the epsilons as a list, after checking that they are positive and ascend.
+    """Returns epsilons as a list, after checking that they are positive and strictly ascending.
 
     Raises:
         WrongUse, InvalidNumber: they do not, or one is not above 0.
@@ -362,7 +363,8 @@ def ascending(epsilons: Sequence[Number]) -> list[Number]:
 
 
 def attacker(epsilon: Number, delta: Number | None) -> float:
-    """Returns the largest probability of a right guess under this guarantee, at even prior odds.
+    """Returns the largest probability with which any attacker guesses rightly whether a unit is in
+    the data, at even prior odds.
 
     >>> round(attacker(1, None), 4)
     0.7311

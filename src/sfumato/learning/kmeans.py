@@ -67,7 +67,8 @@ class KMeans(Recipe[Clusters]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> "ClusterRounds":
-        """Returns the task of the three rounds.
+        """Returns the task that finds private cluster centers in three rounds of noisy sums;
+        nothing is charged.
 
         Raises:
             WrongUse: a label, a column that is no number.
@@ -87,7 +88,7 @@ class KMeans(Recipe[Clusters]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> Planned[Clusters]:
-        """Plans a fit as one task with three releases."""
+        """Returns the planned fit of k-means: one task with three noisy releases."""
         task = self.task(examples, asked, orders)
 
         def made(body: bytes, cost: Cost, charge: str) -> Clusters:

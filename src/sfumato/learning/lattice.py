@@ -33,8 +33,8 @@ SINGLE, DOUBLE = Fraction(1, 2**24), Fraction(1, 2**53)
 
 @dataclass(frozen=True, slots=True)
 class Lattice:
-    """The integer grid for the sum of gradients of ``size`` entries, each clipped to L2 norm
-    ``clip``.
+    """The integer grid to which a training step rounds the sum of clipped gradients, each of
+    ``size`` entries and L2 norm at most ``clip``.
 
     ``step``, the spacing of the grid, is a power of two. ``error`` bounds in L2 how far the float
     sum of all chunks is from the exact sum; ``chunks`` is their largest number.
@@ -75,8 +75,8 @@ class Lattice:
         error: Fraction = Fraction(0),
         chunks: int = 1,
     ) -> "Lattice":
-        """Returns the lattice for noise of ``multiplier`` times the clip; rounding adds at most 1%
-        noise.
+        """Returns a grid that is fine enough for noise of ``multiplier`` times the clip: rounding
+        adds at most 1% to the noise.
         """
         if clip <= 0 or multiplier <= 0:
             raise WrongUse(f"clip={clip}, multiplier={multiplier}.", allowed="above 0")
@@ -84,7 +84,7 @@ class Lattice:
         return cls(size, clip, power_of_two_at_most(finest), error, chunks)
 
     def distance(self, neighbours: Relation) -> Distance:
-        """Returns the squared L2 distance between the integers of two neighbours."""
+        """Returns the squared L2 sensitivity of the rounded sum, in steps of the grid."""
         units = 1
         if neighbours is Relation.REPLACE_ONE:
             units = 2
@@ -95,8 +95,8 @@ class Lattice:
         return Distance(Norm.L2, (apart / self.step + rounded) ** 2, neighbours)
 
     def chunk(self, sums: Floats) -> Integers:
-        """Rounds the sum of a chunk to integers of step / 2^16; a value that is not finite counts
-        as 0.
+        """Rounds the gradient sum of a chunk of rows to integers, in units of step / 2^16; a value
+        that is not finite counts as 0.
         """
         fine = float(self.step) / (1 << _BITS)
         finite = np.nan_to_num(sums.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
@@ -105,7 +105,9 @@ class Lattice:
         return np.clip(scaled, -_MOST, _MOST).astype(np.int64)
 
     def rounded(self, total: Integers) -> Integers:
-        """Rounds the sum of all chunks to integers of a step, half up."""
+        """Converts the total of all chunks from units of step / 2^16 to integer steps, rounded half
+        up.
+        """
         half = 1 << _BITS - 1
         return (total + half) >> _BITS
 
@@ -147,7 +149,8 @@ def clip_factors(
     clip: float,
     amount: float,
 ) -> Floats:
-    """Returns the clipping factor of each example's gradient.
+    """Returns the factor by which each example's gradient is multiplied, so that its norm is at
+    most the clip.
 
     Scaled by it, a gradient is at most ``clip`` long and its ``amounts`` at most ``amount``.
     ``squares`` are float64 sums of at most ``terms`` squares, ``amounts`` such sums of absolute

@@ -23,7 +23,8 @@ from sfumato.noise import Integers
 
 @dataclass(frozen=True, slots=True)
 class MatrixNoise:
-    """A setting of ``torch.Network``: noise correlated over ``bands`` steps, for ``Cyclic`` order.
+    """A noise setting of ``torch.Network``, as in DP-FTRL: the noise of a step is correlated with
+    that of up to ``bands`` steps, for ``Cyclic`` order.
 
     The exact sums of the last steps are kept in memory only. A checkpoint ends the correlation: the
     steps after it start anew, even in a run that is not interrupted. So the cost and the
@@ -44,7 +45,8 @@ class MatrixNoise:
 
 
 class Decoder:
-    """Recovers the noisy sum of each step from the released rows, one row after the other.
+    """A decoder of correlated noise: it recovers the noisy gradient sum of each step from the
+    released rows, in order.
 
     >>> rows = [np.array([8.0]), np.array([12.0])]
     >>> decoder = Decoder(2)
@@ -58,7 +60,7 @@ class Decoder:
         self._sums: list[Floats] = []
 
     def next(self, row: Floats | Integers) -> Floats:
-        """Returns the noisy sum of the step whose row was released."""
+        """Returns the noisy gradient sum of the next step, from the row that was released in it."""
         step_sum: Floats = row.astype(np.float64)
         weights = self._weights[len(self._weights) - len(self._sums) :]
         for weight, earlier in zip(weights, self._sums, strict=True):
@@ -74,8 +76,7 @@ def turned(
     separation: int,
     checkpoints: int,
 ) -> tuple[int, ...]:
-    """Divides the steps of a training run into pieces that end with a checkpoint; returns their
-    lengths.
+    """Returns the numbers of steps between the checkpoints of a training run in cyclic order.
 
     Every piece but the last is a multiple of ``separation``, since a unit pays for each round of
     the batches that a piece begins.

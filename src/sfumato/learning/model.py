@@ -36,7 +36,8 @@ _MOST_VALUES = 2**31
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Model(Scorable):
-    """A fitted model whose score is a sum of weights, one per coordinate of the features.
+    """A fitted linear model over feature coordinates: the score of a row is a sum of the model's
+    weights at the row's coordinates.
 
     ``fit`` returns one for ``Additive``, ``LogisticRegression``, ``Ridge`` and ``NaiveBayes``.
 
@@ -187,7 +188,8 @@ class Model(Scorable):
         return hashlib.sha256(said.encode() + weights.astype("<i8").tobytes()).hexdigest()
 
     def outcomes(self, examples: Examples) -> WeightOutcomes:
-        """Returns the statistic that counts right and wrong predictions.
+        """Returns the statistic that counts the model's right and wrong predictions on private
+        examples.
 
         Raises:
             WrongUse: a model file whose numbers cannot be applied to rows.

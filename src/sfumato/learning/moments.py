@@ -21,7 +21,8 @@ _AT_ONCE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class SecondMoments(BoundedStatistic[Integers]):
-    """The sum over units of the products of any two coordinates of their rows.
+    """A statistic for ridge regression: the sum over units of the products of any two feature
+    coordinates of their rows.
 
     It is the upper triangle of a symmetric matrix, row by row. ``places`` are the indices of the
     columns among the codes of a row. A row whose code at index ``required`` is missing adds
@@ -48,18 +49,20 @@ class SecondMoments(BoundedStatistic[Integers]):
 
     @property
     def bound(self) -> int:
-        """The largest L2 norm that a unit adds: the squared length of the longest row."""
+        """The largest L2 norm of the products that a unit adds: the squared length of the longest
+        possible row.
+        """
         return self.features.scale**2 * len(self.places)
 
     @property
     def width(self) -> int:
-        """The number of products."""
+        """The number of integers of the statistic: one for each pair of coordinates."""
         count = self.features.width
         return count * (count + 1) // 2
 
     def distance(self, norm: Norm) -> Distance:
-        """Returns the sensitivity: the square of the bound on a unit's vector, four times that if
-        replaced.
+        """Returns the squared L2 sensitivity: the square of the largest norm that a unit adds, or
+        four times that if a unit is replaced.
         """
         if norm is not Norm.L2:
             raise InvalidDeclaration(f"Second moments in {norm.value}.", allowed="L2")
@@ -69,7 +72,7 @@ class SecondMoments(BoundedStatistic[Integers]):
         return Distance(norm, Fraction((times * self.bound) ** 2), self.plan.neighbours)
 
     def exact(self, opened: Opened) -> Integers:
-        """Returns the sums without noise."""
+        """Returns the exact sums of products, without noise."""
         rows = opened.unit_rows(self.plan)
         if self.plan.most == 1:
             return self._single(rows)

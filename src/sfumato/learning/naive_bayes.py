@@ -54,7 +54,8 @@ class NaiveBayes(Recipe[Model]):
         examples: Examples,
         allowed: Allowance,
     ) -> "ClassCounts":
-        """Returns the task that counts the examples.
+        """Returns the task that counts private examples by class and feature value, with noise;
+        nothing is charged.
 
         Raises:
             WrongUse: a label that is a number.
@@ -93,7 +94,7 @@ class NaiveBayes(Recipe[Model]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> Planned[Model]:
-        """Plans a fit as one release of example counts."""
+        """Returns the planned fit of naive Bayes: one noisy release of example counts."""
         task = self.task(examples, asked.allowance)
 
         def made(body: bytes, cost: Cost, charge: str) -> Model:

@@ -22,8 +22,8 @@ MOST_CODES = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class NearOutcomes(WeightOutcomes):
-    """The number of rows whose label is at most ``tolerance`` codes from the prediction, and of
-    others.
+    """A statistic of a regression model: the number of rows whose label is at most ``tolerance``
+    codes from the prediction, and the number of all others.
 
     ``weights`` has a single row: the score gives the position of the label between its two bounds.
 
@@ -43,7 +43,9 @@ class NearOutcomes(WeightOutcomes):
 
     @property
     def read(self) -> str:
-        """The canonical text of the plan, the columns, the label and the tolerance."""
+        """A canonical string of the plan, the columns, the label and the tolerance, for the
+        answer's cache key.
+        """
         return f"{form(self.plan)} {self.places} {form(self.label)} within {self.tolerance}"
 
     def predicted(self, codes: Integers) -> Integers:

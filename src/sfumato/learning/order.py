@@ -22,7 +22,7 @@ from sfumato.query.curator import Curator, Sample
 
 @dataclass(frozen=True, slots=True)
 class FullBatch:
-    """A training order in which each step reads all units.
+    """The training order in which each step reads all units, without sampling.
 
     >>> FullBatch().share
     Fraction(1, 1)
@@ -30,18 +30,19 @@ class FullBatch:
 
     @property
     def design(self) -> Design | None:
-        """None, since no sample is drawn."""
+        """The sampling design of each step: None, since each step reads all units."""
         return None
 
     @property
     def share(self) -> Fraction:
-        """The share of the units that a step reads: 1."""
+        """The share of the units that a step reads, which is 1."""
         return Fraction(1)
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class Poisson:
-    """Each step reads a random sample: every unit independently with probability ``rate``.
+    """The training order in which each step reads a Poisson sample: every unit independently with
+    probability ``rate``.
 
     It is for add-remove neighbours. The size of the sample is secret, and it may be empty.
 
@@ -62,7 +63,9 @@ class Poisson:
 
     @property
     def design(self) -> Design | None:
-        """The sampling design of each step, by which it is drawn and charged."""
+        """The sampling design of each step, from which samples are drawn and the privacy cost is
+        computed.
+        """
         return PoissonSample(self.rate)
 
     @property
@@ -73,7 +76,8 @@ class Poisson:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """Each step reads a random sample of exactly ``size`` of ``population`` units.
+    """The training order in which each step reads a random sample of exactly ``size`` of
+    ``population`` units.
 
     It is for replace-one neighbours, where the number of units is public; the draw fails if that
     number is not ``population``.
@@ -94,7 +98,9 @@ class Fixed:
 
     @property
     def design(self) -> Design | None:
-        """The sampling design of each step, by which it is drawn and charged."""
+        """The sampling design of each step, from which samples are drawn and the privacy cost is
+        computed.
+        """
         return FixedSample(self.size, self.population)
 
     @property
@@ -105,7 +111,8 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class Cyclic:
-    """Each unit is in one of ``separation`` batches, which take turns; for ``torch.Network``.
+    """The training order in which each unit is in one of ``separation`` batches, and steps read the
+    batches in turn; for ``torch.Network``.
 
     The batch of a unit is drawn at random, anew after each checkpoint. Between two checkpoints a
     unit takes part once in any ``separation`` steps. Sampling saves no cost here; in return a step
@@ -138,7 +145,8 @@ Order: TypeAlias = FullBatch | Poisson | Fixed
 
 
 def require_order(order: object, neighbours: Relation) -> None:
-    """Raises unless ``order`` is an order that is defined for these neighbours.
+    """Raises an error unless ``order`` is a training order that is defined for this neighbour
+    relation.
 
     Raises:
         WrongUse: a loader of batches, say; or samples of the other neighbour relation.
@@ -164,7 +172,8 @@ def require_order(order: object, neighbours: Relation) -> None:
 
 
 def event_of(order: Order, step: Event) -> Event:
-    """Returns the event of a step: ``step`` itself, or ``step`` on a sample of the units.
+    """Returns the privacy event of one training step in this order: ``step`` itself, or ``step`` on
+    a sample of the units.
 
     Guarantees:
         what is drawn is what is charged
@@ -176,7 +185,7 @@ def event_of(order: Order, step: Event) -> Event:
 
 
 def drawn(order: Order, curator: Curator) -> Sample | None:
-    """Draws the units that a step reads; returns None if it reads all units."""
+    """Returns the random sample of units that a training step reads; None if it reads all units."""
     design = order.design
     if design is None:
         return None

@@ -25,7 +25,8 @@ from sfumato.plan.rows import MISSING
 
 @dataclass(frozen=True, slots=True)
 class PublicRows:
-    """Public rows as numbers: a matrix of features from 0 to 1, and the class of each row.
+    """Public rows encoded for ordinary (not private) models: a matrix of features from 0 to 1, and
+    the class of each row.
 
     A number is its place between its bounds; a declared value and a missing one have a column each.
     """
@@ -72,7 +73,8 @@ def read_rows(
     statement: str,
     examples: Examples,
 ) -> PublicRows:
-    """Reads the rows of a SELECT from public rows, each value as it is declared.
+    """Returns the rows that a SELECT reads from public data, encoded as features and classes by
+    their declared types.
 
     Raises:
         UnsupportedSql: DuckDB does not run the statement.

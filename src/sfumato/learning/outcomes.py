@@ -30,7 +30,7 @@ _AT_ONCE = 1 << 20
 
 
 def integer_weights(scores: Floats) -> Integers:
-    """Returns the weights of a model as integers, one row per class.
+    """Returns the weights of a linear model, rounded to integers, one row for each class.
 
     A model of two classes has one row of weights, for its second class; the first class then has 0.
 
@@ -49,8 +49,8 @@ def predicted(
     features: Features,
     codes: list[Integers],
 ) -> Integers:
-    """Returns the index of the class with the highest score, row by row; the first of equal
-    scores.
+    """Returns the index of the predicted class of each row: that with the highest score under
+    integer weights, the first of equal scores.
     """
     total = np.zeros((len(codes[0]), len(weights)), np.int64)
     for places, share in features.shares(codes):
@@ -60,7 +60,8 @@ def predicted(
 
 
 def outcome_distance(plan: BoundedRows, norm: Norm) -> Distance:
-    """Returns how far the outcome counts of any model move between neighbours.
+    """Returns the sensitivity (squared for L2) of the counts of right and wrong predictions, which
+    is the same for any model.
 
     Raises:
         InvalidDeclaration: a norm in which nothing is proved.
@@ -77,7 +78,8 @@ def outcome_distance(plan: BoundedRows, norm: Norm) -> Distance:
 
 @dataclass(frozen=True, slots=True)
 class Outcomes(BoundedStatistic[Integers]):
-    """Two counts: the rows whose label the model predicts, and the rows with another label.
+    """A statistic of a model on private rows: the number of rows whose label it predicts, and the
+    number of rows with another label.
 
     A row whose label is missing or undeclared adds nothing. Subclasses say how a model predicts.
 
@@ -92,26 +94,28 @@ class Outcomes(BoundedStatistic[Integers]):
     @property
     @abstractmethod
     def at_once(self) -> int:
-        """The largest number of rows that are predicted at a time."""
+        """The largest number of rows that are predicted in one batch."""
 
     @property
     @abstractmethod
     def read(self) -> str:
-        """The canonical text of the plan and of the columns that are read, for the key."""
+        """A canonical string of the plan and of the columns that are read, for the answer's cache
+        key.
+        """
 
     @abstractmethod
     def predicted(self, codes: Integers) -> Integers:
         """Returns the index of the predicted class of each row: a function of that row only."""
 
     def distance(self, norm: Norm) -> Distance:
-        """Returns the distance of the two counts on neighbouring data.
+        """Returns the sensitivity (squared for L2) of the two counts.
 
         A unit has at most ``most`` rows in either count; replacing a unit can change both counts.
         """
         return outcome_distance(self.plan, norm)
 
     def exact(self, opened: Opened) -> Integers:
-        """Returns the two counts without noise."""
+        """Returns the exact counts of right and wrong predictions, without noise."""
         rows = opened.unit_rows(self.plan)
         total, count = np.zeros(2, np.int64), len(rows.codes)
         for first in range(0, count, self.at_once):
@@ -119,7 +123,9 @@ class Outcomes(BoundedStatistic[Integers]):
         return total
 
     def codes(self, rows: Rows, first: int, last: int) -> Integers:
-        """Returns the codes of some rows."""
+        """Returns the codes of the rows ``first`` to ``last`` (exclusive), which ``predicted``
+        takes.
+        """
         return rows.codes[first:last]
 
     def _counted(self, codes: Integers) -> Integers:
@@ -132,7 +138,8 @@ class Outcomes(BoundedStatistic[Integers]):
 
 @dataclass(frozen=True, slots=True)
 class RightCounts(BoundedStatistic[Integers]):
-    """The number of rows that each of several public models predicts correctly.
+    """A statistic for the private choice among public models: for each model, the number of private
+    rows that it predicts correctly.
 
     The private choice among models scores them by it. All models must predict the rows of one plan.
 
@@ -154,20 +161,22 @@ class RightCounts(BoundedStatistic[Integers]):
         return self.models[0].plan
 
     def distance(self, norm: Norm) -> Distance:
-        """Returns at most ``most`` rows per count, whether a unit is added, removed or replaced."""
+        """Returns the Linf sensitivity: each count changes by at most the largest number of rows of
+        a unit, for either neighbour relation.
+        """
         if norm is not Norm.LINF:
             raise InvalidDeclaration(f"Right counts in {norm.value}.", allowed="Linf")
         return Distance(norm, Fraction(self.plan.most), self.plan.neighbours)
 
     def exact(self, opened: Opened) -> Integers:
-        """Returns the count of each model, without noise."""
+        """Returns the exact number of right predictions of each model, without noise."""
         return np.array([model.exact(opened)[0] for model in self.models], np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class AddedRightCounts(RightCounts):
-    """The number of rows that each of several public models predicts correctly, for add-remove
-    neighbours.
+    """``RightCounts`` for add-remove neighbours only: for each public model, the number of private
+    rows that it predicts correctly.
 
     Adding a unit moves all counts up (removing moves all down), so choosing the best model costs
     less than with ``RightCounts``, which also covers replaced units.
@@ -184,7 +193,8 @@ class AddedRightCounts(RightCounts):
 
 @dataclass(frozen=True, slots=True)
 class WeightOutcomes(Outcomes):
-    """The outcomes of a model whose scores are sums of integer weights.
+    """The counts of right and wrong predictions on private rows, for a model whose scores are sums
+    of integer weights.
 
     ``places`` are the indices of the features among the codes of a row; ``weights`` has one row per
     class.
@@ -196,16 +206,20 @@ class WeightOutcomes(Outcomes):
 
     @property
     def at_once(self) -> int:
-        """How many rows are predicted at a time, so that their scores fit into memory."""
+        """The number of rows that are predicted in one batch, limited so that their scores fit into
+        memory.
+        """
         return max(_AT_ONCE // len(self.weights), 1)
 
     @property
     def read(self) -> str:
-        """The canonical text of the plan, the columns and the label."""
+        """A canonical string of the plan, the columns and the label, for the answer's cache key."""
         return f"{form(self.plan)} {self.places} {form(self.label)}"
 
     def codes(self, rows: Rows, first: int, last: int) -> Integers:
-        """Returns the codes of some rows, and the bags of their texts."""
+        """Returns the codes of the rows ``first`` to ``last`` (exclusive), followed by those of
+        their bags of words.
+        """
         return codes_with_bags(rows, first, last, self.features.bag)
 
     def predicted(self, codes: Integers) -> Integers:

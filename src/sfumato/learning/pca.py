@@ -72,7 +72,8 @@ class PCA(Recipe[Components]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> "Spread[Box]":
-        """Returns the task of the three releases.
+        """Returns the task that releases a noisy mean, radius and covariance of the rows; nothing
+        is charged.
 
         Raises:
             WrongUse: a label, a column that is no number, fewer numbers than components.
@@ -93,7 +94,9 @@ class PCA(Recipe[Components]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> Planned[Components]:
-        """Plans a fit as one task with three releases: mean, radius and products of offsets."""
+        """Returns the planned fit of PCA: one task with three noisy releases (mean, radius and
+        products of offsets).
+        """
         task = self.task(examples, asked, orders)
 
         def made(body: bytes, cost: Cost, charge: str) -> Components:
@@ -112,8 +115,8 @@ B = TypeVar("B", bound=Boxed)
 
 @dataclass(frozen=True, slots=True)
 class Spread(Generic[B]):
-    """The task of a ``PCA`` fit: it measures the mean of the rows, a radius, and products of
-    offsets.
+    """The task of a ``PCA`` fit, with three noisy releases: the mean of the rows, a radius, and the
+    products of offsets.
 
     The radius is one within which most rows lie; products are of rows' offsets from the mean.
     """
@@ -130,12 +133,14 @@ class Spread(Generic[B]):
 
     @property
     def form(self) -> str:
-        """The canonical form of the plan and the box."""
+        """A canonical string of all that the answer depends on (the plan and the box), from which
+        its cache key is computed.
+        """
         return form(self)
 
     @property
     def distances(self) -> tuple[Distance, Distance, Distance]:
-        """The distance between neighbours of each release."""
+        """The squared L2 sensitivity of each of the three releases."""
         middle = np.zeros(self.box.width, np.int64)
         first = self.sums.distance(Norm.L2)
         second = self.counts(middle).distance(Norm.L2)
@@ -152,18 +157,18 @@ class Spread(Generic[B]):
 
     @property
     def mechanisms(self) -> tuple[AdditiveMechanism, ...]:
-        """The mechanism of each release."""
+        """The noise mechanism of each of the three releases."""
         return tuple(AdditiveMechanism(RoundedGaussian(sigma)) for sigma in self.sigmas)
 
     @property
     def event(self) -> Event:
-        """The event of the three releases."""
+        """The privacy event of the three releases together."""
         steps = zip(self.mechanisms, self.distances, strict=True)
         return self.budget.whole(Composed(tuple(each.event(moved) for each, moved in steps)))
 
     @property
     def cells(self) -> tuple[int, int, int]:
-        """The number of integers of each release."""
+        """The number of noisy integers in each of the three releases."""
         numbers = self.box.width
         return 1 + numbers, len(radii(numbers)), numbers * (numbers + 1) // 2
 
@@ -174,24 +179,26 @@ class Spread(Generic[B]):
 
     @property
     def noise(self) -> float:
-        """The standard deviation of the noise of a released product, where 1 is a row at the
-        radius.
+        """The standard deviation of the noise in a released product of offsets, relative to the
+        square of the radius.
         """
         products = self.mechanisms[-1].noise.variance.upper
         return math.sqrt(products) / (PRODUCT * self._weight * self.length**2)
 
     def ready(self, declarations: Dataset) -> BoundedRows:
-        """Returns the plan of the rows that the task reads."""
+        """Returns the plan of the private rows that the task reads."""
         return self.plan
 
     @property
     def sums(self) -> ClusterSums:
-        """The statistic of the number of rows and the sum of each column."""
+        """The statistic of the first release: the number of rows and the sum of each column."""
         center, reach = np.zeros((1, self.box.width), np.int64), np.array([STEPS])
         return ClusterSums(self.plan, self.places, self.box, center, reach, Norm.L2)
 
     def counts(self, center: Integers) -> RadiusCounts:
-        """Returns the statistic that counts rows by their distance from a center."""
+        """Returns the statistic of the second release: a histogram of the rows' distances from a
+        center.
+        """
         return RadiusCounts(self.plan, self.places, self.box, center, Norm.L2)
 
     def scatter(
@@ -199,7 +206,9 @@ class Spread(Generic[B]):
         center: Integers,
         radius: int,
     ) -> Scatter:
-        """Returns the statistic of products of offsets from a center, clipped at a radius."""
+        """Returns the statistic of the third release: the sums of products of the rows' offsets
+        from a center, clipped at a radius.
+        """
         return Scatter(self.plan, self.places, self.box, center, radius, self.length)
 
     @property
@@ -211,8 +220,8 @@ class Spread(Generic[B]):
         return self.scatter(np.zeros(self.box.width, np.int64), self._largest).weight
 
     def run(self, curator: Curator) -> bytes:
-        """Returns the number of rows, the radius, the mean and the products, as little-endian
-        floats.
+        """Runs the three releases through a curator. Returns the number of rows, the radius, the
+        mean and the products, as bytes (little-endian floats).
         """
         first, second, third = self.mechanisms
         told = curator.measure(self.sums, first).astype(np.float64) / STEPS
@@ -254,7 +263,8 @@ def spread(
     budget: Budgeted,
     orders: Collection[Fraction],
 ) -> Spread[B]:
-    """Returns the task of the three releases for points in a box, within a cost limit.
+    """Returns the task that releases the mean, radius and products of private rows, mapped to
+    points by ``box``, within a cost limit.
 
     Raises:
         WrongUse: its noise would be too wide.

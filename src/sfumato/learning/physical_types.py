@@ -17,7 +17,8 @@ _TRUTHS = ("False", "True")
 
 
 def family_of(values: Any) -> str:
-    """Returns the family of a physical type: ``boolean``, ``whole``, or empty for any other.
+    """Returns the family of the physical type of an array of values: ``boolean``, ``whole``
+    (integers), or empty for any other.
 
     A list, and an array of objects, have no physical type: each value is converted by itself.
 

@@ -26,7 +26,7 @@ _BITS = 48
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Rows as vectors of integers, one coordinate per number, from -STEPS to STEPS.
+    """Rows as integer vectors: each number is scaled to an integer coordinate from -STEPS to STEPS.
 
     ``known`` is False for a row with a missing number; its coordinates are 0.
     """
@@ -44,27 +44,31 @@ class Points:
         first: int,
         last: int,
     ) -> "Points":
-        """Returns the points of the rows from ``first`` up to, but not including, ``last``."""
+        """Returns the rows from index ``first`` up to, but not including, ``last``."""
         return Points(self.matrix[first:last], self.known[first:last])
 
 
 class Boxed(Protocol):
-    """The interface of what maps codes to ``Points``: each row is mapped by itself."""
+    """The interface of a map from the codes of rows to ``Points``, in which each point depends on
+    its own row only.
+    """
 
     @property
     def width(self) -> int:
-        """The number of columns of a point."""
+        """The number of coordinates of a point."""
         ...
 
     def points(self, codes: Sequence[Integers]) -> Points:
-        """Returns the points of columns of codes, in the box from -STEPS to STEPS."""
+        """Returns rows as points with coordinates from -STEPS to STEPS; ``codes`` has an array for
+        each column.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Maps codes between declared bounds to integers from -STEPS to STEPS; codes beyond are
-    clipped.
+    """The linear map from codes between declared bounds to coordinates from -STEPS to STEPS; codes
+    beyond a bound are clipped.
 
     A row with a missing code is not ``known``; its coordinates are 0.
 
@@ -81,7 +85,7 @@ class Box:
 
     @property
     def width(self) -> int:
-        """The number of columns of a point."""
+        """The number of coordinates of a point."""
         return len(self.lower)
 
     def points(self, codes: Sequence[Integers]) -> Points:
@@ -104,7 +108,8 @@ class Box:
 
 
 def bounds(name: str, kind: ColumnType) -> tuple[int, int]:
-    """Returns the lowest and highest code of a numeric column: its clip, or its declared bounds.
+    """Returns the lowest and the highest code of a numeric column: the ends of its clipping range,
+    or else its declared bounds.
 
     Raises:
         WrongUse: a column that is no number.
@@ -129,7 +134,9 @@ def read_points(
     box: Boxed,
     places: tuple[int, ...],
 ) -> Points:
-    """Reads the rows of a plan as points, cached as long as the rows are open."""
+    """Returns the private rows of a plan as points; ``places`` are the indices of the codes that
+    they are made of. Cached as long as the rows are open.
+    """
 
     def points(rows: Rows) -> Points:
         return box.points([rows.codes[:, place] for place in places])

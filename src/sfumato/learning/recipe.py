@@ -38,7 +38,8 @@ Made: TypeAlias = Callable[[bytes, Cost, str], Fitted]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The arguments of ``fit`` that state its privacy cost: epsilon, rho, and delta.
+    """The privacy cost that the caller of ``fit`` states: an epsilon, a rho, or an epsilon with a
+    delta.
 
     >>> Asked(epsilon=1).allowance.norm
     <Norm.L1: 'L1'>
@@ -50,17 +51,21 @@ class Asked:
 
     @property
     def allowance(self) -> Allowance:
-        """The limit for a single release: a pure epsilon, or a rho."""
+        """The stated cost as the limit of a task that is one release: a pure epsilon, or a rho."""
         return allowance(epsilon=self.epsilon, rho=self.rho, delta=self.delta)
 
     @property
     def budget(self) -> Budgeted:
-        """The limit for Gaussian releases: a rho, or an epsilon with a delta."""
+        """The stated cost as the limit of a run with Gaussian noise: a rho, or an epsilon with a
+        delta.
+        """
         return budgeted(epsilon=self.epsilon, rho=self.rho, delta=self.delta)
 
 
 class Planned(ABC, Generic[Fitted]):
-    """A planned fit: made of declarations only, not yet charged."""
+    """The interface of a planned fit: what it releases and costs, derived from declarations only
+    and not yet charged.
+    """
 
     __slots__ = ()
 
@@ -110,7 +115,8 @@ class Recipe(ABC, Generic[Fitted]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> Planned[Fitted]:
-        """Returns the plan of the fit. ``orders`` are the Renyi orders of the accounts to charge.
+        """Returns the planned fit of this recipe to these examples at the stated cost. ``orders``
+        are the Renyi orders of the accounts to charge.
 
         Raises:
             WrongUse, InvalidNumber: the recipe cannot be fitted to these examples at this cost.
@@ -129,7 +135,8 @@ class Recipe(ABC, Generic[Fitted]):
 
 @dataclass(frozen=True, slots=True)
 class OneRelease(Planned[Fitted]):
-    """A planned fit of one task with ``releases`` releases of ``numbers`` numbers.
+    """The planned fit of a model in a single task, without checkpoints; it has ``releases``
+    releases of ``numbers`` noisy numbers.
 
     ``noise`` is the standard deviation of each number, in examples; ``made`` builds the model from
     the answer.
@@ -149,24 +156,28 @@ class OneRelease(Planned[Fitted]):
 
     @property
     def form(self) -> str:
-        """A text of everything that the answer depends on, for keys."""
+        """A canonical string of everything that the answer depends on, from which its cache key is
+        computed.
+        """
         return f"{self.task.kind} {self.task.form}"
 
     @property
     def size(self) -> int | None:
-        """The largest number of bytes of the answer."""
+        """The largest size of the stored answer, in bytes."""
         return self.task.size
 
     def ready(self, declarations: Dataset) -> None:
-        """Checks everything that can fail without reading data."""
+        """Checks, before anything is charged, everything about the fit that can fail without
+        reading data.
+        """
         self.task.ready(declarations)
 
     def carried_out(self, curator: Curator, declarations: Dataset) -> bytes:
-        """Runs the task with a curator and returns its answer (used by ``tune``)."""
+        """Runs the fit inside another task's charge (``tune``) and returns its answer as bytes."""
         return self.task.run(curator)
 
     def preview(self, session: Session) -> Preview:
-        """Returns the price of the task."""
+        """Returns the cost and the noise of the fit; nothing is charged."""
         return Preview(
             session.price(self.task),
             self.releases,
@@ -177,7 +188,7 @@ class OneRelease(Planned[Fitted]):
         )
 
     def fitted(self, session: Session, progress: Progress | None) -> Fitted:
-        """Charges the task and builds the model from its answer."""
+        """Charges the account for the fit, runs it, and returns the fitted model."""
         cost = session.price(self.task)
         stored = session.ask(DescribedTask(self.task, self.about))
         return self.made(stored.body, cost, stored.charge)
@@ -229,7 +240,8 @@ class Versioned:
 
 @dataclass(frozen=True, slots=True)
 class Run(Planned[Fitted]):
-    """A planned fit that is a series of pieces, each of which ends with a stored checkpoint.
+    """The planned fit of a model in several parts, each of which ends with a checkpoint in the
+    ledger.
 
     ``sizes`` are the numbers of releases of each piece. ``parts`` are items of the cost report that
     describe what a release consists of.
@@ -250,20 +262,26 @@ class Run(Planned[Fitted]):
 
     @property
     def form(self) -> str:
-        """A text of everything that the answer depends on, for keys."""
+        """A canonical string of everything that the answer depends on, from which its cache key is
+        computed.
+        """
         return f"{self.series.kind} {self.series.form}"
 
     @property
     def size(self) -> int | None:
-        """The largest number of bytes of the answer."""
+        """The largest size of a stored checkpoint, in bytes."""
         return self.series.piece(1, {}).size
 
     def ready(self, declarations: Dataset) -> None:
-        """Checks everything that can fail without reading data."""
+        """Checks, before anything is charged, everything about the run that can fail without
+        reading data.
+        """
         self.series.piece(1, {}).ready(declarations)
 
     def carried_out(self, curator: Curator, declarations: Dataset) -> bytes:
-        """Runs all pieces inside another task and returns the last checkpoint; ``tune`` uses it."""
+        """Runs the fit inside another task's charge (``tune``) and returns its last checkpoint as
+        bytes.
+        """
         body = b""
         for place in range(1, len(self.sizes) + 1):
             piece = self.series.piece(place, {place - 1: body} if body else {})
@@ -272,7 +290,7 @@ class Run(Planned[Fitted]):
         return body
 
     def preview(self, session: Session) -> Preview:
-        """Returns the price of the whole run."""
+        """Returns the cost and the noise of the whole run; nothing is charged."""
         series = self._of(session)
         return Preview(
             self._itemised(session.price(series)),
@@ -285,7 +303,9 @@ class Run(Planned[Fitted]):
         )
 
     def fitted(self, session: Session, progress: Progress | None) -> Fitted:
-        """Begins, resumes or recalls the run, and builds the model from its last checkpoint."""
+        """Begins the run and charges it, or continues one that was charged before; returns the
+        model of its last checkpoint.
+        """
         cost = self._itemised(session.price(self.series))
         with session.open_series(self._of(session)) as series:
             while series.left:
@@ -301,7 +321,9 @@ class Run(Planned[Fitted]):
         return self.made(stored[max(stored)], cost, series.charge)
 
     def resumed(self, session: Session, run: str, progress: Progress | None) -> Fitted:
-        """Continues this run and returns its model; refused unless this charge paid for it."""
+        """Continues the run that the charge ``run`` paid for and returns its model; raises an error
+        if that charge paid for another run.
+        """
         session.require_paid(self._of(session), run)
         return self.fitted(session, progress)
 

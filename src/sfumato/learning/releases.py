@@ -21,7 +21,8 @@ from sfumato.privacy.event import Event, Repeated
 
 @dataclass(frozen=True, slots=True)
 class Releases:
-    """``times`` releases of statistics with the same distance, with equal noise.
+    """The noise mechanism of a fit with ``times`` noisy releases, whose statistics all have the
+    same sensitivity ``distance``.
 
     ``budget`` is None if the cost is a pure epsilon.
 
@@ -43,7 +44,8 @@ class Releases:
         times: int,
         orders: Collection[Fraction],
     ) -> "Releases":
-        """Returns the releases with the least noise within a cost.
+        """Returns the releases with the least noise for which all ``times`` of them together stay
+        within a stated cost.
 
         ``distance`` must be in the norm of ``norm_of``.
         """
@@ -65,12 +67,13 @@ class Releases:
 
     @property
     def deviation(self) -> float:
-        """The standard deviation of the noise, in the integer units of a release."""
+        """The standard deviation of the noise of each released integer."""
         return math.sqrt(self.mechanism.noise.variance.upper)
 
 
 def norm_of(asked: Asked) -> Norm:
-    """Returns the norm for a cost: L1 (Laplace noise) for a pure epsilon, else L2 (Gaussian noise).
+    """Returns the norm of the sensitivity for a stated cost: L1 (Laplace noise) for a pure epsilon,
+    else L2 (Gaussian noise).
 
     >>> norm_of(Asked(epsilon=1)), norm_of(Asked(epsilon=1, delta="1e-6"))
     (<Norm.L1: 'L1'>, <Norm.L2: 'L2'>)

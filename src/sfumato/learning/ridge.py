@@ -62,7 +62,8 @@ class Ridge(Recipe[Model]):
         budget: Budgeted,
         orders: Collection[Fraction],
     ) -> "MomentsTask":
-        """Returns the task that measures the moments.
+        """Returns the task that releases noisy second moments of features and label; nothing is
+        charged.
 
         Raises:
             WrongUse: a label that is no number.
@@ -86,7 +87,7 @@ class Ridge(Recipe[Model]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> Planned[Model]:
-        """Plans a fit as one release of second moments."""
+        """Returns the planned fit of ridge regression: one noisy release of second moments."""
         task = self.task(examples, asked.budget, orders)
         features = examples.features(linear)
 

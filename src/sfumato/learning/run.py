@@ -33,7 +33,7 @@ _LARGEST = 1024.0
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """The series of one fit: its steps, noise and checkpoints.
+    """The training run of one noisy gradient descent: its steps, their noise and its checkpoints.
 
     ``counted`` is the statistic of the first release; ``sizes`` are the numbers of releases of each
     piece; ``sigma`` is the noise in integer units of a release.
@@ -51,12 +51,14 @@ class Training:
 
     @property
     def line(self) -> str:
-        """A line for the ledger: the recipe and the number of steps."""
+        """The line about the run in the ledger: the recipe and the number of steps."""
         return f"{self.recipe}: {sum(self.sizes)} releases, {len(self.sizes)} checkpoints"
 
     @property
     def form(self) -> str:
-        """The canonical form of the plan, the features and the recipe."""
+        """A canonical string of all that the run depends on (plan, features, recipe), from which
+        cache keys are computed.
+        """
         return form(self)
 
     @property
@@ -72,7 +74,9 @@ class Training:
 
     @property
     def event(self) -> Composed | Repeated | Block:
-        """The privacy event of all steps: one part per piece."""
+        """The privacy event of the whole run: the steps between checkpoints, one after the
+        other.
+        """
         plan = Composed(tuple(Repeated(self.step, size) for size in self.sizes))
         block = self.budget.block
         if block is None:
@@ -88,7 +92,9 @@ class Training:
 
     @property
     def example(self) -> float:
-        """What one example adds to the integers of a release, on average."""
+        """The amount that one example adds to the integers of a release, on average over the
+        sampling.
+        """
         counted = self.counted
         return float(counted.steps * counted.features.scale * self.order.share)
 
@@ -97,8 +103,8 @@ class Training:
         place: int,
         earlier: Mapping[int, bytes],
     ) -> "Piece":
-        """Returns the task of the steps up to the checkpoint ``place``, from the last stored one
-        on.
+        """Returns the task of the training steps that end with checkpoint number ``place``; it
+        starts from the last of the checkpoints ``earlier``.
         """
         state = State.start(self.counted.features.width)
         if earlier:
@@ -167,7 +173,8 @@ class Piece:
 
 
 def checkpointed(releases: int, checkpoints: int) -> tuple[int, ...]:
-    """Divides a number of releases into ``checkpoints`` nearly equal pieces.
+    """Returns the number of releases before each checkpoint of a run: nearly equal numbers,
+    ``checkpoints`` of them, or fewer if there are fewer releases.
 
     >>> checkpointed(10, 4)
     (3, 3, 2, 2)

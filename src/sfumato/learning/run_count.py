@@ -25,7 +25,8 @@ Runs = Callable[[Asked], tuple[Event, ...]]
 
 
 def law_of(runs: int) -> NegativeBinomial:
-    """Returns the logarithmic distribution whose mean is about ``runs``.
+    """Returns the (logarithmic) distribution of the secret number of tuning runs, whose mean is
+    about ``runs``.
 
     >>> round(float(law_of(10).mean.upper), 3)
     10.0
@@ -45,7 +46,8 @@ def law_of(runs: int) -> NegativeBinomial:
 
 @dataclass(frozen=True, slots=True)
 class RunShares:
-    """Divides the cost of a tuning among its runs, whose number is random.
+    """The division of a tuning's privacy cost among its training runs, whose number is random and
+    secret.
 
     ``one`` returns the cost that a single run may have. The best of several runs costs more than
     one run; ``law`` is the distribution of their number.
@@ -60,7 +62,8 @@ class RunShares:
     orders: Collection[Fraction]
 
     def one(self, runs: Runs) -> Asked:
-        """Returns the largest cost of a single run for which the tuning stays within its cost.
+        """Returns the largest cost of a single training run for which the whole tuning stays within
+        its cost.
 
         ``runs`` returns the events of the candidate runs at a given cost.
 
@@ -75,12 +78,16 @@ class RunShares:
         return Asked(rho=self._largest(most, lambda rho: self._fits(runs(Asked(rho=rho)))))
 
     def whole(self, runs: tuple[Event, ...]) -> BestOf:
-        """Returns the event of releasing the best of the runs."""
+        """Returns the privacy event of a tuning, which releases the best of randomly many runs;
+        ``runs`` are the events of the candidate runs.
+        """
         return BestOf(runs, self.law.shape, self.law.stop)
 
     @property
     def block(self) -> tuple[Fraction, Fraction] | None:
-        """The epsilon and delta of the block; None if the cost is a rho or a pure epsilon."""
+        """The epsilon and delta for which the tuning is charged as one ``Block``; None if the cost
+        is a rho or a pure epsilon.
+        """
         told = asked_price(epsilon=self.asked.epsilon, rho=self.asked.rho, delta=self.asked.delta)
         if told.epsilon is None or told.delta is None:
             return None

@@ -35,8 +35,8 @@ _AT_ONCE = 1 << 20
 
 
 def radii(numbers: int) -> Integers:
-    """Returns the radii at which rows are counted, up to the diagonal of a box of ``numbers``
-    columns.
+    """Returns the radii of the distance histogram, in ascending order up to the diagonal of a box
+    with ``numbers`` columns.
 
     >>> int(radii(4)[-1]), len(radii(4))
     (4096, 40)
@@ -48,7 +48,8 @@ def radii(numbers: int) -> Integers:
 
 @dataclass(frozen=True, slots=True)
 class RadiusCounts(UnitVectors[Points]):
-    """A histogram of distances from a center: how many rows each of a list of radii is needed for.
+    """A statistic for PCA: a histogram of the rows' distances from a center, with one cell for each
+    radius of ``radii``.
 
     A row counts at the smallest radius that holds it. Counts are multiplied by STEPS.
 
@@ -72,20 +73,22 @@ class RadiusCounts(UnitVectors[Points]):
 
     @property
     def squared(self) -> int:
-        """The square of the most that a row adds, in L2."""
+        """The largest squared L2 norm of the vector that a row adds to the counts."""
         return STEPS**2
 
     @property
     def width(self) -> int:
-        """The number of radii."""
+        """The number of integers of the statistic: one for each radius."""
         return _RADII
 
     def read(self, opened: Opened) -> Points:
-        """Reads the rows and returns them as points."""
+        """Reads the private rows and returns them as points of the box."""
         return read_points(opened, self.plan, self.box, self.places)
 
     def added(self, rows: Points) -> Iterator[Added]:
-        """Yields the index of the radius of each row; rows beyond the last radius count there."""
+        """Yields, for each row, the index of the smallest radius that contains it, and the amount
+        STEPS; rows beyond the last radius count there.
+        """
         squares = np.zeros(rows.count, np.int64)
         for number in range(self.box.width):
             apart = rows.matrix[:, number].astype(np.int64) - self.center[number]
@@ -96,7 +99,8 @@ class RadiusCounts(UnitVectors[Points]):
 
 @dataclass(frozen=True, slots=True)
 class Scatter(BoundedStatistic[Integers]):
-    """The sum over units of the products of any two columns of the offsets of their rows.
+    """A statistic for PCA: the sum over units of the products of any two columns of their rows'
+    offsets from a center.
 
     An offset from the center is scaled so that ``radius`` becomes ``length``, and clipped there.
     The result is the upper triangle of the matrix, row by row: products times PRODUCT, squares
@@ -133,7 +137,7 @@ class Scatter(BoundedStatistic[Integers]):
 
     @property
     def weight(self) -> int:
-        """The total weight of the rows of a unit, at most: a power of two."""
+        """The largest total weight of the rows of one unit: a power of two."""
         if self.plan.most == 1:
             return 1
         return _EACH << (self.plan.most - 1).bit_length()
@@ -144,8 +148,8 @@ class Scatter(BoundedStatistic[Integers]):
         return self.box.width * (self.box.width + 1) // 2
 
     def distance(self, norm: Norm) -> Distance:
-        """Returns half the square of the largest product of a unit, since a square is counted
-        once.
+        """Returns the squared L2 sensitivity: half the square of the largest product that a unit
+        can add, since the matrix's upper triangle counts a square once.
         """
         if norm is not Norm.L2:
             raise InvalidDeclaration(f"Scatter in {norm.value}.", allowed="L2")
@@ -156,7 +160,7 @@ class Scatter(BoundedStatistic[Integers]):
         return Distance(norm, Fraction(largest**2, 2), self.plan.neighbours)
 
     def exact(self, opened: Opened) -> Integers:
-        """Returns the sums without noise."""
+        """Returns the exact sums of products, without noise."""
         rows = opened.unit_rows(self.plan)
         points = read_points(opened, self.plan, self.box, self.places)
         sizes = np.diff(rows.starts)

@@ -12,7 +12,8 @@ from sfumato.learning.outcomes import Outcomes
 
 
 class Scorable(ABC):
-    """A classifier whose right predictions can be counted under a charge.
+    """The base class of fitted classifiers whose right predictions on private rows can be counted
+    with noise, under a charge.
 
     ``classes`` are the values of its label, ``columns`` the features that it reads.
 
@@ -28,17 +29,18 @@ class Scorable(ABC):
 
     @property
     def bag(self) -> Bag | None:
-        """How the texts among the features are read; None if there are none."""
+        """The setting of how the texts among the features are read; None if there are none."""
         return next((column.bag for column in self.columns if column.bag is not None), None)
 
     @property
     @abstractmethod
     def fingerprint(self) -> str:
-        """A hash of everything that determines the predictions."""
+        """A hash of everything in the model that determines its predictions."""
 
     @abstractmethod
     def outcomes(self, examples: Examples) -> Outcomes:
-        """Returns the statistic that counts right and wrong predictions of examples.
+        """Returns the statistic that counts the model's right and wrong predictions on private
+        examples.
 
         Raises:
             WrongUse: what cannot be applied to rows, before any charge.

@@ -105,7 +105,9 @@ def charged(
     about: str,
     stated: Fraction = Fraction(95, 100),
 ) -> Score:
-    """Asks the session for the counts of a model, and computes their interval."""
+    """Charges the session for the noisy counts of right and wrong predictions, and returns the
+    score with a confidence interval. ``stated`` is the confidence.
+    """
     cost = session.price(task)
     stored = session.ask(DescribedTask(task, about))
     right, wrong = np.frombuffer(stored.body, "<i8").tolist()
@@ -117,7 +119,9 @@ def charged(
 
 @dataclass(frozen=True, slots=True)
 class OutcomeCounts:
-    """The task that counts right and wrong predictions once; ``model`` is the model's hash."""
+    """The task that releases the noisy counts of a model's right and wrong predictions; ``model``
+    is the model's hash.
+    """
 
     counted: Outcomes = field(compare=False)
     model: str
@@ -128,7 +132,9 @@ class OutcomeCounts:
 
     @property
     def form(self) -> str:
-        """The canonical text of the plan, of the columns that are read, and of the model."""
+        """A canonical string of the plan, the columns and the model, from which the answer's cache
+        key is computed.
+        """
         return f"{form(self)} {self.counted.read}"
 
     @property
@@ -144,25 +150,29 @@ class OutcomeCounts:
 
     @property
     def cells(self) -> tuple[int]:
-        """The number of integers of the release: two counts."""
+        """The number of noisy integers in the release: two counts."""
         return (2,)
 
     @property
     def size(self) -> int:
-        """The exact number of bytes of the answer."""
+        """The exact size of the stored answer, in bytes."""
         return 16
 
     def ready(self, declarations: Dataset) -> BoundedRows:
-        """Returns the plan of the rows that the task reads."""
+        """Returns the plan of the private rows that the task reads."""
         return self.counted.plan
 
     def run(self, curator: Curator) -> bytes:
-        """Returns the noisy counts, as little-endian int64."""
+        """Returns the noisy counts of right and wrong predictions, as bytes (little-endian
+        int64).
+        """
         return curator.measure(self.counted, self.mechanism).astype("<i8").tobytes()
 
 
 def require_same(model: Scorable, examples: Examples) -> None:
-    """Raises WrongUse if the model cannot predict these examples."""
+    """Raises WrongUse unless the label's classes and the features of these examples are those of
+    the model.
+    """
     if not model.classes:
         raise WrongUse(
             "The score of a model of a number.",
@@ -175,7 +185,8 @@ def require_same(model: Scorable, examples: Examples) -> None:
 
 
 def require_columns(model: Scorable, examples: Examples) -> None:
-    """Checks that the features of the examples are those of the model: same order and declarations.
+    """Raises WrongUse unless the features of these examples are those of the model: same names,
+    order and declarations.
 
     Raises:
         WrongUse: the first feature that differs, or their number.

@@ -39,7 +39,8 @@ class Weighted:
 
 @dataclass(frozen=True, slots=True)
 class Sorting:
-    """The input of a decision tree's statistics: rows, features and label.
+    """The rows, features and label that the statistics of a decision tree read; all rows of a unit
+    together have the weight ``weight``.
 
     All rows of a unit together have the weight ``weight``.
 
@@ -63,7 +64,7 @@ class Sorting:
 
     @property
     def weight(self) -> int:
-        """The total weight of the rows of a unit, at most: a power of two."""
+        """The largest total weight of the rows of one unit: a power of two."""
         return max(_WEIGHT, _EACH << (self.plan.most - 1).bit_length())
 
     @property
@@ -73,11 +74,15 @@ class Sorting:
 
     @property
     def units(self) -> int:
-        """The number of units by which neighbours differ: 2 if one is replaced, else 1."""
+        """The number of units in which neighbouring datasets differ: 2 if one is replaced, else
+        1.
+        """
         return 2 if self.plan.neighbours is Relation.REPLACE_ONE else 1
 
     def read(self, opened: Opened) -> Weighted:
-        """Reads the rows; cached as long as they are open."""
+        """Returns the private rows as feature coordinates, with class and weight; cached as long as
+        the rows are open.
+        """
         key = (Weighted, self.features, self.places, self.label)
         return opened.derived(self.plan, key, self._weighted)
 
@@ -95,15 +100,17 @@ class Sorting:
         rows: Weighted,
         levels: tuple[Integers, ...],
     ) -> Integers:
-        """Returns the number of the node that each row reaches, combined with the row's class."""
+        """Returns, for each row, the tree node that it reaches and its class, combined as node
+        times the number of classes plus class.
+        """
         nodes = Candidates(self.features).leaves(rows.coordinates, levels)
         return nodes * self.classes + rows.classes
 
 
 @dataclass(frozen=True, slots=True)
 class SplitScores(GroupedScores):
-    """Scores of all candidate tests in each node of a tree's next level; the best is selected
-    privately.
+    """A statistic for growing a private decision tree: the score of every candidate test in each
+    node of the next level.
 
     ``levels`` are the tests of the levels above. Scores are in units of 1 / ``weight``.
 
@@ -116,7 +123,9 @@ class SplitScores(GroupedScores):
     levels: tuple[Integers, ...]
 
     def distance(self, norm: Norm) -> Distance:
-        """Returns the weight of a unit plus one rounding per row."""
+        """Returns the Linf sensitivity of the scores: a unit's weight plus a rounding error of 1
+        per row, twice that if a unit is replaced.
+        """
         if norm is not Norm.LINF:
             raise InvalidDeclaration(f"Scores in {norm.value}.", allowed="Linf")
         sorting = self.sorting
@@ -124,7 +133,7 @@ class SplitScores(GroupedScores):
         return Distance(norm, Fraction(moved), sorting.plan.neighbours)
 
     def exact(self, opened: Opened) -> list[Integers]:
-        """Returns the scores without noise."""
+        """Returns the exact scores, without noise."""
         sorting = self.sorting
         rows = sorting.read(opened)
         reached = sorting.reached(rows, self.levels)
@@ -145,7 +154,7 @@ class SplitScores(GroupedScores):
 
 @dataclass(frozen=True, slots=True)
 class LeafSizes(BoundedStatistic[Integers]):
-    """The total weight of each class in each leaf of a tree.
+    """A statistic of a decision tree: the total weight of the rows of each class in each leaf.
 
     Guarantees:
         leaf sizes move by at most their proved distance
@@ -160,7 +169,9 @@ class LeafSizes(BoundedStatistic[Integers]):
         return self.sorting.classes << len(self.levels)
 
     def distance(self, norm: Norm) -> Distance:
-        """Returns the weight of a unit; of two units if one is replaced."""
+        """Returns the sensitivity (squared for L2): that of one unit's weight, or of two units' if
+        one is replaced.
+        """
         if norm not in (Norm.L1, Norm.L2):
             raise InvalidDeclaration(f"Leaf sizes in {norm.value}.", allowed="L1, L2")
         sorting = self.sorting
@@ -168,7 +179,7 @@ class LeafSizes(BoundedStatistic[Integers]):
         return Distance(norm, Fraction(sorting.units * weight), sorting.plan.neighbours)
 
     def exact(self, opened: Opened) -> Integers:
-        """Returns the sizes without noise."""
+        """Returns the exact leaf weights, without noise."""
         rows = self.sorting.read(opened)
         return _sizes(self.sorting.reached(rows, self.levels), rows.weights, self.width)
 

@@ -12,7 +12,8 @@ from sfumato.noise import Integers
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The possible tests of a node: one per coordinate of the features.
+    """The candidate tests by which a node of a decision tree can split rows: one for each
+    coordinate of the features.
 
     For a numeric feature a row passes if its coordinate is at least that of the test (missing is
     the last coordinate); for a feature of declared values, if both are equal.
@@ -26,12 +27,14 @@ class Candidates:
 
     @property
     def count(self) -> int:
-        """The number of tests: one for each coordinate."""
+        """The number of candidate tests: one for each coordinate."""
         return self.features.width
 
     @property
     def listed(self) -> list[bool]:
-        """Whether the values of each feature are unordered, so that a test compares with one value."""
+        """Whether each feature has unordered values, so that a test compares for equality with one
+        value.
+        """
         return [isinstance(part, Listed) for part in self.features.parts]
 
     def leaves(
@@ -39,7 +42,8 @@ class Candidates:
         coordinates: Sequence[Integers],
         levels: Sequence[Integers],
     ) -> Integers:
-        """Returns the node that each row reaches: a function of that row and of the tests only.
+        """Returns the number of the tree node that each row reaches, which depends on that row and
+        the tests only.
 
         ``levels`` has, for each level, the test of each node. From node v a row that passes goes to
         node 2 v + 1, any other to node 2 v.
@@ -59,5 +63,7 @@ class Candidates:
 
 
 def coordinates_of(features: Features, codes: Sequence[Integers]) -> list[Integers]:
-    """Returns the coordinate of each code, feature by feature, numbered over all features."""
+    """Returns, for each feature, the coordinate of every row, numbered over the coordinates of all
+    features.
+    """
     return [at.astype(np.int64) for at, _ in features.encoded(codes)]

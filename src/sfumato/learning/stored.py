@@ -21,13 +21,15 @@ _CODES, _LARGEST = 2**53, 1e100
 
 
 def write(path: str | Path, kind: str, fields: Mapping[str, Json]) -> None:
-    """Writes a model file of a kind."""
+    """Writes the fields of a model to a JSON file; ``kind`` says which class of model they
+    describe.
+    """
     stored = {"format": FORMAT, "kind": kind, **fields}
     Path(path).write_text(json.dumps(stored, indent=1), encoding="utf-8")
 
 
 def read_cost(form: Mapping[str, Any]) -> Cost:
-    """Builds the cost from the JSON of a model file.
+    """Returns the privacy cost that is stored in a model file, given its JSON.
 
     Raises:
         ValueError: the JSON is not a cost.
@@ -45,7 +47,8 @@ def read_cost(form: Mapping[str, Any]) -> Cost:
 
 
 def texts(values: Sequence[Any]) -> tuple[str, ...]:
-    """Checks that the values of a model file are strings; returns them as a tuple.
+    """Returns the values of a model file as a tuple of strings; raises ValueError if one is no
+    string.
 
     Raises:
         ValueError: a value is not a string.
@@ -92,8 +95,8 @@ def numbers(
     values: Any,
     *shape: int | None,
 ) -> NDArray[np.float64]:
-    """Checks that the values of a model file are numbers, and returns them as an array of a given
-    shape.
+    """Returns the values of a model file as an array of floats of a given shape; raises ValueError
+    if they are not.
 
     ``shape`` has the length of each axis; None stands for any length.
 

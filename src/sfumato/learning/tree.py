@@ -75,7 +75,9 @@ class Tree(Scorable):
         return hashlib.sha256(said.encode()).hexdigest()
 
     def outcomes(self, examples: Examples) -> TreeOutcomes:
-        """Returns the statistic that counts right and wrong predictions."""
+        """Returns the statistic that counts the tree's right and wrong predictions on private
+        examples.
+        """
         plan, label, places = examples.plan, examples.label, examples.places
         return TreeOutcomes(plan, label, self.features, places, self.levels, self._best)
 

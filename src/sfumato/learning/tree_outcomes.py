@@ -20,7 +20,8 @@ _AT_ONCE = 1 << 17
 
 @dataclass(frozen=True, slots=True)
 class TreeOutcomes(Outcomes):
-    """Counts of a decision tree's right and wrong predictions on private rows.
+    """A statistic of a decision tree on private rows: the numbers of its right and of its wrong
+    predictions.
 
     ``classes`` has the class index of each leaf.
     """
@@ -32,16 +33,18 @@ class TreeOutcomes(Outcomes):
 
     @property
     def at_once(self) -> int:
-        """The number of rows that are predicted at a time: a constant."""
+        """The number of rows that are predicted in one batch, a constant."""
         return _AT_ONCE
 
     @property
     def read(self) -> str:
-        """The canonical text of the plan, the columns and the label."""
+        """A canonical string of the plan, the columns and the label, for the answer's cache key."""
         return f"{form(self.plan)} {self.places} {form(self.label)}"
 
     def predicted(self, codes: Integers) -> Integers:
-        """Returns the class of the leaf that each row reaches."""
+        """Returns the index of the predicted class of each row: the class of the leaf that the row
+        reaches.
+        """
         columns = [codes[:, place] for place in self.places]
         coordinates = coordinates_of(self.features, columns)
         return self.classes[Candidates(self.features).leaves(coordinates, self.levels)]
@@ -49,7 +52,8 @@ class TreeOutcomes(Outcomes):
 
 @dataclass(frozen=True, slots=True)
 class ForestOutcomes(Outcomes):
-    """Counts of a forest's right and wrong predictions on private rows.
+    """A statistic of a forest on private rows: the numbers of its right and of its wrong
+    predictions.
 
     ``levels`` are the tests of each tree; ``votes`` are what each of its leaves adds to the score
     of each class.
@@ -62,16 +66,18 @@ class ForestOutcomes(Outcomes):
 
     @property
     def at_once(self) -> int:
-        """The number of rows that are predicted at a time: a constant."""
+        """The number of rows that are predicted in one batch, a constant."""
         return _AT_ONCE
 
     @property
     def read(self) -> str:
-        """The canonical text of the plan, the columns and the label."""
+        """A canonical string of the plan, the columns and the label, for the answer's cache key."""
         return f"{form(self.plan)} {self.places} {form(self.label)}"
 
     def predicted(self, codes: Integers) -> Integers:
-        """Returns the class with most votes, the first of equal ones."""
+        """Returns the index of the predicted class of each row: the class with most votes, the
+        first of equal ones.
+        """
         columns = [codes[:, place] for place in self.places]
         coordinates = coordinates_of(self.features, columns)
         votes = votes_of(self.features, coordinates, self.levels, self.votes)
@@ -85,8 +91,8 @@ def votes_of(
     levels: Sequence[Sequence[Integers]],
     votes: Sequence[Integers],
 ) -> Integers:
-    """Returns the votes for each class, row by row: integer sums over the leaves the row
-    reaches.
+    """Returns a forest's integer votes for each class, row by row: the sum over the leaves that the
+    row reaches.
     """
     candidates = Candidates(features)
     total = np.zeros((len(coordinates[0]), votes[0].shape[1]), np.int64)

@@ -30,20 +30,22 @@ _VOTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Grown:
-    """A tree of a forest: the tests of each level, and the class shares of each leaf."""
+    """A decision tree of a fitted forest: the tests of each level, and the class shares of each
+    leaf.
+    """
 
     levels: tuple[Integers, ...]
     shares: Floats
 
     @property
     def tests(self) -> list[Json]:
-        """The tests, level by level."""
+        """The tests of the tree, level by level, as JSON."""
         return [level.tolist() for level in self.levels]
 
     @property
     def votes(self) -> Integers:
-        """The class shares as integers in units of 2^-20, so that sums do not depend on their
-        order.
+        """The class shares of each leaf as integers in units of 2^-20, so that the sum over trees
+        is exact.
         """
         return np.rint(np.clip(self.shares, 0, 1) * _VOTES).astype(np.int64)
 
@@ -112,7 +114,9 @@ class Trees(Scorable):
         return hashlib.sha256(said.encode()).hexdigest()
 
     def outcomes(self, examples: Examples) -> ForestOutcomes:
-        """Returns the statistic that counts right and wrong predictions."""
+        """Returns the statistic that counts the forest's right and wrong predictions on private
+        examples.
+        """
         plan, label, places = examples.plan, examples.label, examples.places
         return ForestOutcomes(plan, label, self.features, places, self._levels, self._each)
 

@@ -58,19 +58,19 @@ class Scope:
 
     @classmethod
     def of(cls, account_id: str) -> "Scope":
-        """Parses an account id into the account's path."""
+        """Returns the path that an account id stands for, such as ``dataset/purpose/analyst``."""
         return cls(
             *(part.replace("%2F", "/").replace("%25", "%") for part in account_id.split("/"))
         )
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The dataset, purpose and analyst, without those that are empty."""
+        """The names in the path: the dataset, purpose and analyst, without those that are empty."""
         return tuple(name for name in (self.dataset, self.purpose, self.analyst) if name)
 
     @property
     def lineage(self) -> tuple[str, ...]:
-        """The account ids from the dataset down to this account, both included."""
+        """The ids of this account and all accounts above it, from the dataset's account down."""
         return _lineage(self)
 
     @property
@@ -80,7 +80,7 @@ class Scope:
 
     @property
     def root(self) -> str:
-        """The id of the dataset's account, which is also the name of its chain."""
+        """The id of the dataset's account, which is also the name of its journal chain."""
         return self.lineage[0]
 
     @property
@@ -115,7 +115,8 @@ scope_of = lru_cache(maxsize=_MOST_KEPT)(Scope.of)
 
 @lru_cache(maxsize=_MOST_KEPT)
 def lineage_of(account_id: str) -> tuple[str, ...]:
-    """Returns the account ids from the dataset down to an account, both included; cached.
+    """Returns the ids of an account and all accounts above it, from the dataset's account down;
+    cached.
 
     >>> lineage_of("acs/research/ann")
     ('acs', 'acs/research', 'acs/research/ann')

@@ -40,7 +40,7 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The budget status of one account.
+    """The budget status of one account of the ledger: its limit, spending, and what is left.
 
     ``spent`` and ``reserved`` are sums of charges, in multiples of 1e-12 (delta: of 1e-24).
     ``left`` is the largest next charge that every account of the path admits. A frozen account
@@ -83,7 +83,7 @@ class Standing:
 
 
 def standing_of(lineage: Sequence[str], find: Callable[[str], AccountRow | None]) -> Standing:
-    """Returns the status of the last account of a path, which may not be stored yet.
+    """Returns the budget status of the last account of a path, whose row may not be stored yet.
 
     ``lineage`` has the account ids of the path, the dataset's first. ``find`` reads a stored
     account by its id, or returns None; the dataset's account must exist.

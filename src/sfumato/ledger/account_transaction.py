@@ -31,7 +31,9 @@ from sfumato.privacy.event import Json
 
 
 class LockedAccounts:
-    """The accounts of a path, locked until the transaction ends, and changes to them.
+    """The accounts that a charge debits, locked until the transaction ends, and changes to them.
+
+    They are those of a path: the dataset's, the purpose's and the analyst's.
 
     ``save`` writes the changes to the store. ``ahead`` is passed to ``Rows.lock``.
 
@@ -86,7 +88,9 @@ class LockedAccounts:
         } | self.accounts
 
     def require_relation(self, relations: Collection[str]) -> None:
-        """Refuses an event whose neighbour relations are not the dataset's alone (RULES 2)."""
+        """Refuses a charge whose event holds for neighbour relations other than the dataset's
+        (RULES 2).
+        """
         relation = _relation(self.root.contract)
         for other in sorted(set(relations) - {relation}):
             raise ContractMismatch(
@@ -96,7 +100,9 @@ class LockedAccounts:
             )
 
     def require_open(self) -> None:
-        """Raises AccountFrozen if an account of the path is frozen."""
+        """Raises AccountFrozen if an account of the path (the charged one, or one above it) is
+        frozen.
+        """
         require_open(self.accounts.values())
 
     def require_listed(self) -> None:
@@ -104,8 +110,8 @@ class LockedAccounts:
         require_listed(self.lineage, self._stored)
 
     def require(self, cost: Charge, payers: Collection[str]) -> None:
-        """Raises BudgetExceeded if an account cannot pay a cost; ``payers`` are ids of accounts to
-        check.
+        """Raises BudgetExceeded if an account among ``payers`` (ids) has less budget left than a
+        cost.
 
         The error names the account with the least budget left.
         """
@@ -137,7 +143,7 @@ class LockedAccounts:
             ) from None
 
     def hold(self, cost: Charge) -> None:
-        """Reserves a cost on every account of the path.
+        """Reserves the cost of a charge on every account of the path.
 
         A cost known only at single Renyi orders binds each account to these orders for good, even
         if the cost is released.
@@ -166,7 +172,7 @@ class LockedAccounts:
             self.put(row._replace(spent=charge_text(charge_from_text(row.spent) + cost)))
 
     def record(self, kind: str, body: Mapping[str, Json]) -> int:
-        """Appends an entry to the dataset's chain, and returns the entry's number."""
+        """Appends an entry to the dataset's journal chain; returns the entry's number."""
         seq = self.root.seq + 1
         moved = [self.accounts[account_id] for account_id in sorted(self._moved)]
         after, digests = moved_to(moved, seq)
@@ -184,7 +190,8 @@ class LockedAccounts:
         return entry.seq
 
     def put(self, row: AccountRow) -> None:
-        """Replaces the row of an account of the dataset; the next ``record`` journals the change.
+        """Replaces the row of an account of the dataset; the next ``record`` adds its digest to the
+        journal.
 
         The name of a new account is checked (``names``).
         """
@@ -202,7 +209,7 @@ class LockedAccounts:
 
 
 def require_open(path: Iterable[AccountRow]) -> None:
-    """Refuses if an account of the path is frozen; raises AccountFrozen."""
+    """Raises AccountFrozen if one of these accounts is frozen."""
     for row in path:
         if row.frozen:
             raise AccountFrozen(
@@ -226,7 +233,9 @@ def ways_to_thaw(account_id: str) -> str:
 
 
 def child(account_id: str) -> AccountRow:
-    """Returns a new row for an account below a dataset: nothing spent, no limit."""
+    """Returns a new row for an account below a dataset's: nothing spent, without a limit of its
+    own.
+    """
     parent = account_id.rpartition("/")[0]
     nothing = charge_text(NOTHING), held_text(Held())
     return AccountRow(
@@ -235,7 +244,9 @@ def child(account_id: str) -> AccountRow:
 
 
 def balance_of(row: AccountRow) -> Balance:
-    """Returns the balance of an account that has a limit of its own."""
+    """Returns what an account has spent and reserved, and its caps; it must have a limit of its
+    own.
+    """
     return Balance(
         gates_from_text(row.gates), charge_from_text(row.spent), held_from_text(row.held).charge
     )

@@ -25,7 +25,7 @@ from sfumato.noise.entropy import token
 
 
 class Answers(Owner):
-    """The lookups of stored answers of a ledger. Re-reading an answer costs nothing and no flush.
+    """The ledger's lookups of stored answers; reading an answer again costs no budget.
 
     Guarantees:
         a frozen account is given no stored answer
@@ -37,7 +37,7 @@ class Answers(Owner):
         self._tally = Tally()
 
     def answer(self, question: str) -> bytes | None:
-        """Returns the stored answer with a key; None if there is none. Costs no budget."""
+        """Returns the stored answer to a question, by its cache key; None if there is none."""
         return self._given(lambda rows: rows.answer(question))
 
     def first_answer(self, statements: Sequence[str], account: str) -> bytes | None:
@@ -86,11 +86,11 @@ class Answers(Owner):
         return _body(readable(lambda: self._store.read(checked)))
 
     def holds(self, request: Request) -> bool:
-        """Whether the asking account has already paid for the answer to a request."""
+        """Whether the account of a request has paid for its answer already."""
         return self.own_answer(request) is not None
 
     def own_answer(self, request: Request) -> bytes | None:
-        """Returns the stored answer to a request if the asking account has paid for it, else None."""
+        """Returns the stored answer to a request if its account has paid for it, else None."""
         return _body(readable(lambda: self._store.read(lambda rows: own_answer(rows, request))))
 
     def charge_of(self, request: Request) -> str:
@@ -127,7 +127,7 @@ class Answers(Owner):
         return self._given(lambda rows: shared_answer(rows, ready))
 
     def require_key(self, request: Request) -> None:
-        """Refuses a request whose idempotency key is bound to another request; costs no budget.
+        """Refuses a request whose idempotency key was used for another request; costs no budget.
 
         Raises:
             KeyUsed: the key is bound to another request.
@@ -173,7 +173,7 @@ class Answers(Owner):
             return _body(answer)
 
     def reread(self, request: Request, charges: Collection[str]) -> None:
-        """Counts a re-read of the stored answers (by their charges) that together answer a request.
+        """Counts that a request was answered again from stored answers, paid for by ``charges``.
 
         Binds the request's idempotency key to it, so that a retry returns the same answer.
 
@@ -209,7 +209,8 @@ class Answers(Owner):
                     self._write_tally(root)
 
     def write_down(self) -> None:
-        """Writes the counts of re-reads and refusals of all datasets to the journal.
+        """Writes the counts of re-read answers and refused questions of all datasets to the
+        journal.
 
         Counts that could not be written are kept for the next attempt.
         """
@@ -233,7 +234,9 @@ class Answers(Owner):
 
 
 def write_tally(rows: Rows, dataset: str, counts: Counts) -> None:
-    """Appends a journal entry with the counts of a dataset, unless all are zero."""
+    """Appends a journal entry with a dataset's counts of re-reads and refusals, unless all are
+    zero.
+    """
     if counts:
         locked = LockedAccounts(rows, dataset)
         locked.record(TALLY, entry_body(counts))

@@ -52,7 +52,7 @@ _AFTER = {"execute": EXECUTING, "commit": COMMITTED, "forfeit": FORFEITED, "void
 
 
 def lines(rows: Rows, head: Head) -> Iterator[str]:
-    """Returns the lines of an archive of a ledger.
+    """Returns the lines of an archive file of a ledger: its journal entries and answers.
 
     These are a header; each journal entry, with an answer before the entry that stores it; and a
     last line with the number of lines and the signed head.
@@ -67,7 +67,7 @@ def lines(rows: Rows, head: Head) -> Iterator[str]:
 
 
 def history(rows: Rows) -> Iterator[str]:
-    """Returns the lines of an archive between its header and its last line: entries and answers."""
+    """Returns an archive's lines with entries and answers, without its header and last line."""
     for chain in rows.chains():
         for entry in rows.entries(chain):
             body = json.loads(entry.body)
@@ -154,7 +154,7 @@ def _into(store: Store, transaction: Callable[[Rows], int]) -> int:
 
 
 def begin_filling(store: Store, rows: Rows, what: str) -> None:
-    """Marks a store as incomplete while an archive is imported, so that nothing can be charged to
+    """Marks a ledger's store as incomplete during an import, so that nothing can be charged to
     it.
     """
     require_empty(store, rows)

@@ -72,7 +72,8 @@ def _layouts() -> Texts:
 def assess(
     kind: str, evidence: Evidence, answers: Mapping[str, str], language: str = "en"
 ) -> Assessment:
-    """Returns the document of a kind (one of ``KINDS``) in a language ("en" or "zh").
+    """Returns a privacy assessment of a dataset, of a kind (``KINDS``) and in a language ("en" or
+    "zh").
 
     Guarantees:
         no document is made from a ledger that does not verify
@@ -133,7 +134,7 @@ def _questions(layout: Texts) -> Iterator[tuple[str, Sequence[str]]]:
 
 
 def answers_text(kind: str, language: str = "en") -> str:
-    """Returns the file in which the questions of a document are answered, as TOML."""
+    """Returns a TOML template with the questions of an assessment document, to be answered."""
     at = list(LANGUAGES).index(language)
     lines = [f'document = "{kind}"', "", "[answers]"]
     for key, both in _questions(_layouts()[kind]):
@@ -142,7 +143,7 @@ def answers_text(kind: str, language: str = "en") -> str:
 
 
 def answers_in(kind: str, form: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the answers in the content of such a file.
+    """Returns the answers, by question key, in the parsed TOML of a filled-in template.
 
     Raises:
         WrongUse: it belongs to another document, or an answer is no text.
@@ -161,7 +162,7 @@ def answers_in(kind: str, form: Mapping[str, Any]) -> dict[str, str]:
 
 
 def audit_in(text: str) -> dict[str, Any]:
-    """Returns the saved JSON of ``sfumato audit system``.
+    """Parses and checks the JSON that ``sfumato audit system`` has saved; returns it.
 
     Raises:
         WrongUse: the text is something else.
@@ -184,7 +185,7 @@ def audit_in(text: str) -> dict[str, Any]:
 
 
 def as_html(document: Assessment) -> str:
-    """Returns the document as a self-contained page."""
+    """Returns an assessment as a self-contained HTML page."""
     words, parts = document.words, [_tag("h1", document.title), _tag("p", document.words["scope"])]
     for title, lines in _before(document):
         items = "".join(_tag("li", line) for line in lines)
@@ -225,7 +226,7 @@ def _tag(name: str, text: str) -> str:
 
 
 def as_markdown(document: Assessment) -> str:
-    """Returns the document as Markdown; texts of others cannot form markup."""
+    """Returns an assessment as Markdown; user texts in it cannot form markup."""
     words, lines = document.words, [f"# {document.title}", "", document.words["scope"]]
     for title, items in _before(document):
         lines += ["", f"## {title}", "", *(f"- {_plain(item)}" for item in items)]
@@ -245,7 +246,7 @@ def _plain(text: str) -> str:
 
 
 def to_json(document: Assessment) -> dict[str, Json]:
-    """Returns the document as JSON."""
+    """Returns an assessment as JSON."""
     sections: list[Json] = []
     for section in document.sections:
         facts: list[Json] = [
@@ -269,7 +270,7 @@ def to_json(document: Assessment) -> dict[str, Json]:
 
 
 def registry_record(evidence: Evidence, answers: Mapping[str, str]) -> dict[str, Json]:
-    """Returns the record of the registry; what is open is ''.
+    """Returns the entry of a dataset for the registry of DP deployments; open fields are ''.
 
     Raises:
         WrongUse: an answer that the schema of the registry does not allow. Others as ``assess``.

@@ -38,7 +38,7 @@ Texts = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A value and where it is from: a key of ``[sources]`` in the layouts."""
+    """A fact in an assessment document, and its source (a key of ``[sources]`` in the layouts)."""
 
     value: str
     source: str
@@ -46,7 +46,9 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What an assessment is made from. ``audit`` is the saved JSON of ``sfumato audit system``.
+    """The inputs of an assessment: the dataset's history, declarations, mechanisms and audit.
+
+    ``audit`` is the saved JSON of ``sfumato audit system``.
 
     ``mechanisms`` are the names of the noise and of the selections in all charges.
     """
@@ -59,7 +61,7 @@ class Evidence:
 
 
 def mechanisms_of(ledger: Ledger, dataset: str) -> tuple[str, ...]:
-    """Returns the names of the mechanisms in the charges of a dataset, sorted."""
+    """Returns the sorted names of the noise distributions and selections in a dataset's charges."""
     root = Scope(dataset).id
 
     def collect(rows: Rows) -> tuple[str, ...]:
@@ -91,7 +93,7 @@ def _names(form: object) -> Iterator[str]:
 
 
 def facts_of(evidence: Evidence, texts: Texts, language: str) -> dict[str, Fact]:
-    """Returns all facts by their keys in the layouts, in a language."""
+    """Returns the facts of an assessment, by their keys in its layout, in a language."""
     at = list(LANGUAGES).index(language)
     words = {name: both[at] for name, both in texts["words"].items()}
     facts = {
@@ -190,7 +192,7 @@ def _share_up(share: Fraction) -> str:
 
 
 def warnings_of(evidence: Evidence) -> Iterator[tuple[str, str]]:
-    """Yields the keys of the warnings that apply, each with its value."""
+    """Yields the keys of an assessment's warnings that apply, each with its value."""
     history, root = evidence.history, evidence.history.standings[0]
     tables = evidence.dataset.tables
     private = {name: table for name, table in tables.items() if not table.public}

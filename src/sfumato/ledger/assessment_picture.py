@@ -14,7 +14,7 @@ _LEFT, _RIGHT, _TOP, _BAR, _HEIGHT = 16, 40, 56, 22, 120
 
 
 def lifetime_picture(epsilon: Fraction, title: str, mark: str) -> Figure:
-    """Draws an epsilon as a bar, beside a dashed line at 3.
+    """Returns an SVG that shows a lifetime epsilon as a bar, beside a dashed line at epsilon 3.
 
     ``title`` and ``mark`` are the words above the picture and at the line.
     """

@@ -25,7 +25,7 @@ _CHARGES: dict[str, Charge] = {}
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The sum of an account's reserved charges, from which each charge can be subtracted again.
+    """The sum of an account's reserved charges, from which each charge can be subtracted exactly.
 
     A charge without a finite pure loss makes the sum infinite until it is subtracted; ``unbounded``
     counts such charges.
@@ -70,7 +70,7 @@ _HELD: dict[str, Held] = {}
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """What an account has spent and reserved, and what its gates still admit.
+    """The budget state of an account: what is spent and reserved, and the caps (gates) on both.
 
     Guarantees:
         a charge beyond the gates is refused naming what is left
@@ -87,7 +87,7 @@ class Balance:
 
     @property
     def taken(self) -> Charge:
-        """The sum of what is spent and what is reserved."""
+        """The sum of what the account has spent and reserved."""
         return self.spent + self.reserved
 
     @property
@@ -96,7 +96,9 @@ class Balance:
         return self.gates.left(self.taken)
 
     def require(self, charge: Charge) -> None:
-        """Refuses a charge that no gate admits; raises BudgetExceeded."""
+        """Raises BudgetExceeded if a charge, added to what is spent and reserved, exceeds the
+        caps.
+        """
         if self.gates.admits(self.taken + charge):
             return
         if charge.delta > self.left.delta:
@@ -150,12 +152,14 @@ def _delta_exceeded(cost: int, remaining: int, *, is_pure: bool) -> BudgetExceed
 
 
 def delta_text(increments: int) -> str:
-    """Returns a delta, given as a multiple of 1e-24, as an exact decimal."""
+    """Returns the exact decimal of a delta that the ledger stores as an integer multiple of
+    1e-24.
+    """
     return decimal_text(Fraction(increments, DELTA_INCREMENTS))
 
 
 def increments_text(increments: int | None) -> str:
-    """Returns an epsilon or rho, given as a multiple of 1e-12, as an exact decimal.
+    """Returns the exact decimal of an epsilon or rho stored as a multiple of 1e-12.
 
     None gives 'unbounded'.
     """
@@ -163,7 +167,7 @@ def increments_text(increments: int | None) -> str:
 
 
 def charge_to_json(charge: Charge) -> dict[str, Json]:
-    """Returns the stored form of a charge: decimal strings, since an integer may exceed 64 bits.
+    """Returns the JSON in which the ledger stores a charge: decimal strings of its integers.
 
     ``orders`` is in it only for a charge whose rho holds at single Renyi orders.
     """
@@ -207,7 +211,7 @@ def charge_from_text(text: str) -> Charge:
 
 
 def held_text(held: Held) -> str:
-    """Returns the stored string of the reserved sum, as canonical JSON."""
+    """Returns the string that the ledger stores for an account's reserved sum: canonical JSON."""
     text = (
         f'{{"delta":"{held.delta}","epsilon":"{held.epsilon}",'
         f'"rho":"{held.rho}","unbounded":"{held.unbounded}"}}'
@@ -227,7 +231,7 @@ def held_from_text(text: str) -> Held:
 
 
 def gates_to_json(gates: Gates) -> dict[str, Json]:
-    """Returns an account's caps as the JSON that the store keeps."""
+    """Returns the JSON that the ledger stores for an account's caps (gates)."""
     return {
         "epsilon": str(gates.epsilon),
         "rho": None if gates.rho is None else str(gates.rho),
@@ -249,7 +253,7 @@ def gates_from_json(form: Mapping[str, Json]) -> Gates:
 
 @lru_cache(maxsize=1024)
 def gates_from_text(text: str) -> Gates:
-    """Parses the stored string of an account's caps; cached, since it rarely changes."""
+    """Parses the string that the ledger stores for an account's caps (gates); cached."""
     return gates_from_json(json.loads(text))
 
 
@@ -283,6 +287,8 @@ def _increments(text: Json) -> int:
 
 
 def balance_admits(gates: str, spent: str, held: str) -> bool:
-    """Whether an account's stored caps admit what is spent and reserved together."""
+    """Whether the spent and reserved sums of an account, all as stored strings, are within its
+    caps.
+    """
     total = charge_from_text(spent) + held_from_text(held).charge
     return gates_from_text(gates).admits(total)

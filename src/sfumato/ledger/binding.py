@@ -33,18 +33,20 @@ _REMEDY = (
 
 
 def account_digest(row: AccountRow) -> str:
-    """Returns the digest of all columns of an account's row but those of the end of its chain."""
+    """Returns the digest of an account's row, without the columns ``seq`` and ``head`` (chain
+    end).
+    """
     return hashlib.sha256("\n".join(map(str, _bound(row))).encode()).hexdigest()[:_DIGEST]
 
 
 def accounts_digest(digests: Mapping[str, str]) -> str:
-    """Returns one digest of all accounts, computed from the digest of each account id."""
+    """Returns one digest of all accounts, given the digest of each by its id."""
     text = "\n".join(f"{account_id} {digest}" for account_id, digest in sorted(digests.items()))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def moved_to(rows: Iterable[AccountRow], seq: int) -> tuple[list[AccountRow], dict[str, Json]]:
-    """Marks changed account rows with entry ``seq``; returns them and their part of the entry.
+    """Returns changed account rows, bound to journal entry ``seq``, and their part of that entry.
 
     That part has, for each account, the number of the entry that changed it before, and the digest
     of its new row. By it an edit of the row outside the ledger is noticed.
@@ -57,7 +59,8 @@ def moved_to(rows: Iterable[AccountRow], seq: int) -> tuple[list[AccountRow], di
 
 
 def require_bound(rows: Iterable[AccountRow], entries: Sequence[Entry]) -> None:
-    """Refuses accounts whose rows differ from the digests in the entries that last changed them.
+    """Refuses account rows whose digests are not those in the journal entries that last changed
+    them.
 
     ``entries`` has these entries, and the last entry of the chain.
 
@@ -82,7 +85,7 @@ def require_bound(rows: Iterable[AccountRow], entries: Sequence[Entry]) -> None:
 
 
 def require_answer(rows: Rows, answer: AnswerRow | None) -> AnswerRow | None:
-    """Returns an answer after checking that its bytes are those committed for its question.
+    """Returns a stored answer, after checking its bytes against the digest in the journal.
 
     Guarantees:
         a forged answer is not given
@@ -104,7 +107,7 @@ def require_answer(rows: Rows, answer: AnswerRow | None) -> AnswerRow | None:
 
 
 def require_key(rows: Rows, key: KeyRow) -> None:
-    """Refuses an idempotency key whose row differs from the entry that bound it.
+    """Refuses an idempotency key whose row differs from the journal entry that stored it.
 
     Guarantees:
         a forged key is not taken
@@ -125,7 +128,9 @@ def require_key(rows: Rows, key: KeyRow) -> None:
 
 
 def is_instalment_of(entry: Entry, row: InstalmentRow) -> bool:
-    """Whether an entry is intact and stored exactly this instalment."""
+    """Whether a journal entry has its correct hash and contains the digest of exactly this
+    instalment.
+    """
     if entry.kind != "append" or not is_genuine(entry):
         return False
     body = read_json(entry.body)
@@ -158,7 +163,8 @@ def binding_entries(rows: Iterable[AccountRow]) -> Iterator[tuple[Entry, list[Ac
 
 
 def digests_at(rows: Rows, ends: Mapping[str, int]) -> dict[str, str]:
-    """Returns the digest that each account had when its chain ended at the entry in ``ends``.
+    """Returns the digest of each account's row at an earlier time, when the chains had these
+    ``ends``.
 
     An entry names, for each account that it changed, the entry that changed the account before. So
     the digest is read from the entry before the first later one; from the present row if no later

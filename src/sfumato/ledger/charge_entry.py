@@ -9,7 +9,7 @@ from sfumato.ledger.store.base import RESERVED, ChargeRow
 
 
 def opened_row(entry: Entry, body: dict[str, Any], cost: str) -> ChargeRow:
-    """Returns the row of the charge that a journal entry ``reserve`` or ``share`` opens.
+    """Returns the row of the charge that a ``reserve`` or ``share`` entry of the journal creates.
 
     ``body`` is the parsed body of the entry, ``cost`` the stored string of the cost.
     """
@@ -42,7 +42,7 @@ def opened_row(entry: Entry, body: dict[str, Any], cost: str) -> ChargeRow:
 
 
 def named(entry: Entry) -> str:
-    """Returns the name of an entry (its chain and number) for messages."""
+    """Returns a description of a journal entry (its number and chain) for messages."""
     return (
         f"entry {entry.seq}" if entry.chain == LEGACY else f"entry {entry.seq} of {entry.chain!r}"
     )

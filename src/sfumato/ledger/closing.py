@@ -56,7 +56,7 @@ def close_overdue(rows: Rows, until: int | None, dataset: str, reason: str) -> i
 
 
 def close(rows: Rows, locked: LockedAccounts, row: ChargeRow, reason: str) -> None:
-    """Closes a charge: voids a reserved one, suspends or forfeits an executing one."""
+    """Ends an open charge: voids it if only reserved; if executing, suspends or forfeits it."""
     if row.state == RESERVED:
         void(rows, locked, row, reason)
     elif row.pieces:
@@ -94,7 +94,7 @@ def give_up(rows: Rows, charge_id: str, reason: str) -> None:
 
 
 def forfeit(rows: Rows, locked: LockedAccounts, row: ChargeRow, reason: str) -> None:
-    """Forfeits an executing charge: its cost is spent on every account, without an answer."""
+    """Ends an executing charge without an answer: its cost is spent on every account."""
     rows.put_charge(row._replace(state=FORFEITED, reason=reason))
     locked.settle(charge_from_text(row.cost))
     locked.record("forfeit", {"charge": row.id, "reason": reason})
@@ -141,7 +141,7 @@ def execute(
 def at_step(
     rows: Rows, charge_id: str, before: str, after: str, fence: int = ANY_WORKER
 ) -> tuple[LockedAccounts, ChargeRow]:
-    """Locks a charge and its accounts, and checks that its state is ``before``.
+    """Returns the locked accounts and the row of a charge, after checking its state and worker.
 
     ``before`` and ``after`` are the states around the step that follows. ``fence`` is the number of
     the worker; 0 for a charge with a single answer. Returns the locked accounts and the charge.

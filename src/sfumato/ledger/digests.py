@@ -16,7 +16,7 @@ PLACE = 2 * DIGEST + NUMBER
 def charge_digest(
     row: ChargeRow, state: str, reason: str, acknowledged: int, pieces: str = "", failures: int = 0
 ) -> bytes:
-    """Returns the digest of all columns of a charge except its lease, in the given state."""
+    """Returns the digest of a charge's row in the given state: all columns except its lease."""
     text = (
         f"{row.id}\n{row.chain}\n{row.seq}\n{row.dataset}\n{row.account}\n{row.analyst}\n"
         f"{state}\n{row.question}\n"
@@ -47,11 +47,13 @@ def answer_digest(row: ChargeRow, answer: AnswerRow | None) -> bytes:
 
 
 def row_digest(row: KeyRow | PartRow) -> bytes:
-    """Returns the digest of all columns of the row of a key or a part."""
+    """Returns the digest of all columns of a row of idempotency keys or of answer parts."""
     return hashlib.sha256("\n".join(map(str, row)).encode()).digest()[:DIGEST]
 
 
 def instalment_digest(charge: str, place: int, body: str, entry: tuple[str, int]) -> bytes:
-    """Returns the digest of all columns of an instalment; ``body`` is the digest of its bytes."""
+    """Returns the digest of all columns of an instalment (part of an answer stored in several
+    steps).
+    """
     chain, seq = entry
     return hashlib.sha256(f"{charge}\n{place}\n{body}\n{chain}\n{seq}".encode()).digest()[:DIGEST]

@@ -31,7 +31,8 @@ class _OnServer(Store, Protocol):
 
 
 def accept_server(place: str, heads: Sequence[Head], *, accept_loss: bool = False) -> list[str]:
-    """Lets a ledger charge on its present server; returns descriptions of what the server lacks.
+    """Permits charges to a ledger on its present (new) server; returns descriptions of lost
+    entries.
 
     The ledger is compared with ``heads`` kept elsewhere, and with the entries that this user
     remembers on this machine (``remembered_head``).

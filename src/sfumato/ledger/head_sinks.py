@@ -31,7 +31,9 @@ _HERE = ("127.0.0.1", "localhost", "::1")
 
 
 class Silent(Exception):
-    """A sink gave no usable reply; the message has the reason."""
+    """A place outside the ledger for its signed heads gave no usable reply; the message says
+    why.
+    """
 
 
 class Sink(Protocol):
@@ -44,11 +46,11 @@ class Sink(Protocol):
 
     @property
     def readable(self) -> bool:
-        """Whether the sink can return the head that it stores."""
+        """Whether the sink can return the signed head that it stores, and not only receive one."""
         ...
 
     def newest(self) -> Head | None:
-        """Returns the stored head; None if none was ever stored.
+        """Returns the signed head that the sink stores; None if none was ever stored.
 
         Raises:
             Silent: the sink gave no usable reply.
@@ -56,7 +58,7 @@ class Sink(Protocol):
         ...
 
     def put(self, head: Head) -> None:
-        """Replaces the stored head.
+        """Replaces the signed head that the sink stores.
 
         Raises:
             Silent: the sink gave no usable reply.

@@ -23,7 +23,7 @@ SECONDS = 60.0
 
 
 class HeadWatch:
-    """Publishes the signed heads of one ledger to its sinks and compares them, from ``begin`` on.
+    """Publishes a ledger's signed heads (the last journal entries) to sinks, to detect a rollback.
 
     Guarantees:
         a ledger behind a head that is kept elsewhere does not charge
@@ -41,7 +41,8 @@ class HeadWatch:
         self._behind = ""
 
     def compare(self, sinks: Sequence[Sink]) -> str:
-        """Compares the ledger with the head in every sink.
+        """Compares the ledger with the signed head in every sink, and refuses it if it lacks
+        entries.
 
         Returns why no readable sink replied; "" if one did.
 
@@ -60,7 +61,7 @@ class HeadWatch:
         return "; ".join(silent) if len(silent) == len(readable) else ""
 
     def begin(self, sinks: Sequence[Sink]) -> None:
-        """Starts publishing to further sinks.
+        """Starts publishing signed heads to further sinks.
 
         Raises:
             WrongUse: the ledger is on a server and has no signing key.
@@ -86,14 +87,14 @@ class HeadWatch:
             raise LedgerIncomplete(self._behind, remedy="Close it, and restore the newest copy.")
 
     def step(self) -> None:
-        """Counts a durable transaction, after some of which the head is published."""
+        """Counts a durable transaction; after a number of them the signed head is published."""
         with self._guard:
             self._steps += 1
             if self._thread is not None and self._steps >= STEPS:
                 self._wake.set()
 
     def close(self) -> None:
-        """Publishes the head a last time and stops the thread."""
+        """Publishes the signed head a last time and stops the thread."""
         if self._thread is None:
             return
         self._ends.set()
@@ -160,7 +161,7 @@ class HeadWatch:
 
 
 def kept(sinks: Sequence[Sink]) -> list[Head]:
-    """Returns the newest head that each sink stores, without the sinks that do not reply."""
+    """Returns the signed head stored in each sink, without the sinks that do not reply."""
     heads: list[Head | None] = []
     for sink in sinks:
         with suppress(Silent):
@@ -169,7 +170,7 @@ def kept(sinks: Sequence[Sink]) -> list[Head]:
 
 
 def replace_heads(sinks: Sequence[Sink], head: Head) -> None:
-    """Overwrites the head in each sink after an accepted loss.
+    """Overwrites the signed head in each sink, after the owner has accepted a loss.
 
     Raises:
         LedgerError: a sink did not take it.
@@ -184,7 +185,7 @@ def replace_heads(sinks: Sequence[Sink], head: Head) -> None:
 
 
 def behind(sinks: Sequence[Sink], rows: Rows) -> str:
-    """Describes what a ledger's rows lack according to the heads in sinks; "" if nothing.
+    """Returns a description of the entries that a ledger lacks according to heads in sinks, or "".
 
     If several sinks know more than the rows, the first is described.
     """

@@ -60,7 +60,7 @@ class Heartbeat:
         self.ledger.heartbeats.remove(self)
 
     def beat(self) -> bool:
-        """Renews the lease if it is due; returns False if renewal has ended for good."""
+        """Renews the charge's lease if it is due; returns False if renewal has ended for good."""
         if not self._lives():
             return False
         if time.monotonic() < self._due:
@@ -95,7 +95,7 @@ class Heartbeats:
         self._thread: threading.Thread | None = None
 
     def add(self, heartbeat: Heartbeat) -> None:
-        """Starts renewing a lease."""
+        """Starts renewing the lease of a charge."""
         with self._lock:
             self._beating.add(heartbeat)
             if self._thread is None or not self._thread.is_alive():
@@ -108,7 +108,7 @@ class Heartbeats:
                 self._thread.start()
 
     def remove(self, heartbeat: Heartbeat) -> None:
-        """Stops renewing a lease; one renewal may still be running."""
+        """Stops renewing the lease of a charge; one renewal may still be running."""
         with self._lock:
             self._beating.discard(heartbeat)
 
@@ -118,7 +118,9 @@ class Heartbeats:
             return [(heartbeat.charge, heartbeat.fence) for heartbeat in self._beating]
 
     def look(self) -> bool:
-        """Renews the leases that are due; returns False if there are none, which ends the thread."""
+        """Renews all leases that are due; returns False if there are none, which ends the
+        thread.
+        """
         with self._lock:
             beating = list(self._beating)
             if not beating:

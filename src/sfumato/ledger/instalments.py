@@ -49,11 +49,13 @@ class Instalments(Answers):
 
     @property
     def lease(self) -> timedelta:
-        """How long a charge may execute without a renewal of its lease."""
+        """The time for which a charge may execute without a renewal of its lease."""
         return timedelta(milliseconds=self._lease)
 
     def start(self, charge_id: str, places: int, *, secret: bool = False) -> int:
-        """Marks a charge with ``places`` instalments as executing; returns the worker's fence.
+        """Marks a charge as executing, whose answer comes in ``places`` instalments.
+
+        Returns the fence: the number of the worker, which its later calls state.
 
         ``secret``: the worker has state that is not stored, such as the threshold of a sparse
         vector, so that no other worker can resume it.
@@ -68,7 +70,7 @@ class Instalments(Answers):
         return pieces.fence
 
     def begin(self, charge_id: str, up_to: int, *, fence: int) -> None:
-        """Marks all places up to ``up_to`` as begun: their noise may now be drawn, once.
+        """Marks all instalments up to number ``up_to`` as begun: their noise may be drawn, once.
 
         Renews the lease.
 
@@ -91,7 +93,8 @@ class Instalments(Answers):
     def append(
         self, charge_id: str, place: int, body: bytes, *, fence: int, size: int | None = None
     ) -> None:
-        """Stores the instalment of a begun place; only then may it be shown.
+        """Stores instalment number ``place`` of an answer, which was begun; only then may it be
+        shown.
 
         Places come in increasing order; skipped ones are lost. ``size`` is a public bound of the
         body's length in bytes, by default the length.
@@ -117,7 +120,7 @@ class Instalments(Answers):
         self._write(transaction)
 
     def suspend(self, charge_id: str, *, fence: int, reason: str = "") -> None:
-        """Releases a charge of this worker, so that another worker can resume it.
+        """Suspends a charge of this worker (``fence``), so that another worker can resume it.
 
         ``reason`` "engine" counts as a failure of the analyst; "" is an orderly end.
 
@@ -133,7 +136,7 @@ class Instalments(Answers):
         self._write(transaction)
 
     def resume(self, charge_id: str) -> Pieces:
-        """Resumes a suspended charge; returns its progress, with the fence of the new worker.
+        """Resumes a suspended charge; returns its progress, with the new worker's number (fence).
 
         Raises:
             LedgerUnavailable: the charge is not suspended, for example because another worker has
@@ -187,7 +190,7 @@ class Instalments(Answers):
         return readable(lambda: self._store.read(find))
 
     def instalments(self, charge_id: str, *, after: int = 0) -> list[tuple[int, bytes]]:
-        """Returns up to 1,000 stored instalments of a charge, those after place ``after``; costs no
+        """Returns up to 1,000 stored instalments of a charge after number ``after``; costs no
         budget.
 
         Each is a pair of its place and its bytes; they are in the order of places.

@@ -25,7 +25,7 @@ _LEGACY_GENESIS = "0" * 64
 
 
 class Entry(NamedTuple):
-    """One entry of a chain; ``kind`` is its type and ``body`` canonical JSON.
+    """One entry of a dataset's hash chain in the journal; ``body`` is canonical JSON.
 
     A tuple for speed, since verification reads millions of them.
     """
@@ -40,7 +40,7 @@ class Entry(NamedTuple):
 
 
 def genesis(chain: str) -> str:
-    """Returns the hash to which the first entry of a chain refers, computed from the chain's name."""
+    """Returns the previous hash of a chain's first entry, computed from the chain's name."""
     return (
         hashlib.sha256(f"sfumato chain\n{chain}".encode()).hexdigest()
         if chain != LEGACY
@@ -51,7 +51,8 @@ def genesis(chain: str) -> str:
 def chained(
     chain: str, seq: int, at: str, kind: str, body: Mapping[str, Json], previous: str
 ) -> Entry:
-    """Returns entry ``seq`` of a chain, where the entry before it has the hash ``previous``.
+    """Returns journal entry number ``seq`` of a chain with its hash, computed from the previous
+    hash.
 
     >>> chained("d", 1, "2026-01-01T00:00:00Z", "thaw", {}, genesis("d")).seq
     1
@@ -61,7 +62,7 @@ def chained(
 
 
 def is_intact(entry: Entry, before: Entry | None) -> bool:
-    """Whether an entry has the hash of its content and follows ``before`` (None: is the first).
+    """Whether a journal entry has its correct hash and follows ``before`` (None: it is the first).
 
     Guarantees:
         an edited entry is noticed
@@ -73,7 +74,7 @@ def is_intact(entry: Entry, before: Entry | None) -> bool:
 
 
 def is_genuine(entry: Entry) -> bool:
-    """Whether the hash of an entry matches its content."""
+    """Whether the hash of a journal entry matches its content."""
     return entry.hash == _hash(
         entry.chain, entry.seq, entry.at, entry.kind, entry.body, entry.previous
     )

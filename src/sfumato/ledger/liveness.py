@@ -12,7 +12,7 @@ from sfumato.ledger.store.open_mark import incomplete
 
 
 def require_live(store: Store) -> None:
-    """Refuses a ledger that must not be charged, or not yet.
+    """Refuses charges to a ledger that is incomplete, has moved, or may lack spending.
 
     Raises:
         LedgerMoved: the ledger was moved to another place.
@@ -41,7 +41,7 @@ def require_not_moved(rows: Rows, place: str) -> None:
 
 
 def moved(place: str, successor: str) -> LedgerMoved:
-    """Returns the error for a ledger that has moved to the place ``successor``."""
+    """Returns the error for a ledger that was migrated to the place ``successor``."""
     return LedgerMoved(
         f"The ledger {place!r} has moved to {successor!r}.",
         remedy="Name that one. If the move was interrupted: sfumato ledger migrate --to, with the "

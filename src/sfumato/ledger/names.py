@@ -28,7 +28,9 @@ _OF_ALL = frozenset({"Zyyy", "Zinh"})  # common and inherited
 
 
 def require_new(rows: Rows, account_id: str) -> None:
-    """Refuses to create an account whose name is confusable; the dataset's account must be locked.
+    """Refuses to create an account whose name could be confused with another account's.
+
+    The dataset's account must be locked.
 
     Guarantees:
         a name of mixed scripts opens no account
@@ -50,7 +52,7 @@ def require_new(rows: Rows, account_id: str) -> None:
 
 
 def require_well_formed(name: str) -> None:
-    """Refuses a name that could be confused with another one.
+    """Refuses an account name with characters that could be confused with others.
 
     Raises:
         WrongUse: the name breaks a rule, which the error states.

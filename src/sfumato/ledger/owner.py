@@ -91,7 +91,8 @@ class Owner:
         sources: Collection[str] = (),
         other_people: str = "",
     ) -> None:
-        """Opens the account of a dataset, or checks that it was opened under the same contract.
+        """Opens the account of a dataset, or checks that it was opened under the same privacy
+        contract.
 
         ``sources`` name the places of its data. ``other_people`` is the owner's reason why a source
         that another dataset of this ledger also has is about other people here.

@@ -19,7 +19,7 @@ from sfumato.ledger.journal import canonical_json
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """The progress of a charge whose answer has ``places`` numbered instalments.
+    """The progress of a charge whose answer is stored in numbered instalments (1 to ``places``).
 
     ``fence`` is the number of the worker that has the charge, ``begun`` the last place begun,
     ``last`` the last place stored. ``secret``: the worker has state that is not stored, so nobody
@@ -49,15 +49,15 @@ class Pieces:
 
     @classmethod
     def from_text(cls, text: str) -> "Pieces":
-        """Parses the stored string of the progress."""
+        """Parses the string that the ledger stores for the progress of a charge."""
         return cls(**json.loads(text))
 
     def to_text(self) -> str:
-        """Returns the stored string of the progress."""
+        """Returns the string that the ledger stores for the progress of a charge."""
         return canonical_json(asdict(self))
 
     def with_begun(self, up_to: int) -> "Pieces":
-        """Returns the progress with the places up to ``up_to`` marked as begun.
+        """Returns the progress with the instalments up to number ``up_to`` marked as begun.
 
         Raises:
             WrongUse: place ``up_to`` was begun before, or is beyond the places that were paid for.
@@ -70,8 +70,7 @@ class Pieces:
         return replace(self, begun=up_to)
 
     def with_appended(self, place: int) -> "Pieces":
-        """Returns the progress with the instalment of a place marked as stored; places skipped are
-        lost.
+        """Returns the progress with instalment ``place`` marked as stored; those skipped are lost.
 
         Raises:
             WrongUse: this worker has not begun the place, or it was appended or skipped before.
@@ -85,12 +84,12 @@ class Pieces:
         return replace(self, last=place)
 
     def taken_over(self) -> "Pieces":
-        """Returns the progress for the next worker: places begun and not stored are lost."""
+        """Returns the progress for the next worker: instalments begun and not stored are lost."""
         return replace(self, fence=self.fence + 1, last=self.begun)
 
 
 def opened_pieces(body: Mapping[str, Any]) -> str:
-    """Returns the stored progress of a charge that an entry with this ``body`` marked executing.
+    """Returns the initial progress of a charge, as stored, from the journal entry that started it.
 
     "" for a charge with a single answer.
     """
@@ -98,7 +97,7 @@ def opened_pieces(body: Mapping[str, Any]) -> str:
 
 
 def gone_on(pieces: str, kind: str, body: Mapping[str, Any]) -> str:
-    """Returns the stored progress after an entry (``kind``, ``body``) that continues a charge.
+    """Returns a charge's progress, as stored, after a journal entry that continues the charge.
 
     Raises:
         ValueError: no ledger would have written such an entry.
@@ -120,5 +119,5 @@ def gone_on(pieces: str, kind: str, body: Mapping[str, Any]) -> str:
 
 
 def fence_of(pieces: str) -> int:
-    """Returns the worker's number in the stored progress of a charge; 0 for a single answer."""
+    """Returns the number of a charge's worker in its stored progress; 0 for a single answer."""
     return Pieces.from_text(pieces).fence if pieces else 0

@@ -20,7 +20,7 @@ from sfumato.privacy.event import Json
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """The expected ``ledger`` identity and public ``key`` of heads.
+    """A user's expectation about the ledger at an address: its identity and signing key.
 
     ``state`` is the digest of what the last verification stored (``Verified``); "" if nothing.
 
@@ -51,7 +51,9 @@ class Pin:
             )
 
     def differences(self, heads: Sequence[Head]) -> Iterator[str]:
-        """Describes the heads that are of another ledger than the pin, or signed by another key."""
+        """Returns descriptions of the signed heads that do not match the pinned identity and
+        key.
+        """
         for head in heads:
             if head.identity != self.ledger:
                 yield (
@@ -66,7 +68,7 @@ class Pin:
 
 
 class Known:
-    """A user's file of pinned ledgers: the identity and signing key first seen at each address.
+    """A user's file of pinned ledgers, by address (trust on first use).
 
     A ledger that is verified at an address must match its pin.
 
@@ -86,7 +88,7 @@ class Known:
             raise self._unreadable() from None
 
     def keep(self, place: str, pin: Pin) -> None:
-        """Stores the pin of the ledger at an address."""
+        """Stores the pin of the ledger at an address in the user's file."""
         pins: dict[str, Json] = {**self._read(), place: asdict(pin)}
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -44,7 +44,7 @@ def planned_epsilon(charge: Charge, delta: Fraction) -> Fraction | None:
 
 
 def planned_text(charge: Charge, delta: Fraction) -> str:
-    """Returns ``planned_epsilon`` in words; "" for a charge with a pure epsilon, or if it is None.
+    """Returns ``planned_epsilon`` in words; "" if the charge has a pure epsilon, or there is none.
 
     >>> planned_text(Charge(None, INCREMENTS // 2, 0), Fraction("2e-6"))
     'epsilon 5.2216 at delta 0.000002 if fixed in advance'

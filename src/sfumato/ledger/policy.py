@@ -32,18 +32,18 @@ DECISIONS = (SHARING, CLOSED, LISTED, PAST, SOURCES)
 
 
 def decided(row: AccountRow) -> dict[str, Any]:
-    """Returns the owner's decisions about an account, by key."""
+    """Returns the owner's decisions about an account besides its limit, as stored in its row."""
     decisions: dict[str, Any] = json.loads(row.policy) if row.policy else {}
     return decisions
 
 
 def with_policy(row: AccountRow, more: Mapping[str, Json]) -> AccountRow:
-    """Returns the row of an account with some decisions changed."""
+    """Returns an account's row with some of the owner's decisions changed."""
     return row._replace(policy=merged(row.policy, more))
 
 
 def merged(policy: str, more: Mapping[str, Json]) -> str:
-    """Returns the stored string of decisions with some of them changed.
+    """Returns the owner's decisions, as the stored string, with some of them changed.
 
     >>> merged('{"sharing":true}', {"closed": False})
     '{"closed":false,"sharing":true}'
@@ -83,7 +83,9 @@ def require_listed(lineage: Sequence[str], stored: Mapping[str, AccountRow]) -> 
 
 
 def earlier_acts(rows: Rows, dataset: str) -> list[Entry]:
-    """Returns the journal entries of the owner's commands on a dataset, those of format 1 first."""
+    """Returns the owner's commands on a dataset from the journal, those of ledger format 1
+    first.
+    """
     return [act for act in rows.acts(LEGACY) if _dataset(act) == dataset] + rows.acts(dataset)
 
 
@@ -113,7 +115,10 @@ def _limit(kind: str, body: Mapping[str, Any]) -> list[str] | None:
 
 
 def limited_accounts(acts: Iterable[Entry]) -> list[str]:
-    """Returns the ids of the accounts below the dataset that entries ever gave a limit."""
+    """Returns the ids of a dataset's accounts to which journal entries ever gave a limit.
+
+    The dataset's own account is not among them.
+    """
     given = (json.loads(act.body)["account"] for act in acts if act.kind in ("allocate", "refresh"))
     return sorted({account_id for account_id in given if Scope.of(account_id).parent})
 

@@ -45,7 +45,8 @@ def wait_for(place: str | Path, wait: float) -> None:
 
 
 def borrow(place: str | Path, key: Key = None, *, wait: float = 0) -> Ledger:
-    """Returns the ledger at a place that all sessions of this process share; creates it if needed.
+    """Returns the ledger at a place, one object for all sessions of this process; creates it if
+    needed.
 
     ``key`` signs its heads (``Ledger.open``); later borrowers may give the same key or none.
     ``wait`` is how many seconds to wait for another process to close the file.

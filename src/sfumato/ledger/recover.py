@@ -21,7 +21,7 @@ from sfumato.ledger.verify import check
 
 
 def recover(place: str | Path, *, reason: str, sinks: Sequence[Sink] = (), key: Key = None) -> str:
-    """Opens a ledger file that may lack spending; returns the reason why it may.
+    """Opens a ledger file that may lack spending, and freezes its datasets; returns why it may.
 
     Everything unknown counts as spent: an entry of the journal freezes every dataset until the
     owner unfreezes it. By doing so the owner accepts that more may have been spent than the ledger

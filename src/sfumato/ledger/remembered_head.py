@@ -72,8 +72,7 @@ _LENGTH = len(LastEntry(0, 0, "0" * 64).to_bytes())
 
 
 class RememberedHead:
-    """A file of this user with the last journal entries of a ledger, by which a rollback is
-    detected.
+    """A file of this user with the last journal entries seen of a ledger, to detect a rollback.
 
     The file is found by the ledger's identity. ``shared``: several processes may charge the ledger
     at once, as on a server, and write the same slots. If two do so at the same moment, one of the
@@ -100,7 +99,7 @@ class RememberedHead:
         self._is_kept = True
 
     def entries(self) -> list[LastEntry]:
-        """The remembered entries, the newest first."""
+        """The remembered journal entries (number and hash), the newest first."""
         slots = self._slots()
         entries = [entry for entry in slots if entry is not None]
         if slots and not entries:
@@ -108,7 +107,7 @@ class RememberedHead:
         return sorted(entries, key=lambda entry: entry.order, reverse=True)
 
     def missing_from(self, rows: Rows) -> str:
-        """Describes what a ledger's rows lack; "" if they have the remembered entries, or none is."""
+        """Returns a description of the remembered entries that a ledger's rows lack; "" if none."""
         for entry in self.entries():
             if not entry.is_in(rows):
                 return (
@@ -118,7 +117,7 @@ class RememberedHead:
         return ""
 
     def note(self, seq: int, digest: str) -> None:
-        """Remembers an entry that is on disk, by its number and its hash."""
+        """Remembers a journal entry that is on disk, by its number and its hash."""
         with self._turn:
             if not self._is_kept:
                 return

@@ -89,7 +89,7 @@ class Replay:
 
     @property
     def charges(self) -> int:
-        """The number of charges so far."""
+        """The number of charges replayed so far."""
         return self.before + len(self._ended) // PLACE - len(self.older)
 
     def apply(self, entry: Entry) -> None:
@@ -104,7 +104,8 @@ class Replay:
         self.heads[entry.chain] = (entry.seq, entry.hash)
 
     def go_on(self, unfinished: Iterable[Open]) -> None:
-        """Adds the charges that were not final when the earlier verification ended.
+        """Adds the charges that were still open at the end of an earlier verification, in its
+        order.
 
         They come first, in the order in which that verification stored them.
         """
@@ -118,7 +119,7 @@ class Replay:
                 self.open[charge.row.id] = charge
 
     def ended(self) -> Iterator[tuple[tuple[str, int], bytes, bytes]]:
-        """Yields the digests of each charge and its answer, with the chain and number of its entry.
+        """Yields, for each charge, its (chain, entry number), its digest, and its answer's digest.
 
         They are in the order of chains and entries.
         """
@@ -130,14 +131,14 @@ class Replay:
                 place = end
 
     def older_ended(self) -> Iterator[tuple[str, bytes, bytes]]:
-        """Yields the digests of the charges of ``older`` and of their answers, by the charge's id."""
+        """Yields, for each charge of ``older``, its id, its digest, and its answer's digest."""
         content = self._contents()
         for charge in self.older:
             middle, end = charge.place + DIGEST, charge.place + PLACE
             yield charge.row.id, content[charge.place : middle], content[middle:end]
 
     def rows(self) -> list[AccountRow]:
-        """Returns the account rows that the store must have."""
+        """Returns the account rows that a sound ledger must have after these journal entries."""
         rows: list[AccountRow] = []
         for account_id, book in sorted(self.books.items(), key=itemgetter(0)):
             # only the account of a dataset has the end of a chain
@@ -148,7 +149,7 @@ class Replay:
         return rows
 
     def book(self, account_id: str) -> Book:
-        """Returns the state of an account; an account below a dataset is created when first named."""
+        """Returns the replayed state of an account; creates it for an account below a dataset."""
         if account_id not in self.books:
             scope = Scope.of(account_id)
             if not scope.parent or scope.root not in self.books:
@@ -157,7 +158,7 @@ class Replay:
         return self.books[account_id]
 
     def account(self, entry: Entry, body: dict[str, Any]) -> None:
-        """Opens the account of a dataset."""
+        """Replays an entry that opens the account of a dataset."""
         contract = body["contract"]
         limit = body.get("limit") or {"epsilon": contract["epsilon"], "delta": contract["delta"]}
         root = Scope(contract["dataset"]).id
@@ -174,12 +175,12 @@ class Replay:
         self.limits[root] = [[limit["epsilon"], limit["delta"]]]
 
     def proceed(self, entry: Entry, body: dict[str, Any]) -> None:
-        """Begins the own chain of a dataset, which had a part of the single chain of format 1."""
+        """Replays the first entry of a dataset's own chain, after the single chain of format 1."""
         if self.heads.get(LEGACY) != (body["continues"], body["head"]) or entry.seq != 1:
             self.problems.append(f"{named(entry)} does not continue the chain of format 1")
 
     def reserve(self, entry: Entry, body: dict[str, Any]) -> None:
-        """Reserves a charge on every account of its path, all of which must admit it."""
+        """Replays the reservation of a charge on every account of its path, within their caps."""
         charge = self._opened(entry, body)
         for account_id in charge.lineage:
             book = self.book(account_id)
@@ -193,7 +194,7 @@ class Replay:
         self.open[charge.row.id] = charge
 
     def step(self, entry: Entry, body: dict[str, Any]) -> None:
-        """Moves a charge to its next state: executing, committed, voided or forfeited."""
+        """Replays a charge's change of state: to executing, committed, voided or forfeited."""
         before, after = _STEPS[entry.kind]
         charge = self.open.get(body["charge"])
         if (
@@ -226,7 +227,7 @@ class Replay:
             self._sources[charge.row.id] = (charge.row.account, charge.row.cost, answer)
 
     def append(self, entry: Entry, body: dict[str, Any]) -> None:
-        """Marks instalments of a charge as begun or stored, or suspends or resumes the charge."""
+        """Replays an entry on a charge's instalments: begun, stored, suspended or resumed."""
         charge = self.open.get(body["charge"])
         if (
             charge is None
@@ -244,7 +245,9 @@ class Replay:
             )
 
     def share(self, entry: Entry, body: dict[str, Any]) -> None:
-        """Opens a charge for another account's answer, paid by the accounts that have not paid."""
+        """Replays a charge for another account's answer, paid by the accounts that have not
+        paid.
+        """
         charge = self._opened(entry, body)
         source, paid, answer = self._sources.get(body["source"]) or self.find_source(body["source"])
         if (paid, answer) != (charge.row.cost, body["answer"]):
@@ -264,11 +267,11 @@ class Replay:
         self._end(charge, body["answer"], entry.seq)
 
     def recall(self, entry: Entry, body: dict[str, Any]) -> None:
-        """Binds an idempotency key to a stored answer."""
+        """Replays an entry that binds an idempotency key to a stored answer."""
         self._bind(entry, body)
 
     def allocate(self, entry: Entry, body: dict[str, Any]) -> None:
-        """Changes the limit of an account."""
+        """Replays the owner's change of an account's limit."""
         book = self.book(body["account"])
         limit, gates = body["limit"], body["gates"]
         if book.contract:
@@ -283,7 +286,7 @@ class Replay:
         self._list(body)
 
     def refresh(self, entry: Entry, body: dict[str, Any]) -> None:
-        """Starts a new period of an account."""
+        """Replays the start of a new budget period of an account."""
         book = self.book(body["account"])
         limit = json.loads(book.limit) if book.limit else None
         book.earlier.append({"limit": limit, "spent": charge_to_json(book.settled)})
@@ -293,11 +296,11 @@ class Replay:
         self.allocate(entry, body)
 
     def freeze(self, entry: Entry, body: dict[str, Any]) -> None:
-        """Freezes an account."""
+        """Replays the freezing of an account."""
         self.book(body["account"]).frozen = body["reason"]
 
     def thaw(self, entry: Entry, body: dict[str, Any]) -> None:
-        """Unfreezes an account and acknowledges its failures."""
+        """Replays the unfreezing of an account, which acknowledges its failures."""
         account_id = body["account"] if "account" in body else Scope(body["dataset"]).id
         self.book(account_id).frozen = ""
         for place, charge in list(self.failed.items()):
@@ -307,14 +310,16 @@ class Replay:
                 self._end(charge, "", entry.seq, acknowledged=int(charge.state == FORFEITED))
 
     def arrive(self, entry: Entry, body: dict[str, Any]) -> None:
-        """Restores the accounts as they were before the ledger was moved to this place."""
+        """Replays the arrival of a migrated ledger: restores the accounts as they were at the old
+        place.
+        """
         book = self.book(body["account"])
         if not book.frozen.startswith(moved_reason("")):
             self.problems.append(f"{named(entry)} lets arrive what was not moved")
         book.frozen = body["frozen"]
 
     def policy(self, entry: Entry, body: dict[str, Any]) -> None:
-        """Changes the owner's decisions about an account besides its limit."""
+        """Replays the owner's change of decisions about an account besides its limit."""
         limits = self.limits[body["account"]]
         if body.get(PAST, limits) != limits:
             self.problems.append(f"{named(entry)} does not tell the limits that there were")

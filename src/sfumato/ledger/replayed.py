@@ -28,7 +28,7 @@ GOING_ON = {
 
 @dataclass(slots=True)
 class Sum:
-    """A mutable sum of charges, as an account states what was spent.
+    """A mutable sum of charges during a replay of the journal.
 
     ``unbounded`` counts the charges without a finite epsilon, which ``epsilon`` cannot hold.
     ``orders`` are the Renyi orders that every charge so far has, as in ``Charge``.
@@ -42,7 +42,7 @@ class Sum:
 
     @classmethod
     def of(cls, parts: Iterable[int]) -> "Sum":
-        """Returns the sum with these four numbers: epsilon, rho, delta and unbounded."""
+        """Returns the sum with these four integers: epsilon, rho, delta and unbounded."""
         epsilon, rho, delta, unbounded = parts
         return cls(epsilon, rho, delta, unbounded)
 
@@ -58,7 +58,7 @@ class Sum:
 
     @property
     def parts(self) -> tuple[int, int, int, int]:
-        """The numbers of the sum: epsilon, rho, delta, and charges without a finite epsilon."""
+        """The four integers of the sum: epsilon, rho, delta and unbounded."""
         return self.epsilon, self.rho, self.delta, self.unbounded
 
     @property
@@ -121,18 +121,18 @@ class Book:
 
     @property
     def held(self) -> Sum:
-        """What is reserved: what is taken less what is spent."""
+        """The sum of the account's reserved charges."""
         return Sum.of(map(sub, self.taken.parts, self.spent.parts))
 
     @property
     def settled(self) -> Charge:
-        """The spent part of the account, at the Renyi orders common to all charges that were ever
-        reserved.
+        """The sum of the account's spent charges, at the Renyi orders that all its charges
+        share.
         """
         return replace(self.spent.charge, orders=self.taken.orders)
 
     def row(self, account_id: str, seq: int, head: str) -> AccountRow:
-        """Returns the account row that the store must have."""
+        """Returns the row that the ledger's table of accounts must have for this account."""
         parent, _, _ = account_id.rpartition("/")
         return AccountRow(
             account_id,
@@ -152,13 +152,13 @@ class Book:
         )
 
     def is_beyond(self) -> bool:
-        """Whether what is spent and reserved exceeds the account's caps."""
+        """Whether what the account has spent and reserved exceeds its caps."""
         return bool(self.gates) and not gates_from_text(self.gates).admits(self.taken.charge)
 
 
 @dataclass(slots=True)
 class Open:
-    """An open charge of the replay and its progress.
+    """A charge that is not final yet during a replay of the journal, and its progress.
 
     ``answered`` is the digest of its answer and of the answer's entry.
     """
@@ -202,7 +202,7 @@ class Open:
         ]
 
     def digest(self, acknowledged: int = 0) -> bytes:
-        """Returns the digest of the charge row that the store must have."""
+        """Returns the digest that the charge's row in the ledger's table must have."""
         return charge_digest(
             self.row, self.state, self.reason, acknowledged, self.pieces, self.failures
         )

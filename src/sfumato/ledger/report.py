@@ -90,7 +90,7 @@ def _amounts(history: Summary, words: Words) -> list[str]:
 
 
 def unit_names(history: Summary, words: Words) -> str:
-    """The privacy units of the tables that are not public."""
+    """Returns a text that names the privacy units of a dataset's private tables."""
     owners = set(history.contract["units"].values()) - {"(public)"}
     names = {"(row)": words["row"]}
     return " / ".join(
@@ -146,7 +146,10 @@ def spent_in_all_periods(standing: Standing) -> Charge:
 
 
 def delta_of_all_periods(standing: Standing, delta: Fraction) -> Fraction:
-    """The sum of the deltas of the limits of all periods; ``delta`` where an account had none."""
+    """Returns the sum of the deltas of an account's limits in all periods.
+
+    ``delta`` stands for a period without one.
+    """
     return delta if standing.lifetime is None else standing.lifetime[1]
 
 
@@ -331,7 +334,9 @@ def _delta(history: Summary) -> Fraction:
 
 
 def cost_text(charge: Charge, words: Words, delta: Fraction) -> str:
-    """A sum of charges; its epsilon at ``delta`` if only its rho is bounded."""
+    """Returns a sum of charges in words; with its epsilon at ``delta`` if only its rho is
+    bounded.
+    """
     amount = f"ρ {increments_text(charge.rho)}"
     if charge.epsilon is not None:
         amount = f"ε {increments_text(charge.epsilon)}, {amount}"

@@ -87,15 +87,13 @@ class Request:
 
     @property
     def named(self) -> tuple[Keys, ...]:
-        """The cache keys of the question: those of the present format first, then those of earlier
-        formats.
-        """
+        """The cache keys of the question, in the present format first, then in earlier ones."""
         return Keys(self.question, self.statement, self.shared), *self.earlier
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A request with its cost, ready to be charged.
+    """A request whose cost is computed, ready to be charged to its account.
 
     ``account`` and ``dataset`` are account ids, ``relations`` the neighbour relations of the event,
     ``form`` its JSON, ``hashes`` the hashes under which its idempotency key may be bound.
@@ -111,7 +109,7 @@ class Ready:
 
     @classmethod
     def of(cls, request: Request, orders: Collection[Fraction] = ()) -> "Ready":
-        """Computes the cost of a request; ``orders`` are the Renyi orders of the accounts of its
+        """Returns a request with its cost; ``orders`` are the Renyi orders of the accounts of its
         path.
 
         An answer whose cost depends on these orders is not shared.
@@ -140,11 +138,11 @@ class Ready:
 
     @property
     def hash(self) -> str:
-        """The hash to which an idempotency key is bound; "" without a key."""
+        """The hash of the request to which its idempotency key is bound; "" without a key."""
         return self.hashes[0] if self.hashes else ""
 
     def row(self, charge_id: str, seq: int) -> ChargeRow:
-        """Returns the row of the charge, reserved by entry ``seq``; the ledger sets its lease."""
+        """Returns the stored row of the charge, which journal entry ``seq`` reserves."""
         request, root = self.request, self.dataset
         return ChargeRow(
             *(

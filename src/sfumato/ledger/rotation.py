@@ -21,7 +21,7 @@ from sfumato.privacy.event import Json
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """The signed statement that key ``new`` replaces key ``old`` for ledger ``identity``.
+    """A signed statement that key ``new`` replaces the signing key ``old`` of ledger ``identity``.
 
     It is signed with the old key.
 
@@ -37,7 +37,7 @@ class Handover:
 
     @classmethod
     def from_text(cls, text: str) -> "Handover":
-        """Parses a written handover.
+        """Parses the text of a handover, as ``to_text`` returns it.
 
         Raises:
             LedgerCorrupt: the text is no handover, or its signature does not fit.
@@ -84,7 +84,8 @@ class Handover:
 
 
 def rotate(path: str | Path, identity: str, output: str | Path) -> Handover:
-    """Replaces the signing key in the file ``path``; writes the handover to ``output`` first.
+    """Replaces a ledger's signing key in the file ``path``; writes the handover to ``output``
+    first.
 
     The old key is deleted. If the process is killed in between, the old key is still in place and
     ``rotate`` can be repeated.

@@ -72,7 +72,7 @@ Zyyy: 27 2D-2E 30-3A 5F B7 2BB-2BC 2EC 2010 2019 2027 A717-A71F A788
 
 
 def scripts_of(character: str) -> frozenset[str]:
-    """Returns the scripts of a character, as four-letter codes; empty if no name may contain it.
+    """Returns a character's Unicode scripts, as four-letter codes; empty if no name may contain it.
 
     >>> sorted(scripts_of("a")), sorted(scripts_of("\u30fc")), sorted(scripts_of("\u2010"))
     (['Latn'], ['Hira', 'Kana'], ['Zyyy'])

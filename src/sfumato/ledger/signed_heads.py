@@ -106,7 +106,7 @@ class Head:
         return json.dumps(form, indent=2, ensure_ascii=False) + "\n"
 
     def differences(self, rows: Rows, *, since: Ends | None = None) -> Iterator[str]:
-        """Describes where a ledger's rows do not continue the state that this head signed.
+        """Returns descriptions of how a ledger's rows contradict the state that this head signed.
 
         Its chains must contain the head's entries, and its accounts follow from those of the head.
         For a head older than ``since``, up to which the journal was replayed before, only the
@@ -171,8 +171,9 @@ Key: TypeAlias = Source | None
 
 
 class Signer:
-    """Signs heads with an Ed25519 key: one in a file, created with mode 0600 if missing, or a given
-    one.
+    """Signs a ledger's heads with an Ed25519 key: a given one, or one in a file.
+
+    The file is created with mode 0600 if missing.
 
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -202,7 +203,7 @@ class Signer:
         return self._key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
 
     def sign(self, identity: str, rows: Rows) -> Head:
-        """The signed head of the present state of a ledger."""
+        """Returns the signed head of the present state of a ledger."""
         ends = {chain: rows.last_entry(chain) for chain in rows.chains()}
         chains = {chain: (entry.seq, entry.hash) for chain, entry in ends.items() if entry}
         at = iso_time(rows.now())
@@ -212,7 +213,7 @@ class Signer:
 
 
 class Beside:
-    """The signing key and the last head in files beside a ledger's file.
+    """The files beside a ledger file with its signing key and its last signed head.
 
     They detect that the ledger's file alone was replaced by an older copy.
     """
@@ -223,7 +224,7 @@ class Beside:
         self._place = place
 
     def head(self) -> Head | None:
-        """Returns the stored head; None if there is none.
+        """Returns the head stored beside the ledger file; None if there is none.
 
         Raises:
             LedgerCorrupt: the file holds no head.
@@ -244,14 +245,14 @@ class Beside:
             raise forgetful(self._place, missing[0])
 
     def keep(self, store: Store) -> None:
-        """Signs the present head of a ledger and stores it."""
+        """Signs the present head of a ledger and stores it beside the ledger file."""
         head = store.read(lambda rows: Signer(self.key).sign(store.identity, rows))
         if head.chains:
             write_durably(self._head, head.to_text().encode())
 
 
 def forgetful(place: str, missing: str, way_out: str = WAY_OUT) -> LedgerIncomplete:
-    """Returns the error for a ledger that lacks what a head covers, with the owner's way out."""
+    """Returns the error for a ledger that lacks entries of a head, with what the owner can do."""
     return LedgerIncomplete(
         f"The ledger {shown(place)} forgets what was spent: {missing}.",
         remedy=f"Restore the newest copy. If it is lost: {way_out}",

@@ -167,8 +167,7 @@ class Ledger(Instalments):
             self._store.close()
 
     def require_newest(self) -> None:
-        """Refuses a ledger that is older than the head beside its file, or than this user
-        remembers.
+        """Refuses a ledger older than the head beside its file, or than this user has seen it.
 
         Raises:
             LedgerIncomplete: it lacks an entry of the head, or one remembered on this machine.
@@ -181,11 +180,13 @@ class Ledger(Instalments):
             raise forgetful(self._store.place, missing, way_out)
 
     def not_remembered(self) -> str:
-        """Describes what the ledger lacks of the entries remembered on this machine; "" if nothing."""
+        """Returns a description of entries seen on this machine that the ledger lacks; "" if
+        none.
+        """
         return self._store.read(self.remembered.missing_from)
 
     def heads_beside(self) -> list[Head]:
-        """Returns the head beside the ledger's file in a list; empty if there is none.
+        """Returns a list of the head beside the ledger's file; empty if there is none.
 
         Raises:
             LedgerCorrupt: the head cannot be parsed.
@@ -208,7 +209,7 @@ class Ledger(Instalments):
         return Budget(form["epsilon"], form["delta"])
 
     def balance(self, dataset: str) -> Balance:
-        """The balance of a dataset's account."""
+        """Returns what a dataset's account has spent and reserved, and its caps."""
         return readable(lambda: balance_of(self._row(dataset)))
 
     def balances(self, dataset: str, purpose: str = "", analyst: str = "") -> list[Balance]:
@@ -376,7 +377,9 @@ class Ledger(Instalments):
         self._write(transaction)
 
     def forfeit(self, charge_id: str, reason: str, *, fence: int = 0) -> None:
-        """Ends an executing charge without an answer, at full cost; stored instalments remain."""
+        """Ends an executing charge without an answer, at full cost; its stored instalments
+        remain.
+        """
 
         def transaction(rows: Rows) -> None:
             locked, row = at_step(rows, charge_id, EXECUTING, FORFEITED, fence)
@@ -385,7 +388,7 @@ class Ledger(Instalments):
         self._write(transaction)
 
     def void(self, charge_id: str) -> None:
-        """Refunds a reserved charge, for which nothing was read."""
+        """Ends a reserved charge, for which no data was read, and refunds its cost."""
 
         def transaction(rows: Rows) -> None:
             locked, row = at_step(rows, charge_id, RESERVED, VOIDED)
@@ -425,7 +428,7 @@ class Ledger(Instalments):
                 self.abandon(charge_id, fence=fence)
 
     def sweep(self) -> int:
-        """Closes every charge whose lease has ended; returns how many."""
+        """Ends every charge whose lease has expired; returns how many."""
         return self._close_all(lambda rows: rows.now(), EXPIRED)
 
     def _recover(self) -> None:

@@ -66,7 +66,9 @@ def bound_answer(rows: Rows, ready: Ready) -> AnswerRow | None:
 
 
 def bind(rows: Rows, ready: Ready, charge_id: str, seq: int) -> None:
-    """Binds the idempotency key of a request, if any, to a charge."""
+    """Binds the idempotency key of a request, if any, to a charge, so that a retry finds its
+    answer.
+    """
     request = ready.request
     if request.key:
         rows.put_key(KeyRow(ready.account, request.key, ready.hash, charge_id, ready.dataset, seq))
@@ -172,7 +174,7 @@ def _shares_with(rows: Rows, ready: Ready) -> str | None:
 
 
 def sharers(account: str, source: str) -> tuple[str, ...]:
-    """Returns the accounts of a path that have not paid for what the path ``source`` paid for.
+    """Returns the account ids of a path that have not paid for what the path ``source`` paid for.
 
     >>> sharers("d/research/ann", "d/research/bob")
     ('d/research/ann',)
@@ -182,7 +184,7 @@ def sharers(account: str, source: str) -> tuple[str, ...]:
 
 
 def give(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
-    """Returns the stored answer to a request; None if the ledger has none that the account may get.
+    """Returns the stored answer to a request; None if there is none that the account may get.
 
     Binds the request's idempotency key to the answer. For an answer of another account, adds a new
     charge with the id ``charge_id`` that pays for it.
@@ -199,7 +201,7 @@ def give(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
 
 
 def share(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
-    """Shares another account's answer: opens a charge to the accounts that have not paid for it.
+    """Opens a charge by which an account pays for another account's stored answer.
 
     Returns the bytes of the answer; None if there is none to share.
     """

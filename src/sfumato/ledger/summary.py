@@ -30,7 +30,9 @@ _ACTS = ("account", "allocate", "refresh", "freeze", "thaw", "policy", "move", "
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """A question that was paid for. ``statement`` is its SQL or its line, empty if there is none.
+    """A question of a dataset's history that was paid for: its account, statement and cost.
+
+    ``statement`` is its SQL or a line that describes it, empty if there is none.
 
     ``kind`` is the kind of question. ``places``: for an answer in instalments, how many were begun,
     how many were paid for, and how many were begun and not stored. ``shared``: an existing answer
@@ -49,7 +51,7 @@ class Released:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """A command of the owner, from its journal entry."""
+    """A command of the owner in a dataset's history, from its journal entry."""
 
     at: str
     kind: str
@@ -59,7 +61,8 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The history of one dataset.
+    """The history of one dataset for a report: its accounts, charges, releases and owner's
+    commands.
 
     ``standings`` are the accounts that a page shows, ``accounts`` the number of all.
 
@@ -86,7 +89,7 @@ class Summary:
 
 
 def summary(ledger: Ledger, dataset: str) -> Summary:
-    """Returns the history of a dataset, and the result of verifying the ledger.
+    """Returns the history of one dataset, with the result of verifying the ledger.
 
     Raises:
         LedgerUnavailable: the ledger has no account of the dataset.
@@ -96,7 +99,7 @@ def summary(ledger: Ledger, dataset: str) -> Summary:
 
 
 def asked_statements(ledger: Ledger, dataset: str) -> list[str]:
-    """Returns the SQL statements that a dataset's charges paid for, each once, the oldest first."""
+    """Returns the SQL statements for which a dataset was charged, each once, the oldest first."""
 
     def read(rows: Rows) -> list[str]:
         root = Scope(dataset).id

@@ -26,7 +26,7 @@ Counts = Counter[tuple[str, str, str]]
 
 
 class Tally:
-    """The counts of re-reads and refusals by dataset, since they were last written.
+    """Counts, by dataset, of re-read answers and refused questions not yet written to the journal.
 
     Safe to share between threads.
 
@@ -49,7 +49,9 @@ class Tally:
         self._add(dataset, Counter({(account, REFUSALS, kind): 1}))
 
     def is_due(self, dataset: str) -> bool:
-        """Whether the counts should be written without waiting for a charge."""
+        """Whether a dataset's counts should be written to the journal now, not with the next
+        charge.
+        """
         now = time.monotonic()
         with self._lock:
             since_written = now - self._written.setdefault(dataset, now)
@@ -57,7 +59,7 @@ class Tally:
         return since_written >= _SECONDS and pending >= _ENOUGH
 
     def datasets(self) -> list[str]:
-        """Returns the datasets that have counts not written to the journal yet."""
+        """Returns the names of the datasets with counts not written to the journal yet."""
         with self._lock:
             return list(self._counts)
 
@@ -68,7 +70,7 @@ class Tally:
             return self._counts.pop(dataset, Counter())
 
     def give_back(self, dataset: str, counts: Counts) -> None:
-        """Adds counts that could not be written back to those of a dataset."""
+        """Adds counts that could not be written to the journal back to those of a dataset."""
         self._add(dataset, counts)
 
     def _add(self, dataset: str, more: Counts) -> None:
@@ -84,7 +86,7 @@ class Tally:
 
 
 def entry_body(counts: Counts) -> dict[str, Json]:
-    """Returns the body of the journal entry with these counts.
+    """Returns the body of the journal entry with these counts of re-reads and refusals.
 
     >>> entry_body(Counter({("d/p/ann", "reads", "c1"): 2}))
     {'accounts': {'d/p/ann': {'reads': {'c1': 2}}}}

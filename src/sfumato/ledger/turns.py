@@ -13,7 +13,7 @@ _LOOK = 0.02
 
 
 class Turns:
-    """Locks by name. A name that nobody holds or waits for uses no memory.
+    """Locks by name, one for each question that is being answered.
 
     Guarantees:
         one caller holds a name at a time

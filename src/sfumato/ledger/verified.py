@@ -29,7 +29,7 @@ _REMEDY = "Verify the whole ledger: without --state FILE, or after taking the fi
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The state of a ledger that was found sound, as bytes.
+    """The state of a ledger that was verified, as bytes, from which a later verification continues.
 
     Guarantees:
         a forged state is refused
@@ -45,7 +45,7 @@ class Verified:
 
     @classmethod
     def of(cls, ledger: str, replay: Replay) -> "Verified":
-        """Returns the state at the end of a replay without problems."""
+        """Returns the verified state of a ledger at the end of a replay without problems."""
         # a charge that was resumed after a failure is in both
         charges = (*replay.open.values(), *replay.failed.values())
         unfinished = {charge.place: charge for charge in charges}
@@ -66,7 +66,7 @@ class Verified:
 
     @classmethod
     def read(cls, path: str | Path, digest: str) -> "Verified":
-        """Reads the state from a file with this digest.
+        """Reads a verified state from a file, which must have this SHA-256.
 
         Raises:
             WrongUse: the file cannot be read, or has another digest.
@@ -105,7 +105,7 @@ class Verified:
 
 
 def source_before(rows: Rows, ends: Ends, charge_id: str) -> Source:
-    """Returns the account, cost and digest of an answer that a later charge shares.
+    """Returns the account, cost and digest of an earlier answer that a later charge shares.
 
     The answer was committed before the entries ``ends``; they are read from the entries of its
     charge. ``NO_SOURCE`` if there is no such answer.

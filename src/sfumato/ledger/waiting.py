@@ -37,7 +37,7 @@ class Holder:
 
 
 def require_wait(wait: object) -> float:
-    """Returns a time to wait, in seconds.
+    """Returns a waiting time in seconds, after checking it.
 
     Raises:
         WrongUse: the argument is no number of seconds.

@@ -21,7 +21,8 @@ Clip: TypeAlias = tuple[int, int] | Auto | None
 
 
 class Values(Enum):
-    """Whether SUM, AVG and VARIANCE are computed of the table's values or of the clipped ones.
+    """The choice between statistics (SUM, AVG, VARIANCE) of a column's declared values and
+    statistics of the values clipped to its ``clip``.
 
     With ``TABLE``, both are shown side by side; the interval of the first includes the error that
     the clip makes.
@@ -48,7 +49,8 @@ def require_values(values: object) -> Values:
 
 
 def clip_ends(clip: DeclaredClip, lower: Fraction, upper: Fraction) -> Ends | Auto | None:
-    """Returns the two ends of a declared clip, in the units of the column.
+    """Returns the lower and the upper end of the clipping range that a column declares with
+    ``clip=``, in the units of the column.
 
     Args:
         clip: the largest value that is not clipped, or a pair of the smallest and the largest one.
@@ -91,7 +93,8 @@ def _refused(clip: object) -> InvalidDeclaration:
 
 
 def clip_codes(ends: Ends | Auto | None, code: Callable[[Fraction], int]) -> Clip:
-    """Returns the ends of a clip as codes; ``code`` rounds a value to its code.
+    """Returns the ends of a column's clipping range as integer codes; ``code`` rounds a value to
+    its code. None and ``sf.AUTO`` are returned unchanged.
 
     Raises:
         InvalidDeclaration: both ends round to the same code.

@@ -16,7 +16,8 @@ Markers: TypeAlias = tuple[str, ...] | None
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """Base of the column types with declared values: all but ``Text`` and ``Array``.
+    """The base class of column types whose values have integer codes: all types but ``Text`` and
+    ``Array``.
 
     Each value has an integer code from ``lower_code`` to ``upper_code``; plans and engines compute
     with codes alone. ``step`` is the value of one code.
@@ -29,7 +30,9 @@ class Coded:
 
     @property
     def size(self) -> int:
-        """The number of declared values, not counting missing ones."""
+        """The number of codes, and so of different values that a column of this type can have;
+        missing values are not counted.
+        """
         return self.upper_code - self.lower_code + 1
 
 

@@ -258,8 +258,8 @@ class Boolean(Coded):
 
     @property
     def has_spellings(self) -> bool:
-        """Whether true and false are written in other strings than those understood without a
-        declaration.
+        """Whether the type declares its own strings for true or false, in place of the default
+        ones.
         """
         return (self.true, self.false) != (_TRUE, _FALSE)
 
@@ -365,12 +365,12 @@ class Array:
 
     @property
     def step(self) -> Fraction:
-        """The difference between the values of adjacent codes of an element."""
+        """The difference between the values of two adjacent codes of a number of the array."""
         return self.element.step
 
     @property
     def size(self) -> int:
-        """The number of declared values of one number of the array."""
+        """The number of different values that one number of the array can have."""
         return self.element.size
 
     def decode(self, code: int) -> int | float:

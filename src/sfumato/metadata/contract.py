@@ -13,7 +13,8 @@ from sfumato.privacy.event import Json
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """The declarations that are stored when an account is created, and compared at every later use.
+    """The declarations that the ledger stores when it creates the privacy account of a dataset, and
+    compares at every later use.
 
     Paths and bounds of columns are not part of it: the same data at another path has the same
     account. ``reading`` says how the texts of each table's file are read, where this is declared.
@@ -40,7 +41,7 @@ class Contract:
 
     @classmethod
     def of(cls, dataset: Dataset, budget: Budget) -> "Contract":
-        """Returns the contract of a dataset under a budget."""
+        """Returns the contract of a dataset and the budget of its account."""
         units = {name: _unit(table) for name, table in dataset.tables.items()}
         readings = {name: table.reading for name, table in dataset.tables.items() if table.reading}
         return cls(

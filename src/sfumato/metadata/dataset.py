@@ -65,18 +65,23 @@ class Dataset:
 
     @property
     def places(self) -> tuple[str, ...]:
-        """The files and addresses where the rows of private tables are stored, without repeats."""
+        """The canonical names of the files and server addresses that store the rows of private
+        tables, without repeats.
+        """
         places = {table.place for table in self.tables.values() if not table.public}
         return tuple(sorted(places - {""}))
 
     @property
     def described(self) -> "Dataset":
-        """The same declarations, without the sources of the tables."""
+        """A copy of the dataset in which each table's source is replaced by its type, so that no
+        path or data is in it.
+        """
         return replace(self, tables={name: table.described for name, table in self.tables.items()})
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Hints for the owner on how values will be read, from the declarations alone.
+        """Messages for the data owner about how values will be read, one string each, derived from
+        the declarations alone.
 
         >>> from sfumato.metadata.column import Boolean
         >>> people = Table("people.csv", columns={"smoker": Boolean()})
@@ -100,7 +105,8 @@ class Dataset:
         return None if unit is None else self._at_the_end(unit).name
 
     def row_unit(self, table: str) -> Unit | None:
-        """The unit of each row of a table; None if each row is its own, or the table is public.
+        """Returns the declared privacy unit of a table's rows; None if each row is a unit of its
+        own, or the table is public.
 
         Raises:
             UnsupportedSql: each row is about two units: the table is declared with ``sf.Node``.
@@ -118,7 +124,7 @@ class Dataset:
         return unit
 
     def node_column(self, node: Node) -> str:
-        """The column with the ids of the table that lists the nodes."""
+        """Returns the name of the id column in the table that lists the nodes of a graph."""
         unit = self.row_unit(node.of)
         assert unit is not None, "checked when the dataset was made"
         return unit.columns[0]

@@ -46,7 +46,8 @@ def date_pattern(form: str) -> str:
 
 
 def places(form: str) -> tuple[int, int, int]:
-    """Returns which groups of ``date_pattern`` match the year, the month and the day.
+    """Returns the numbers of the groups of ``date_pattern`` that match the year, the month and the
+    day, in this order.
 
     >>> places("%d/%m/%Y")
     (3, 2, 1)

@@ -57,7 +57,9 @@ class Numerals:
 
     @property
     def is_plain(self) -> bool:
-        """Whether numbers are written as in Python."""
+        """Whether these are the separators of Python: a decimal point, and no thousands
+        separator.
+        """
         return self == PLAIN
 
 
@@ -126,7 +128,7 @@ def require_sheet(sheet: str | None, header_row: int | None) -> None:
 
 
 def header_below(skip_rows: object, header_row: int | None) -> int:
-    """Returns the header row of a file whose first rows are skipped.
+    """Returns the line number (from 1) of the header row below ``skip_rows`` skipped rows.
 
     Raises:
         InvalidDeclaration: no number of rows, or a header row as well.

@@ -71,7 +71,7 @@ def in_moment_format(moment: datetime.date, form: str) -> str:
 
 
 def has_seconds(form: str) -> bool:
-    """Whether a format has seconds."""
+    """Whether the times of a declared format include seconds."""
     return form.endswith("%S")
 
 

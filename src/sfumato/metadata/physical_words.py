@@ -15,7 +15,8 @@ _TEXTS = {"boolean": "true|false", "whole": "0|-?[1-9][0-9]*"}
 
 
 def can_hold(kind: ColumnType, family: str) -> bool:
-    """Whether a column of a family of physical types may hold a value of a declared type.
+    """Whether data that is stored with a physical type of this family can have a value of the
+    declared column type.
 
     Only the families ``boolean`` and ``whole`` (integers), declared as strings, are ever refused.
 
@@ -30,7 +31,8 @@ def can_hold(kind: ColumnType, family: str) -> bool:
 
 
 def can_hold_word(words: Iterable[str], family: str) -> bool:
-    """Whether a value of a family of physical types may be written as one of some strings.
+    """Whether at least one of the declared strings can be the text of a value whose physical type
+    is of this family.
 
     >>> can_hold_word(["male", "2"], "whole"), can_hold_word(["02", "2.0"], "whole")
     (True, False)

@@ -40,7 +40,8 @@ def side_text(path: str | Path) -> str:
 
 
 def required_text(path: str | Path, allowed: str = "") -> str:
-    """Returns ``side_text``, with a refusal if the file cannot be read.
+    """Returns the decoded text of a file, as ``side_text`` does; raises InvalidConfig if the file
+    cannot be read.
 
     ``allowed`` says what the file should be.
 

@@ -204,7 +204,8 @@ class Table:
 
     @property
     def reading(self) -> dict[str, str]:
-        """The declarations of how the text or the sheet of a file is read, on which answers depend.
+        """The declared options of how a text file or Excel sheet is read (encoding and sheet, for
+        example), as strings by name. Answers depend on them.
 
         >>> Table("people.csv", decimal=",", delimiter=";").reading
         {'decimal': ','}
@@ -214,7 +215,9 @@ class Table:
 
     @property
     def numerals(self) -> Numerals:
-        """The decimal sign and the thousands separator of numbers that are written as text."""
+        """The decimal sign and the thousands separator of numbers that the table's file stores as
+        text.
+        """
         return numerals_of(self.decimal, self.thousands)
 
     @property

@@ -24,7 +24,8 @@ _START = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 @lru_cache(maxsize=256)
 def changes(zone: str, low: int, high: int) -> Changes:
-    """Returns the offsets of a zone from UTC between the seconds ``low`` and ``high``.
+    """Returns the UTC offsets of a time zone between the times ``low`` and ``high``, which are in
+    seconds since 1970 (UTC).
 
     Each entry has the second from which an offset holds; the first one is at ``low``. An offset
     that lasts for less than a day may be left out.
@@ -101,8 +102,8 @@ def _start_of(entry: tuple[int, int | None]) -> int:
 
 @lru_cache(maxsize=256)
 def local_periods(table: Changes) -> Periods:
-    """Returns the UTC offset of each local time, as a list of periods; None for times that clocks
-    skip.
+    """Returns the UTC offset in force at each local time of a zone, as a list of (start, offset);
+    the offset is None where clocks are set forward, so that no clock shows the time.
 
     Where clocks are set back, a local time happens twice, and has the offset of the first.
 
@@ -155,7 +156,8 @@ def second_in(
 
 
 def first_second(zone: str, local: int) -> int:
-    """Returns the first second at which clocks of a zone show a local time, or have passed it.
+    """Returns the first second (UTC, since 1970) at which clocks of a zone show a local time or a
+    later one.
 
     >>> first_second("America/Sao_Paulo", 1_541_289_600) - 1_541_289_600
     10800

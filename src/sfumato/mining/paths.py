@@ -26,8 +26,8 @@ _ARROW = " > "
 
 @dataclass(frozen=True, slots=True)
 class Paths(Recipe):
-    """A recipe of ``mine`` for sequences: it counts the people who have up to ``length`` given
-    items in consecutive rows.
+    """A recipe of ``mine`` for sequences: it counts the people who have each sequence of up to
+    ``length`` items in consecutive rows.
 
     A person's rows are in the order of the column ``order``; rows without it are left out. A person
     counts in at most ``keep`` sequences of each length. A sequence is counted only if both of its

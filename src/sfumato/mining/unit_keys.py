@@ -253,10 +253,10 @@ class UnitKeys(UnitsByKey):
     """The statistic that counts the distinct units of each key in the data, for a threshold
     mechanism; one unit counts in at most ``keep`` keys.
 
-    Without ``parts``, a key is a value of the columns, with its group. ``parts`` are the released
-    keys of each level before, the first with one value: a key of the next level is two keys of the
-    last level that begin at values which follow each other in a run, and that overlap in all but
-    one value.
+    Without ``parts``, a key is one value of the columns, with its group. ``parts`` has the released
+    keys of each level before: of one value, of two, and so on. A key of the next level is made of
+    two keys of the last level which overlap in all but one value, and which begin at consecutive
+    values.
 
     Guarantees:
         the count of a key moves by at most one, and only for keys of the unit

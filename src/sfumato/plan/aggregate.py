@@ -22,8 +22,7 @@ SMALL = 2**10
 
 
 class Aggregate:
-    """The base class of SQL aggregates, which are computed as exact integers for each group before
-    noise.
+    """The base class of SQL aggregates, which are exact integers for each group before the noise.
 
     What the privacy proof needs has no default: where a class does not state it, planning fails.
     (It is no ABC: ``isinstance`` of one is several times as slow, and plans ask it often.)
@@ -63,9 +62,7 @@ class Aggregate:
 
     @property
     def reads_codes(self) -> bool:
-        """Whether the integers depend on the values that are read, not only on whether they are
-        NULL.
-        """
+        """Whether the integers depend on the values read, not only on whether they are NULL."""
         return self.read is not None
 
     @property
@@ -81,9 +78,7 @@ class Aggregate:
 
     @abstractmethod
     def reading(self, fine: int) -> Reading:
-        """Returns how the integers are converted into an estimate; ``fine`` is the integer by which
-        a lattice step is multiplied.
-        """
+        """Returns how the integers, in 1/``fine`` of a step, are converted into an estimate."""
         raise NotImplementedError
 
 
@@ -443,11 +438,10 @@ class Quantiles(Aggregate):
 
 @dataclass(frozen=True, slots=True)
 class CodeQuantiles(Quantiles):
-    """Quantiles of a value with any number of codes; a candidate (leaf) is an interval of ``leaf``
-    adjacent codes.
+    """Quantiles of a value with any number of codes; a leaf is an interval of ``leaf`` codes.
 
-    A leaf has ``leaf`` codes; leaf j begins at the lower bound + j ``leaf``. ``leaf`` is 1, unless
-    too many codes could have rows to collect them all. ``ends`` is as ``has_ends``.
+    Leaf j begins at the lower bound + j ``leaf``. ``leaf`` is 1, unless too many codes could have
+    rows to collect them all. ``ends`` is as ``has_ends``.
 
     >>> from sfumato.metadata.column import Column, Integer
     >>> income = Value.of(Column("income", Integer(0, 4095)))
@@ -480,10 +474,8 @@ def quantiles(
     leaf: int = 1,
     ends: bool = False,
 ) -> Quantiles:
-    """Returns the aggregate for quantiles of a value: ``Quantiles`` if it has at most ``SMALL``
-    codes and leaves of one code, else ``CodeQuantiles``.
-
-    Answers to these are stored under that class; all others are ``CodeQuantiles``.
+    """Returns ``Quantiles`` for a value of at most ``SMALL`` codes and leaves of one code; else
+    ``CodeQuantiles``.
     """
     kind = value.type
     assert not isinstance(kind, Text), "lowering admits no text here"

@@ -34,7 +34,9 @@ class Account:
 
     @property
     def spent(self) -> str:
-        """The sum of all epsilons; "unbounded" after the first Gaussian noise."""
+        """The sum of the epsilons of all charges; "unbounded" once a charge has bought Gaussian
+        noise.
+        """
         return increments_text(self.balance.spent.epsilon)
 
     @property
@@ -44,12 +46,13 @@ class Account:
 
     @property
     def spent_delta(self) -> str:
-        """The sum of all deltas; half of the limit's delta is for them."""
+        """The sum of the deltas of all charges; half of the budget's delta is available for them."""
         return delta_text(self.balance.spent.delta)
 
     @property
     def planned(self) -> Fraction | None:
-        """The epsilon of all spending together, at the limit's delta, as if it were one fixed plan.
+        """The epsilon of all charges together at the budget's delta, by composition of their rhos
+        as if they were one plan fixed in advance.
 
         Rounded up. None on an account with a pure epsilon.
         """
@@ -57,7 +60,7 @@ class Account:
 
     @property
     def reserved(self) -> str:
-        """The epsilon that is reserved for questions and runs in progress."""
+        """The epsilon that is reserved for charges in progress, whose answers are not stored yet."""
         return increments_text(self.balance.reserved.epsilon)
 
     @property
@@ -139,7 +142,7 @@ class Account:
 
 
 def amounts(charge: Charge) -> dict[str, Json]:
-    """The epsilon, rho and delta of a charge as exact decimals.
+    """Returns the epsilon, rho and delta of a charge as exact decimals in texts.
 
     >>> amounts(Charge(5 * 10**11, 125 * 10**9, 10**18))
     {'epsilon': '0.5', 'rho': '0.125', 'delta': '0.000001'}

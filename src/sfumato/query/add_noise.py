@@ -23,7 +23,7 @@ from sfumato.query.estimate import Released
 
 
 def every_group(keys: Sequence[GroupKey]) -> list[Codes]:
-    """Returns every combination of declared key values, as codes.
+    """Returns the group keys of every combination of declared key values, as integer codes.
 
     A missing value comes after the other values of its key, if it is a group of its own.
     """
@@ -38,10 +38,10 @@ def every_group(keys: Sequence[GroupKey]) -> list[Codes]:
 
 
 def cells_of(planned: Planned) -> tuple[int | None, ...]:
-    """Returns how many integers each additive part of a plan releases; empty if that is not
-    declared.
+    """Returns the number of noisy integers of each additive mechanism of a plan; empty if the
+    groups are not public.
 
-    If the groups are not public, the number is known only after the threshold.
+    Then the number is known only after the threshold.
 
     Guarantees:
         additive noise of declared groups is drawn before the read
@@ -57,7 +57,8 @@ def cells_of(planned: Planned) -> tuple[int | None, ...]:
 
 
 def noisy(planned: Planned, curator: Curator) -> tuple[list[Codes], list[Released]]:
-    """Adds noise to all parts of a plan; returns the groups to show and the noisy integers.
+    """Releases all aggregates of a plan through the curator; returns the group keys to show and the
+    noisy integers.
 
     There is a ``Released`` for each part (aggregate), with a row for each group. If grouping sets
     are measured as separate levels, each part has the groups of its own level, and the groups that

@@ -94,7 +94,7 @@ class Advice:
         }
 
     def plot(self) -> Figure:
-        """A bar chart of the expected errors."""
+        """Returns a bar chart of the expected errors of all variants."""
         bars = []
         for option in self.options:
             if option.half_width is not None:
@@ -118,7 +118,8 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The question that advice is given on, and the functions that plan and count for it.
+    """The inputs of ``advice``: a question at a price, and the functions by which variants of it
+    are planned.
 
     ``plan`` plans a question under other declarations or at another price. ``count`` asks for the
     number of units by the size of their values in a column (``auto_clip.learning``); it is None if
@@ -144,7 +145,9 @@ class Asked:
         )
 
     def option(self, about: str, what: str, question: Question, **other: Any) -> Option:
-        """Computes a variant and its error; ``other`` may change the dataset, price or group size."""
+        """Returns a variant of the question with its expected error; ``other`` may change the
+        dataset, price or group size.
+        """
         dataset = other.get("dataset", self.dataset)
         rows = other.get("rows") or self.group_rows(question)
         planned = self.plan(question, dataset, other.get("price", self.price))
@@ -152,7 +155,9 @@ class Asked:
         return Option(about, what, half_width, rows, other.get("beyond", ""))
 
     def group_rows(self, question: Question) -> int:
-        """The rows of a group: as stated, or the declared size of the table over its groups."""
+        """Returns the number of rows of a group at which errors are compared: as stated, or the
+        declared size of the table divided by the number of its groups.
+        """
         if self.rows is not None:
             return self.rows
         size = self.dataset.tables[question.table].size
@@ -163,7 +168,8 @@ class Asked:
 
 
 def advice(asked: Asked) -> Advice:
-    """Computes the expected error of a question under other clips, costs and groupings.
+    """Returns the expected errors of a question under other clips, costs and groupings; costs no
+    budget.
 
     Raises:
         UnsupportedSql: no column is a count, sum or mean by itself, so that no error can be

@@ -36,7 +36,9 @@ _EXCEL_FORMATS = {"date": "yyyy-mm-dd", "timestamp": "yyyy-mm-dd hh:mm:ss"}
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """A column of a table: its name, its type as an answer names it, and its JSON values."""
+    """A column of an answer that is to be exported: its name, its type as the answer states it, and
+    its JSON values.
+    """
 
     name: str
     type: str
@@ -49,7 +51,7 @@ class Filled:
 
 
 def typed(value: Json, kind: str) -> object:
-    """Converts a JSON value of an answer to a Python value, by the type of its column.
+    """Returns the Python value of a JSON value of an answer, by the type of its column.
 
     >>> typed("2024-12-31", "date"), typed(None, "date"), typed(3, "integer")
     (datetime.date(2024, 12, 31), None, 3)
@@ -68,7 +70,7 @@ def filled(
     rows: Sequence[Sequence[Json]],
     errors: Sequence[Sequence[Json]] | None = None,
 ) -> list[Filled]:
-    """Returns the columns of an answer, with their types.
+    """Returns the columns of an answer for export, with their names and types.
 
     With ``errors``, the stored intervals of the cells, each released column ``n`` is followed by
     ``n_low`` and ``n_high``. A quantile also gets ``n_rank_error`` and, on a grid, the ends of its
@@ -135,7 +137,9 @@ def readable(value: Json, low: Json, high: Json) -> tuple[Json, Json, Json]:
 def with_readable_numbers(
     rows: Sequence[Sequence[Json]], errors: Sequence[Sequence[Json]]
 ) -> tuple[list[list[Json]], list[list[Json]]]:
-    """Returns the rows and the intervals of an answer with ``readable`` numbers."""
+    """Returns the rows and intervals of an answer, with numbers rounded to the digits that the
+    error allows.
+    """
     shown_rows, shown_errors = [], []
     for row, line in zip(rows, errors, strict=True):
         cells, ends = list(row), list(line)
@@ -149,12 +153,14 @@ def with_readable_numbers(
 
 
 def for_excel(text: str) -> str:
-    """Returns CSV as Excel opens it: with a byte order mark and line ends of Windows."""
+    """Returns a CSV text in the form that Excel opens: with a byte order mark and Windows line
+    ends.
+    """
     return "\ufeff" + text.replace("\n", "\r\n")
 
 
 def without_formulas(columns: Iterable[Filled]) -> list[Filled]:
-    """Returns columns in which no text begins as a formula of Excel does: it follows a quote."""
+    """Returns the columns with a quote before each text that Excel would take for a formula."""
     safe = []
     for column in columns:
         safe.append(Filled(column.name, column.type, [*map(_no_formula, column.values)]))
@@ -166,16 +172,16 @@ def _no_formula(value: Any) -> Any:
 
 
 def csv_text(columns: Sequence[Filled]) -> str:
-    """Returns columns as CSV; a cell without an estimate is empty."""
+    """Returns columns as a CSV text; a cell without an estimate is empty."""
     rows = zip(*(column.values for column in columns), strict=True)
     return csv_of([column.name for column in columns], rows)
 
 
 def csv_of(names: Sequence[str], rows: Iterable[Sequence[Any]], *, excel: bool = False) -> str:
-    """Returns rows as CSV.
+    """Returns rows as a CSV text.
 
-    ``excel``: as Excel opens it; then a number ``n`` beside columns ``n_low`` and ``n_high`` is
-    ``readable``.
+    With ``excel`` it has the form that Excel opens, and a number ``n`` beside columns ``n_low`` and
+    ``n_high`` is rounded to the digits that its error allows.
 
     >>> csv_of(["n", "n_low", "n_high"], [[3.25, 1.5, 5.125]], excel=True).split()
     ['\\ufeffn,n_low,n_high', '3.2,1.5,5.2']
@@ -220,7 +226,7 @@ def arrow_table(columns: Iterable[Filled]) -> "pyarrow.Table":
 
 
 def parquet_bytes(columns: Iterable[Filled]) -> bytes:
-    """Returns columns as a Parquet file."""
+    """Returns columns as the bytes of a Parquet file."""
     import pyarrow.parquet
 
     file = io.BytesIO()
@@ -229,7 +235,9 @@ def parquet_bytes(columns: Iterable[Filled]) -> bytes:
 
 
 def excel_bytes(columns: Sequence[Filled], about: Sequence[str]) -> bytes:
-    """Returns an Excel file: the columns on the first sheet, lines of text on the second."""
+    """Returns columns as the bytes of an Excel file, with lines of text (``about``) on a second
+    sheet.
+    """
     import xlsxwriter
 
     file = io.BytesIO()

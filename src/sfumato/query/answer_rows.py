@@ -35,7 +35,8 @@ def by_level(
     levels: int,
     members: Sequence[Sequence[int]],
 ) -> Iterator[ByLevel]:
-    """Combines the parts that measured an aggregate at each grouping set, for each aggregate.
+    """Yields, for each aggregate, the noisy integers that were measured for it in all levels
+    (separately measured grouping sets).
 
     ``members`` has the group indices of each row, counted through all levels (see ``Rows``).
     """
@@ -57,7 +58,8 @@ def by_level(
 
 
 def merged(output: Output, parts: Sequence[Released], groups: Sequence[Group]) -> Rows:
-    """Makes the rows of every grouping set from one measured set of groups.
+    """Returns the rows of every grouping set (ROLLUP, CUBE), computed from noisy integers of the
+    finest groups.
 
     A row is the sum, after the noise, over the groups that share its keys.
 
@@ -84,7 +86,8 @@ def stacked(
     levels: Sequence[Level],
     groups: Sequence[Sequence[Codes]],
 ) -> Rows:
-    """Makes the rows of every grouping set if these were measured as several levels.
+    """Returns the rows of every grouping set (ROLLUP, CUBE), computed from noisy integers of
+    several levels that were measured separately.
 
     Each row is read from the level that serves its grouping set. ``parts`` has the parts of one
     level after the other, and ``groups`` the groups of each level.

@@ -56,7 +56,8 @@ class Planned(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who asks about which dataset; it determines the keys under which answers are stored.
+    """The analyst, purpose and dataset of a question, which determine the paying account and the
+    cache keys of answers.
 
     ``past`` has the limits under which ledger formats before 4 stored answers: their keys contained
     the limit, and no purpose. If ``limit`` is set, this asker computes keys as these formats did.
@@ -94,7 +95,7 @@ class Asker:
 
     @property
     def path(self) -> tuple[str, str, str]:
-        """The path to the account that pays: the names of dataset, purpose and analyst."""
+        """The names of the accounts that pay, from the top: dataset, purpose and analyst."""
         return self.dataset.name, self.purpose, self.analyst
 
     @property
@@ -108,7 +109,8 @@ class Asker:
         form: str,
         event: Event,
     ) -> Names:
-        """Computes the keys of the answer to a task that is not SQL, from its kind, form and event.
+        """Returns the cache keys of the answer to a task that is not SQL, from its kind, form and
+        event.
 
         Guarantees:
             tasks that differ have different keys
@@ -126,7 +128,7 @@ class Asker:
         names: Names,
         key: str = "",
     ) -> Request:
-        """Makes the ledger request that charges an event; ``key`` is an idempotency key."""
+        """Returns the request by which the ledger charges an event; ``key`` is an idempotency key."""
         return Request(
             self.dataset.name,
             self.analyst,
@@ -141,7 +143,9 @@ class Asker:
         )
 
     def question_key(self, planned: Planned) -> str:
-        """The key of a SQL answer: a hash of plan, bounds, mechanism, version and account."""
+        """Returns the cache key of a SQL answer: a hash of plan, bounds, mechanism, version and
+        account.
+        """
         own, _ = self.question_keys(planned, form(planned.plan))
         return own
 
@@ -208,7 +212,7 @@ class Asker:
         return replace(part, tracked=replace(part.tracked, raw=alone))
 
     def statement_key(self, question: Question) -> str:
-        """Returns the key of a statement, which is the same at every price."""
+        """Returns the cache key of a SQL statement, which is the same at every price."""
         return self._plan_key(self._own, form(question.raw), form(question.output))
 
     @property
@@ -248,7 +252,8 @@ class Asker:
 
 
 def aggregate_forms(plan: Bounded | Levels) -> dict[int, str]:
-    """Caches the canonical form of each aggregate of a plan, by the ``id`` of the object.
+    """Returns the canonical form of each aggregate of a plan, by the ``id`` of the object, as a
+    cache.
 
     A plan contains the same aggregate several times, and its form is long.
     """

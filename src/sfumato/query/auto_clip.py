@@ -45,7 +45,8 @@ TWIN = Fraction(1, 5)
 
 
 def learning(table: str, name: str, dataset: Dataset) -> Question:
-    """Makes the charged question from which a clip is learnt.
+    """Returns the charged question from whose answer a clip (``sf.AUTO``) of a numeric column is
+    chosen.
 
     It counts units by the half-octave of their largest absolute value in a column.
 
@@ -70,7 +71,8 @@ def learning(table: str, name: str, dataset: Dataset) -> Question:
 
 
 def origin_of(column: Column, occasion: Occasion, dataset: Dataset) -> tuple[str, str] | None:
-    """Returns the table and the declared name of a column that a statement reads.
+    """Returns the table and the declared name of a column that a statement reads, if that can have
+    a learnt clip.
 
     None for a computed column, and for a column of a public table.
     """
@@ -88,7 +90,8 @@ def chosen_clip(
     occasion: Occasion,
     price: Price,
 ) -> tuple[int, int]:
-    """Chooses the clip whose sums have the least mean squared error; returns its ends as codes.
+    """Returns the ends of the clip, as codes, whose sums have the least expected mean squared
+    error.
 
     It is the whole range if no clip is better. The values cut off are assumed to be spread evenly
     over the declared groups. A count within its own noise is taken as 0.
@@ -114,7 +117,8 @@ def chosen_clip(
 
 
 def units_seen(price: Price) -> int:
-    """Returns about how many units must share a size for their count to stand out from the noise.
+    """Returns about how many units with values of similar size are needed for their noisy count to
+    stand out from the noise, at a price.
 
     >>> units_seen(Price(epsilon=Fraction(1, 100)))
     300
@@ -140,15 +144,17 @@ def _size(column: Column) -> Value:
 
 
 def sizes_of(kind: Integer | Real) -> list[int]:
-    """Returns the candidates for a learnt clip, as codes, ascending; the last covers the whole
-    range.
+    """Returns the candidates for the bound of a learnt clip (on absolute values), as codes,
+    ascending; the last covers the whole range.
     """
     largest = max(abs(kind.lower_code), abs(kind.upper_code))
     return [math.ceil(largest * 2 ** ((place - STEPS) / 2)) for place in range(STEPS + 1)]
 
 
 def ends_of(kind: Integer | Real, size: int) -> tuple[int, int]:
-    """The ends of a clip to absolute values of at most ``size``, cut to the declared range."""
+    """Returns the ends of a clip to absolute values of at most ``size``, as codes within the
+    declared range.
+    """
     low = max(kind.lower_code, -size)
     high = min(kind.upper_code, size)
     if low < high:

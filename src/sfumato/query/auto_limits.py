@@ -33,7 +33,9 @@ _LIMITS = ("max_rows", "max_groups", "max_rows_total")
 
 
 def automatic(question: Question, dataset: Dataset) -> Iterator[tuple[str, Question]]:
-    """Yields each ``sf.AUTO`` limit that a question needs, with the question that learns it."""
+    """Yields each ``sf.AUTO`` contribution limit that a question needs: its name, and the charged
+    question from which it is learnt.
+    """
     unit = dataset.row_unit(question.table)
     if unit is None:
         return
@@ -69,7 +71,8 @@ def _learning(limit: str, question: Question, dataset: Dataset) -> Question:
 
 
 def with_limits(dataset: Dataset, table: str, learnt: dict[str, int]) -> Dataset:
-    """Returns the dataset with a table's learnt limits in place of ``sf.AUTO``.
+    """Returns the dataset with the learnt contribution limits of a table's unit in place of
+    ``sf.AUTO``.
 
     Limits that are ``sf.AUTO`` and were not learnt are removed.
     """
@@ -85,7 +88,8 @@ def with_limits(dataset: Dataset, table: str, learnt: dict[str, int]) -> Dataset
 
 
 def learnt_limit(place: Fraction, groups: int | None) -> int:
-    """Returns the limit for a released quantile: 2 to the power ``place``, at most ``groups``.
+    """Returns the contribution limit that a released quantile stands for: 2 to the power ``place``,
+    at most ``groups``.
 
     >>> learnt_limit(Fraction(3), None), learnt_limit(Fraction(3), 5)
     (8, 5)
@@ -99,7 +103,8 @@ def learnt_limit(place: Fraction, groups: int | None) -> int:
 
 
 def units_needed(price: Price) -> int:
-    """Returns about how many units are needed to learn a limit well at a price.
+    """Returns about how many units are needed to learn a contribution limit well, at the price of
+    the learning question.
 
     With so many units, the learnt limit is needlessly large (above the rows of every unit) with
     probability at most 1/100. The exponential mechanism prefers the right candidate by a factor of
@@ -118,7 +123,9 @@ def units_needed(price: Price) -> int:
 
 
 def declared_groups(raw: Raw) -> int | None:
-    """Returns the number of groups of a plan; None if the groups are not declared."""
+    """Returns the number of groups of a plan, the product over its keys; None if the groups are not
+    declared.
+    """
     groups = 1
     for key in raw.keys:
         if key.size is None:

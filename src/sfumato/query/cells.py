@@ -21,9 +21,10 @@ from sfumato.query.statistic import BoundedStatistic, Counts, Opened, UnitsByKey
 
 @dataclass(frozen=True, slots=True)
 class Cells(BoundedStatistic[list[int]]):
-    """The exact integers of one aggregate of a plan in given groups, as a statistic for noise.
+    """The statistic of one aggregate in given groups: its exact integers, group after group, for
+    additive noise.
 
-    The aggregate is the part at index ``place``. The integers of one group follow those of another.
+    The aggregate is the part of ``plan`` at index ``place``.
 
     Guarantees:
         the cells of a part move by at most its proved distance
@@ -48,7 +49,7 @@ class Cells(BoundedStatistic[list[int]]):
 
     @property
     def part(self) -> Part:
-        """The part of the plan that the integers belong to."""
+        """The aggregate that the integers belong to, with its proved sensitivity."""
         return self.plan.parts[self.place]
 
     def distance(self, norm: Norm) -> Distance:
@@ -64,7 +65,7 @@ class Cells(BoundedStatistic[list[int]]):
         return proved
 
     def exact(self, opened: Opened) -> list[int]:
-        """The integers of every group; zeros for a group without rows."""
+        """Returns the exact integers of every group; zeros for a group without rows."""
         integers = opened.integers(self.plan)[self.place]
         by_group = integers.of(self.groups) if isinstance(integers, Columns) else integers
         zeros = (0,) * self.part.aggregate.width
@@ -73,7 +74,8 @@ class Cells(BoundedStatistic[list[int]]):
 
 @dataclass(frozen=True, slots=True)
 class WeightedLeaves(BoundedStatistic[list[Leaves]]):
-    """The leaves of a quantile part with their weights, by group.
+    """The statistic from which quantiles are selected: the candidate values (leaves) of each group
+    with their weights.
 
     A leaf is one code, or an interval of codes of a grid; its weight is that of the rows in it.
 
@@ -92,15 +94,17 @@ class WeightedLeaves(BoundedStatistic[list[Leaves]]):
 
     @property
     def part(self) -> Part:
-        """The part of the plan whose leaves these are."""
+        """The quantile aggregate whose leaves these are, with its proved sensitivity."""
         return self.cells.part
 
     def distance(self, norm: Norm) -> Distance:
-        """The proved distance in Linf: of the weight of any set of leaves of a group."""
+        """Returns the proved sensitivity in Linf: the largest change of the weight of any set of
+        leaves of a group.
+        """
         return self.cells.distance(norm)
 
     def exact(self, opened: Opened) -> list[Leaves]:
-        """Returns the leaves of every group and their weights; a group without rows has none."""
+        """Returns the exact leaves and weights of every group; a group without rows has none."""
         cells = self.cells
         integers = opened.integers(cells.plan)[cells.place]
         if isinstance(integers, Columns):
@@ -111,8 +115,8 @@ class WeightedLeaves(BoundedStatistic[list[Leaves]]):
 
 @dataclass(frozen=True, slots=True)
 class Units(UnitsByKey):
-    """The exact number of units in each group that occurs in the data, by which groups are
-    selected.
+    """The statistic that counts the units of each group in the data, by which a threshold selects
+    groups that are not public.
 
     Guarantees:
         the number of units of a group moves by at most one
@@ -142,7 +146,7 @@ class Units(UnitsByKey):
         return Distance(norm, Fraction(1), self.plan.parts[self.place].distance.relation)
 
     def exact(self, opened: Opened) -> Counts:
-        """Returns the counts without noise."""
+        """Returns the exact number of units of each group."""
         integers = opened.integers(self.plan)[self.place]
         refinement = self.plan.refinement
         if isinstance(integers, Columns):

@@ -44,7 +44,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.25
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of a charge: an idempotency key, and how long the caller waits.
+    """The terms on which a task is charged: an idempotency key, and how long the caller waits.
 
     ``payer`` pays instead of the ledger; ``names`` replaces the keys that ``Asker.names`` computes.
     Only modules of ``query`` set these two.
@@ -99,7 +99,8 @@ def charged(
 
 
 def persistently(ask: Callable[[], T], patience: Patience) -> T:
-    """Calls ``ask``, and again as long as another process is answering the same question.
+    """Returns the result of ``ask``, which is called again as long as another process answers the
+    same question.
 
     This ends: the other process stores an answer, fails, or loses its lease.
 
@@ -158,7 +159,7 @@ def opened_plan(
     engine: Engine,
     patience: Patience,
 ) -> Opened:
-    """Opens the data for the plan of a task, before the charge.
+    """Returns the data opened for the plan of a task, before the charge.
 
     Whatever can fail without reading the data fails here, at no cost.
     """
@@ -265,7 +266,7 @@ def run_task(
     curator: Curator,
     opened: Opened,
 ) -> tuple[bytes | None, str]:
-    """Runs a task on opened data; returns its bytes, or None and the reason of the failure.
+    """Returns the bytes that a task computes on opened data, or None and the reason of the failure.
 
     No warning, log line or setting of the process shows a row (``silence``). The text of an
     exception is dropped, since it could quote exact integers.

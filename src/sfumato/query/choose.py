@@ -55,9 +55,7 @@ _FARTHEST = 2**46
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A part (aggregate) that an earlier answer released, and the id of the charge that paid for
-    it.
-    """
+    """A noisy aggregate in an earlier answer, and the id of the charge that paid for it."""
 
     charge: str
     released: Released
@@ -91,7 +89,7 @@ class Planned:
 
     @property
     def sources(self) -> tuple[tuple[Bounded, int], ...]:
-        """For each part, the bounded plan that contains it and its index in that plan."""
+        """For each aggregate of the question, the bounded plan with it and its index there."""
         pairs = []
         for bounded in self.questions:
             pairs += [(bounded, place) for place in range(len(bounded.parts))]
@@ -99,7 +97,7 @@ class Planned:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """All parts of the question; if it is measured as levels, level by level."""
+        """All aggregates of the question; if it is measured as levels, level by level."""
         return tuple(bounded.parts[place] for bounded, place in self.sources)
 
     @property
@@ -111,7 +109,8 @@ class Planned:
 
     @property
     def stores_parts(self) -> bool:
-        """Whether the answer stores its parts as they were released, so that they can be reused.
+        """Whether the stored answer contains its aggregates as released, so that other questions
+        can reuse them.
 
         It does not if its rows are sums of parts, as for grouping sets that are not measured as
         levels.
@@ -120,14 +119,14 @@ class Planned:
 
     @property
     def fresh(self) -> "Planned | None":
-        """The plan of the parts that no earlier answer released; None if there are none."""
+        """The plan of the aggregates that no earlier answer released; None if there are none."""
         if not self.stored:
             return self
         places = [place for place in range(len(self.mechanisms)) if place not in self.stored]
         return self.only(places) if places else None
 
     def only(self, places: Sequence[int]) -> "Planned":
-        """Returns the plan reduced to the parts at these indices."""
+        """Returns the plan reduced to the aggregates at these indices."""
         mechanisms = tuple(self.mechanisms[place] for place in places)
         if not self.levels:
             return Planned(self.question, self.bounded.only(places), mechanisms)
@@ -142,7 +141,7 @@ class Planned:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """The privacy event of each part."""
+        """The privacy event of each aggregate."""
         pairs = zip(self.mechanisms, self.parts, strict=True)
         return tuple(_event(mechanism, part) for mechanism, part in pairs)
 
@@ -153,7 +152,7 @@ class Planned:
 
     @property
     def charge(self) -> Charge:
-        """The cost of the question in the ledger's integers; parts of earlier answers cost nothing."""
+        """The cost of the question in the ledger's integers; reused aggregates cost nothing."""
         fresh = self.fresh
         if fresh is None:
             return NOTHING
@@ -174,7 +173,7 @@ class Planned:
         return replace(cost, items=tuple(items))
 
     def measured(self, place: int) -> "Measured":
-        """How the grouping set at this position is measured."""
+        """Returns how the grouping set at index ``place`` is measured."""
         count = len(self.question.raw.aggregates)
         sizes = [size_of(key) for key in self.question.raw.keys]
         every = range(len(sizes))
@@ -190,7 +189,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """How a grouping set (of ROLLUP, CUBE) is measured: by which plan and mechanisms.
+    """The plan and the mechanisms by which one grouping set (of ROLLUP, CUBE) is measured.
 
     The plan may have finer groups than the set: a group of the set is then the sum of ``copies``
     groups of the plan.
@@ -447,7 +446,7 @@ def _least_error(target: Target, factor: Fraction) -> str:
 
 
 def cheapest(plans: Sequence[Planned], balances: Sequence[Balance]) -> Planned:
-    """Returns the plan that takes the smallest share of what is left, with a note on the choice.
+    """Returns the plan that takes the smallest share of the budget left, with a note on the choice.
 
     A plan must fit every balance; its share is the largest that it takes of any of them.
     """
@@ -480,7 +479,9 @@ def share_of_left(charge: Charge, balances: Sequence[Balance]) -> Fraction | Non
 
 
 def closing(norm: Norm, charge: Charge, balances: Sequence[Balance]) -> list[str]:
-    """Returns a note if this charge is the first Gaussian one, which closes the pure gate; else []."""
+    """Returns a note if this charge is the first Gaussian one, after which epsilons are not added
+    up.
+    """
     if norm is Norm.L1 or all(balance.taken.epsilon is None for balance in balances):
         return []
     before = min(balance.left.epsilon for balance in balances)
@@ -491,7 +492,7 @@ def closing(norm: Norm, charge: Charge, balances: Sequence[Balance]) -> list[str
 
 
 def name_of(norm: Norm) -> str:
-    """Returns the name of the noise law that is used with a norm."""
+    """Returns the name of the noise law that bounds of a norm are used with: Laplace or Gaussian."""
     if norm is Norm.L1:
         return "Laplace"
     return "Gaussian"

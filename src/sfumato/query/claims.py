@@ -22,7 +22,8 @@ from sfumato.query.statistic import Plan
 
 
 def require_proved(plan: Plan, declarations: Dataset) -> None:
-    """Raises WrongUse unless the unit and the distances in a plan are the ones that are proved.
+    """Raises WrongUse unless the unit and the sensitivities that a plan states are those proved
+    from the declarations.
 
     They are computed again from the declarations and compared.
 

@@ -17,8 +17,8 @@ def clipped(
     norm: Norm,
     owners: Integers | None = None,
 ) -> Integers:
-    """Scales each row of ``vectors`` to a norm of at most ``bound`` (L1 or L2), rounding towards
-    zero.
+    """Returns the rows of ``vectors``, each scaled to a norm of at most ``bound`` (L1 or L2),
+    rounded towards zero.
 
     With ``owners``, rows of one owner (an index from 0) are parts of one vector, which is scaled
     as a whole. A vector within the bound is unchanged. Vectors must be shorter than 2^31, and the

@@ -39,10 +39,10 @@ Wide = Mapping[Column, Column]
 
 
 def wide(column: Column) -> Column | None:
-    """Returns the column with each bound moved out by one step, so that clipped values can be
-    counted.
+    """Returns the column with a declared range one step wider at both ends, so that ``diagnose``
+    can count the values that are clipped.
 
-    None if it has no bounds, or they cannot be widened.
+    None if its type has no bounds, or they cannot be widened.
 
     >>> wide(Column("age", Integer(0, 120)))
     Column(name='age', type=Integer(-1, 121))
@@ -71,7 +71,9 @@ def _wider(kind: Integer | Real | Date | Timestamp) -> Integer | Real | Date | T
 
 
 def widened(relation: Relation, columns: Wide) -> Relation:
-    """The relation in which some columns of its scanned tables are replaced by their wide versions."""
+    """Returns the relation with some columns of its scanned tables replaced by wide versions (see
+    ``wide``).
+    """
 
     def read(expression: Scalar) -> Scalar:
         return through_bounds(expression, columns)
@@ -128,7 +130,8 @@ def _widened_join(join: KeyJoin, columns: Wide) -> KeyJoin:
 
 
 def through_bounds(expression: Scalar, columns: Wide) -> Scalar:
-    """Rewrites an expression to read wide columns, each clipped to its declared bounds.
+    """Returns an expression that reads wide columns (see ``wide``), each clipped to its declared
+    bounds.
 
     Its codes are therefore the same as over the declared columns.
     """

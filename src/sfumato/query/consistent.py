@@ -27,7 +27,7 @@ NOTE = (
 def consistent_rows(
     form: Mapping[str, Json], output: Output, parts: Sequence[AnyReleased]
 ) -> list[list[Json]]:
-    """The rows of an answer with each count rounded half up and cut at 0.
+    """Returns the rows of an answer with each noisy count rounded half up and at least 0.
 
     A total over several groups is the sum of their rounded counts, if the answer has rows for these
     groups. Columns other than counts are unchanged.
@@ -49,7 +49,9 @@ def consistent_rows(
 
 
 def consistent_error(error: Json, value: Json) -> Json:
-    """An interval cut at 0; its half-width is the larger distance of its ends from the shown value."""
+    """Returns an interval without its part below 0; the half-width is the larger distance of its
+    ends from ``value``, the count shown.
+    """
     if not isinstance(error, dict) or error["low"] is None or error["high"] is None:
         return error
     low = max(cast(float, error["low"]), 0)
@@ -64,7 +66,7 @@ def consistent_error(error: Json, value: Json) -> Json:
 
 
 def is_count(expression: Scalar, parts: Sequence[AnyReleased]) -> bool:
-    """Whether a column is a released count itself, not an expression computed from one."""
+    """Returns whether a column is a released count itself, not an expression computed from one."""
     if not isinstance(expression, Estimate):
         return False
     part = parts[expression.index]

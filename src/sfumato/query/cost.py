@@ -108,7 +108,7 @@ class Cost:
 
 
 def is_earlier(item: Mapping[str, str]) -> bool:
-    """Whether the part of this item was paid by an earlier charge."""
+    """Returns whether the aggregate of this cost item was paid by an earlier charge."""
     return item.get("mechanism") == _EARLIER
 
 
@@ -128,7 +128,8 @@ def cost_of(
     events: tuple[Event, ...],
     paid: Mapping[int, str] = NEW,
 ) -> Cost:
-    """The cost of a question whose ``parts`` are released through ``events``.
+    """Returns the cost of a question, with an item for each of its aggregates (``parts``), which
+    are released through ``events``.
 
     ``paid`` maps the index of each reused part to the id of the charge that paid for it.
     """
@@ -142,7 +143,7 @@ def cost_of(
 
 
 def total_cost(costs: Sequence[Cost]) -> Cost:
-    """The cost of several questions that are charged together."""
+    """Returns the cost of several questions that are charged together."""
     sums = []
     for name in ("epsilon", "rho", "delta"):
         amounts = [str(getattr(cost, name)) for cost in costs]
@@ -154,7 +155,7 @@ def total_cost(costs: Sequence[Cost]) -> Cost:
 
 
 def cost_of_steps(charge: Charge, title: str, event: Event) -> Cost:
-    """Returns the cost of an event with an item for each distinct step; ``title`` names the
+    """Returns the cost of a privacy event, with an item for each distinct step; ``title`` names the
     release.
     """
     times_of: dict[Event, int] = {}

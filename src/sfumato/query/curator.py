@@ -66,7 +66,8 @@ class Turn:
 
 
 class Curator:
-    """Answers the calls of a running task with noisy numbers, as the steps of the reserved event.
+    """The only access of a running task to private data: each call releases a statistic through a
+    mechanism, as the next step of the event that was charged.
 
     Every call computes the event of its mechanism on its statistic, and this must be the next step
     of the reserved event. If it is not, or if anything else fails, the call raises one constant
@@ -170,7 +171,9 @@ class Curator:
         masks: Masks,
         step: int,
     ) -> bytes:
-        """The integers of a statistic plus a share of noise and the masks of a step."""
+        """Returns one party's share of a federated sum: the exact integers of a statistic, a share
+        of the noise, and the masks of ``step``.
+        """
 
         def made() -> bytes:
             _require(mechanism, ShareMechanism)
@@ -188,7 +191,7 @@ class Curator:
         scored: BoundedStatistic[Integers] | BoundedStatistic[list[int]],
         mechanism: SelectionMechanism,
     ) -> int:
-        """Selects a candidate with a high score privately; returns its index."""
+        """Returns the index of a candidate with a high score, selected privately."""
 
         def step() -> int:
             own = self._opened.own(scored)
@@ -201,8 +204,8 @@ class Curator:
         scored: GroupedScores,
         mechanism: SelectionMechanism,
     ) -> tuple[int, ...]:
-        """Selects a candidate in each group privately, as one step; returns the indices of the
-        candidates.
+        """Returns the index of a candidate with a high score in each group, selected privately in
+        one step.
         """
 
         def step() -> tuple[int, ...]:
@@ -214,7 +217,7 @@ class Curator:
         return self._carried_out(step)
 
     def ladder(self, statistic: LadderStatistic, mechanism: LadderMechanism) -> int:
-        """An integer near that of a statistic, drawn by rungs."""
+        """Returns a noisy integer near that of a statistic, released by the ladder mechanism."""
 
         def step() -> int:
             _require(mechanism, LadderMechanism)
@@ -301,8 +304,8 @@ class Curator:
         cycle: Cycle,
         mechanism: AdditiveMechanism,
     ) -> Turn:
-        """Begins a cycle: puts each unit into a random batch. ``row`` of the result releases the
-        sums in turn.
+        """Returns a handle of a cycle that has begun: a stream of sums over random batches of
+        units.
 
         The next step of the reserved event must be the ``Stream`` of this cycle. The exact sums are
         kept for this run only: no other run continues with them.
@@ -343,7 +346,8 @@ class Curator:
         event: BestOf,
         run: Callable[[int, "Curator"], Outcome],
     ) -> tuple[int, Outcome]:
-        """Does a secret number of runs; returns the best outcome and the index of its event.
+        """Returns the outcome of the best of a random, secret number of runs, and the index of its
+        event.
 
         Each run does a random one of the events of ``event``: ``run`` is called with the index of
         that event and a curator that answers its steps. ``run`` must return a function of what that

@@ -31,7 +31,8 @@ _HALF = SquareRoot.unit >> 1
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """A stream of ``steps`` rows of ``size`` integers; step t reads batch t mod ``separation``.
+    """A stream of ``steps`` noisy sums of ``size`` integers over random batches of units; step t
+    reads batch t mod ``separation``.
 
     Each unit is in one batch, so it takes part once in any ``separation`` consecutive steps. A row
     is a weighted sum of the sums of the last ``bands`` steps, rounded; the weights are the
@@ -61,17 +62,17 @@ class Cycle:
 
     @property
     def encoder(self) -> SquareRoot:
-        """The encoder of the rows."""
+        """The encoder (matrix mechanism) that makes the rows from the sums."""
         return SquareRoot(self.steps, self.bands)
 
     @property
     def participations(self) -> int:
-        """The largest number of steps in which a unit takes part."""
+        """The largest number of steps in which one unit takes part."""
         return most_times(self.steps, self.steps, self.separation)
 
     def distance(self, participations: int) -> Distance:
-        """Returns the sensitivity of all rows together, for a unit that takes part in so many
-        steps.
+        """Returns the sensitivity of all rows together (squared L2), for a unit that takes part in
+        ``participations`` steps.
         """
         moved = self.encoder.sensitivity(participations, self.separation)
         squared = self.apart.value * moved / self.encoder.unit**2
@@ -92,13 +93,16 @@ class Cycle:
         memory: Integers,
         sums: Integers,
     ) -> tuple[Integers, Integers]:
-        """Encodes the sums of one step; returns the new memory of the encoder and the row."""
+        """Returns the new memory of the encoder and the exact row of one step, from the sums of its
+        batch.
+        """
         kept, high, low = self.encoder.weighed(memory, sums)
         return kept, (high << LOW_BITS - _BITS) + (low + _HALF >> _BITS)
 
 
 class Turning:
-    """A cycle in progress: the batches of units, and the exact sums that later rows need.
+    """The secret state of a running cycle: the batches of units, and the exact sums that later rows
+    need.
 
     Only a curator holds it, in memory alone; it ends with the curator's run.
     """
@@ -120,7 +124,7 @@ class Turning:
         self._step = 0
 
     def next(self, statistic: BoundedStatistic[Integers]) -> Integers:
-        """Returns the noisy row of the next step.
+        """Returns the noisy row of the next step; ``statistic`` is the sum over its batch.
 
         Raises:
             InvalidDeclaration: no step is left, or the sums have another distance or size.

@@ -105,7 +105,7 @@ class DataCheck:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """The columns that are wholly unread or more than 99% missing, and why."""
+        """Lines on the columns that are wholly unread or more than 99% missing, and why."""
         lines = []
         for table in self.tables:
             for column, why in table.faults():
@@ -152,7 +152,8 @@ def require_owners(*, is_owners: bool) -> None:
 
 
 def check_data(engine: Engine, dataset: Dataset, report: Report | None = None) -> DataCheck:
-    """Reads all declared columns and the units of every table, and counts what is read.
+    """Returns exact counts of how all declared columns and units of every table are read; not
+    private.
 
     ``report`` is called with a line before each of them.
 

@@ -54,7 +54,7 @@ def counted(part: int, whole: int) -> str:
 
 
 def column_table(columns: Sequence[ColumnFacts]) -> str:
-    """Returns a text table of the columns of a table, one row for each."""
+    """Returns a text table of a table's columns with their exact counts, one row for each."""
     body = []
     for facts in columns:
         counts = facts.read, facts.missing, facts.unread, facts.clipped
@@ -63,7 +63,9 @@ def column_table(columns: Sequence[ColumnFacts]) -> str:
 
 
 def column_notes(facts: ColumnFacts) -> list[str]:
-    """Lines on values that could not be read, on clipped values, and on unused declared values."""
+    """Returns lines on a column's values that could not be read, clipped values, and unused
+    declared values.
+    """
     name, kind = facts.column.name, facts.column.type
     lines = []
     if facts.forms:
@@ -132,7 +134,9 @@ def _expected(kind: ColumnType) -> str:
 
 
 def unit_lines(facts: UnitFacts) -> list[str]:
-    """Lines about the units of a table, and what their limits cut off."""
+    """Returns lines on the number of units of a table, and on what their contribution limits cut
+    off.
+    """
     unit = facts.unit
     lines = [f"unit {unit.column}: {facts.units:,} units in {facts.used:,} rows"]
     if facts.unnamed:

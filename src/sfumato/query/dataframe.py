@@ -257,7 +257,7 @@ def count() -> Expression:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Frame:
-    """A question under construction; every method returns a new frame.
+    """A question that is built without SQL; every method returns a new frame.
 
     Guarantees:
         a frame asks what its SQL says
@@ -317,7 +317,9 @@ class Frame:
         on: str,
         how: str = "inner",
     ) -> "Frame":
-        """Joins another table on the column ``on``, which is the unit or a public key."""
+        """Returns a frame joined to another table on the column ``on``, which is the unit or a
+        public key.
+        """
         if how not in ("inner", "left"):
             raise WrongUse(f"how={shown(how)}.", allowed='"inner" or "left"')
         if not isinstance(on, str) or not on:
@@ -340,7 +342,9 @@ class Frame:
         )
 
     def agg(self, *aggregates: Expression, **named: Expression) -> "Frame":
-        """Adds aggregates as columns of the answer; a keyword is the name of its column."""
+        """Returns a frame with aggregates as columns of the answer; a keyword is the name of its
+        column.
+        """
         columns = [_expression(aggregate) for aggregate in aggregates]
         for name, aggregate in named.items():
             columns.append(_expression(aggregate).alias(name))
@@ -357,7 +361,7 @@ class Frame:
         return " ".join(clauses)
 
     def query(self, **price: Wish) -> "Answer":
-        """The private answer; the price is stated as in ``Session.query``."""
+        """Returns the private answer to the question; the price is stated as in ``Session.query``."""
         return self.ask(self.sql, **price)
 
     def preview(self, **price: Wish) -> "Preview | OuterPreview":
@@ -377,7 +381,8 @@ def frame(
     foresee: "Callable[..., Preview | OuterPreview]",
     declared: Columns = (),
 ) -> Frame:
-    """Begins a question about a declared table; ``ask`` and ``foresee`` are the session's methods.
+    """Returns a frame that asks about a declared table; ``ask`` and ``foresee`` are the session's
+    methods.
 
     ``ask`` is ``Session.query``, ``foresee`` is ``Session.preview``.
     """

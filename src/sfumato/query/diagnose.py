@@ -59,7 +59,8 @@ from sfumato.query.clipping_probe import Wide, through_bounds, wide, widened
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A question whose aggregates are shares: of units if ``units`` is true, else of rows.
+    """A charged question of ``diagnose`` that estimates shares: of units if ``units`` is true, else
+    of rows.
 
     ``found`` has a text for each aggregate: what is true of that share, such as "more than 6 rows".
     """

@@ -93,7 +93,7 @@ def _finding_to_json(finding: Finding) -> dict[str, Json]:
 
 
 def diagnosis(checks: Sequence[Check], answers: Sequence[Answer]) -> Diagnosis:
-    """Computes the findings from the answers to the checks."""
+    """Returns the diagnosis that the answers to the charged ``checks`` give."""
     findings: list[Finding] = []
     for check, answer in zip(checks, answers, strict=True):
         findings += _findings(check, answer)

@@ -28,7 +28,8 @@ class Closing(Protocol):
 
 
 class Door:
-    """Counts the questions in progress of a session; after ``close`` no new question can begin.
+    """The gate of a session: it counts the questions in progress, and refuses new ones after
+    ``close``.
 
     >>> door = Door()
     >>> with door.inside():
@@ -64,7 +65,7 @@ class Door:
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        """Counts a question as in progress during the ``with`` block.
+        """A context manager that counts a question as in progress.
 
         Raises:
             LedgerUnavailable: the session is closed.
@@ -80,14 +81,14 @@ class Door:
                 self._changed.notify_all()
 
     def close(self) -> bool:
-        """Lets no further question begin; returns False if it was closed before."""
+        """Refuses all further questions; returns False if the session was closed before."""
         with self._here():
             was_open = not self._closed
             self._closed = True
             return was_open
 
     def keep(self, opened: Closing) -> None:
-        """Registers something to be closed when the door is cleared; it may be closed earlier."""
+        """Registers an object that ``clear`` closes with the session; it may be closed earlier."""
         self._left_open.add(opened)
 
     def clear(self, interrupt: Callable[[], object], seconds: float) -> None:

@@ -22,7 +22,8 @@ _MISSING_SHARE = 0.05
 
 
 def dummy_rows(dataset: Dataset, table: str, rows: int, seed: int) -> pa.Table:
-    """Makes up rows of a table; the same seed makes the same rows.
+    """Returns made-up rows of a table, from its declarations alone; the same seed gives the same
+    rows.
 
     Ids that are no declared columns are texts; those of tables that are joined have the same
     values. Where missing values are declared, some are.

@@ -25,7 +25,9 @@ Range: TypeAlias = tuple[Fraction, Fraction]
 
 
 class Total(Enum):
-    """Marks a key over which a row of grouping sets is a total, in place of the key's value."""
+    """The type of ``TOTAL``, which stands for a key's value in a row that sums over all groups of
+    the key.
+    """
 
     TOTAL = "total"
 
@@ -45,8 +47,8 @@ _WITHOUT_ROWS = {
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """The noisy integers of one part (aggregate), with what is needed to compute estimates from
-    them.
+    """The noisy integers of one aggregate in all groups, with the noise law and what else estimates
+    need.
 
     Quantiles have no ``noise``: their leaves, out of ``leaves``, were selected at ``rates``, one
     for each level. If there are ``shifts``, the leaves of the levels are followed by the lower ends
@@ -77,7 +79,7 @@ class Released:
         statistic: Statistic = Statistic.VALUE,
         place: int = 0,
     ) -> Fraction:
-        """Returns the estimate of a row.
+        """Returns the estimate in a row (group), from its noisy integers.
 
         If the group has too few rows for an estimate, it is the middle of the declared range.
         ``place`` is the index of the quantile level.
@@ -116,7 +118,8 @@ class Released:
         return empty.interval(0, miss, statistic)
 
     def is_at_an_end(self, row: int, statistic: Statistic, interval: Range) -> bool:
-        """Whether a mean is at an end of its range, and its interval reaches beyond the middle.
+        """Returns whether a noisy mean was clipped to an end of its range while its interval
+        reaches beyond the middle.
 
         Such an estimate was cut at that end, and says less than the range alone.
         """
@@ -160,13 +163,15 @@ class Released:
         return low, high
 
     def rank_error(self, place: int, miss: Fraction) -> Fraction:
-        """The error of a quantile's rank, in rows; exceeded with probability at most ``miss``."""
+        """Returns the error of a quantile's rank, in rows, which is exceeded with probability at
+        most ``miss``.
+        """
         events = (self.leaves - 1) * (3 if self.shifts else 1)
         return union(events, 1 - miss) / self.rates[place] * self.reading.unit
 
     def leaf(self, row: int, place: int) -> Range:
-        """Returns the smallest and largest value of the leaf that was selected for the quantile at
-        ``place``.
+        """Returns the smallest and largest value of the leaf (candidate) selected for the quantile
+        at ``place``.
         """
         middle = self._middle(self.values[row][place])
         far = self.reading.rounding
@@ -308,7 +313,7 @@ class Released:
 
 @dataclass(frozen=True, slots=True)
 class ByLevel:
-    """One aggregate of a question with grouping sets, each of which was measured separately (as a
+    """The noisy integers of one aggregate, where each grouping set was measured separately (as a
     level).
 
     It has the methods of ``Released``. For each row of the answer, ``places`` has the index of the
@@ -325,7 +330,9 @@ class ByLevel:
 
     @property
     def reading(self) -> Reading:
-        """How the integers are read as estimates; the refinement may differ between levels."""
+        """The parameters by which integers are converted into estimates, except the refinement,
+        which may differ between levels.
+        """
         return self.levels[0].reading
 
     @property
@@ -382,7 +389,8 @@ AnyReleased: TypeAlias = Released | ByLevel
 
 
 def linear_weights(reading: Reading, statistic: Statistic, width: int) -> tuple[Fraction, ...]:
-    """The weight of each of ``width`` integers in a number, or in the count or sum of a mean.
+    """Returns the weight of each of an aggregate's ``width`` integers in a linear estimate: a
+    number, or the count or sum of a mean.
 
     >>> linear_weights(Reading(Kind.NUMBER, Fraction(1, 2)), Statistic.VALUE, 1)
     (Fraction(1, 2),)

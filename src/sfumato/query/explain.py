@@ -36,7 +36,7 @@ _SUMMARIES = {
 
 
 def protection(dataset: Dataset, unit: str | None) -> list[str]:
-    """Sentences on the protected unit and the neighbour relation.
+    """Returns sentences on the privacy unit and the neighbour relation.
 
     If ``unit`` is None, each row is a unit.
     """
@@ -46,7 +46,9 @@ def protection(dataset: Dataset, unit: str | None) -> list[str]:
 
 
 def bounding(bounded: Bounded) -> list[str]:
-    """Sentences on what was clipped, rounded, limited or weighted before the noise."""
+    """Returns sentences on the values and contributions that were clipped, rounded, limited or
+    weighted before the noise.
+    """
     expressions = []
     for part in bounded.parts:
         value = part.aggregate.read
@@ -190,7 +192,7 @@ def _kept_bounding(bounded: Bounded) -> Iterator[str]:
 
 
 def bias(bounded: Bounded) -> list[str]:
-    """Sentences on the difference between the bounded and the raw answer.
+    """Returns sentences on how the bounded answer, without noise, differs from the raw one.
 
     The intervals do not cover this difference.
     """
@@ -363,7 +365,7 @@ def _has_clip(read: Origin, name: str) -> bool:
 
 
 def explain(planned: Planned, dataset: Dataset) -> str:
-    """Describes the privacy and the error of a planned question, as lines of text."""
+    """Returns lines of text on the privacy and the error of a planned question."""
     bounded = planned.bounded
     lines = [*protection(dataset, bounded.tracked.unit)]
     for part, item in zip(planned.parts, planned.cost.items, strict=True):

@@ -35,7 +35,7 @@ def size_of(key: GroupKey) -> int:
 
 
 def copies_of(keys: Iterable[int], coarser_keys: Collection[int], sizes: Sequence[int]) -> int:
-    """Returns how many groups by ``keys`` are added up in one group by ``coarser_keys``.
+    """Returns how many groups by ``keys`` add up to one group by the fewer ``coarser_keys``.
 
     Keys are indices; ``sizes`` has the number of groups of each.
     """
@@ -53,7 +53,8 @@ _FIRST = 640
 
 
 class Grouping:
-    """The choice of levels (sets of keys) at which a question's grouping sets are measured.
+    """A search for the levels (sets of group keys) at which a question's grouping sets are measured
+    at least cost.
 
     Without grouping sets there is a single level, with all keys. All costs are under one norm.
     """
@@ -75,7 +76,7 @@ class Grouping:
         self._bounded: dict[tuple[int, ...], Bounded] = {}
 
     def bounded(self, keys: tuple[int, ...]) -> Bounded:
-        """The bounded plan of the level with these keys, cached."""
+        """Returns the bounded plan of the level with these keys, cached."""
         if keys not in self._bounded:
             raw = replace(
                 self.question.raw, keys=tuple(self.question.raw.keys[key] for key in keys)
@@ -84,7 +85,7 @@ class Grouping:
         return self._bounded[keys]
 
     def cheapest(self, wanted: Wanted, max_epsilon: Fraction) -> "list[LevelCost] | None":
-        """Returns the levels that meet every wanted error at the least cost.
+        """Returns the levels that meet every wanted error at the least cost, with their costs.
 
         None if they cost more than ``max_epsilon``. The search starts with the cheaper of two
         choices: one level of all keys, or each grouping set as a level of its own. Then it adds or
@@ -115,7 +116,9 @@ class Grouping:
         return level_costs if total <= most else None
 
     def roughly_cheapest(self, wanted: Wanted) -> tuple[set[tuple[int, ...]], Fraction]:
-        """Returns the levels with about the least cost, and that cost within a few percent."""
+        """Returns the levels (sets of keys) with about the least cost, and that cost within a few
+        percent, in epsilon or rho.
+        """
         scales: dict[tuple[int, int, int], Fraction] = {}
 
         def total(levels: set[tuple[int, ...]]) -> Fraction | float:
@@ -153,7 +156,9 @@ class Grouping:
             yield part.distance.value / (scale if self.norm is Norm.L1 else 2 * scale)
 
     def least_factor(self, wanted: Wanted, max_epsilon: Fraction) -> Fraction:
-        """Returns about the least factor on all wanted errors at which they cost ``max_epsilon``."""
+        """Returns about the smallest factor by which all wanted errors must grow to cost at most
+        ``max_epsilon``.
+        """
         factor = Fraction(1)
         for _ in range(3):
             # the cost falls with the error, or with its square, once the noise is wide
@@ -181,8 +186,8 @@ class Grouping:
 
 @dataclass(frozen=True, slots=True)
 class LevelCost:
-    """A candidate for measuring some grouping sets together, and the cost of each of its
-    aggregates.
+    """A level that serves some grouping sets, and the cost of each of its aggregates in epsilon or
+    rho.
     """
 
     level: Level

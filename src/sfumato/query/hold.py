@@ -110,7 +110,8 @@ class Hold:
 
 
 def held(asked: Task | Series, worker: Worker, patience: Patience) -> Hold:
-    """Reserves the cost of a task or a series, unless it is stored or suspended.
+    """Returns a ``Hold`` with the reserved cost of a task or a series, unless that is stored or
+    suspended already.
 
     Raises:
         WrongUse: it has not the members of a task, or of a series.

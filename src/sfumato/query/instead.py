@@ -30,7 +30,8 @@ def outer_or_refusal(
     policy: Policy,
     refusal: Refused,
 ) -> Outer:
-    """Plans SQL over private answers; ``refusal`` says why the statement is no single question.
+    """Returns the plan of SQL over private answers, for a statement that is no single question;
+    else raises ``refusal`` with a proposal.
 
     Nothing is charged.
 

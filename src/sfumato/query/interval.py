@@ -37,8 +37,8 @@ def share_interval(
     noise: Noise,
     miss: Fraction,
 ) -> tuple[float, float]:
-    """Returns an interval in [0, 1] that contains u / (u + v) with probability at least 1 -
-    ``miss``.
+    """Returns a confidence interval for a share u / (u + v), within [0, 1], that misses it with
+    probability at most ``miss``.
 
     ``a`` is u plus noise and ``b`` is v plus noise, independent, both of the law ``noise``.
 

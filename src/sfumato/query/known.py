@@ -45,7 +45,7 @@ class Known:
         self._outers: dict[Hashable, Outer] = {}
 
     def find(self, name: Hashable) -> Request | None:
-        """Returns the cached request of a question; None if there is none."""
+        """Returns the cached ledger request of a question; None if there is none."""
         request = None if name is None else self._requests.get(name)
         if isinstance(request, Asked):
             request = request.request()
@@ -60,12 +60,12 @@ class Known:
             self._requests[name] = question
 
     def outer(self, name: Hashable) -> Outer | None:
-        """Returns cached SQL over private answers; None if there is none."""
+        """Returns the cached plan of SQL over private answers; None if there is none."""
         known = None if name is None else self._outers.get(name)
         return None if known is None else known.afresh()
 
     def keep_outer(self, name: Hashable, outer: Outer) -> None:
-        """Caches SQL over private answers."""
+        """Caches the plan of SQL over private answers."""
         if name is not None:
             if len(self._outers) >= _REMEMBERED_OUTERS:
                 self._outers.clear()
@@ -79,7 +79,8 @@ def name_of(
     asker: Asker,
     clipped: Values = Values.TABLE,
 ) -> Hashable:
-    """Returns the key of a question in the cache; None if it cannot be known before planning.
+    """Returns the key of a question in the cache of requests; None if it cannot be known before
+    planning.
 
     It contains everything on which the key of the answer depends.
     """

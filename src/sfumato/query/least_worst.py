@@ -31,7 +31,8 @@ def least_worst(
     price: Price,
     preview: Callable[[str, Price], Preview],
 ) -> dict[str, Fraction]:
-    """Returns shares of the cost at which all questions have about the same worst relative error.
+    """Returns the share of a total cost for each question, so that all have about the same worst
+    relative error.
 
     ``sizes`` has, for each question, the number of rows of the smallest groups that should still
     have a useful estimate. ``preview`` previews the question of a name at a price. The search

@@ -20,14 +20,16 @@ CLOSES = (
 
 
 def left_now(balances: Balances | None, charge: Charge) -> list[str]:
-    """Returns ``left_lines`` for the current balances; [] after the session was closed."""
+    """Returns lines on the budget left before and after a charge, from current balances; [] after
+    the session was closed.
+    """
     with suppress(LedgerError):
         return left_lines(balances(), charge) if balances is not None else []
     return []
 
 
 def left_lines(balances: Sequence[Balance], charge: Charge) -> list[str]:
-    """Returns lines on what is left before and after a charge.
+    """Returns lines on the budget left before and after a charge.
 
     They include a warning if the charge closes the pure gate. ``balances`` are those of all
     accounts that pay; the smallest one counts at each gate.

@@ -30,7 +30,8 @@ from sfumato.plan.scope import nodes
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where the values of expressions come from, without duplicates.
+    """The declared columns and per-unit summaries from which the values of expressions are
+    computed.
 
     ``columns`` are the declared columns that the expressions read; ``summaries`` are the per-unit
     summaries that they read (of sub-queries with a row for each unit).

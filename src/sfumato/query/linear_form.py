@@ -24,7 +24,7 @@ from sfumato.sql.post_expressions import rounded
 
 @dataclass(frozen=True, slots=True)
 class LinearForm:
-    """An expression as a weighted sum of estimates, with what rounding can add.
+    """A column of an answer as a weighted sum of estimates, by which its error follows from theirs.
 
     The half-width of the expression is at most the sum of those of the estimates, each times its
     weight (an absolute value), plus ``slack`` for rounding. ``has_offset`` is set if a constant is
@@ -58,7 +58,8 @@ class LinearForm:
 
 
 def linear_form(expression: Scalar) -> LinearForm | None:
-    """Returns the linear form of an expression; None if it is not linear.
+    """Returns an expression over released numbers as a weighted sum of estimates; None if it is not
+    linear.
 
     >>> from sfumato.plan.scalar import Constant
     >>> hundredfold = Arithmetic(Operation.MULTIPLY, Constant(Fraction(100)), Estimate(0))

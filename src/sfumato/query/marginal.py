@@ -14,7 +14,8 @@ from sfumato.query.statistic import BoundedStatistic, Opened
 
 @dataclass(frozen=True, slots=True)
 class Marginal(BoundedStatistic[Integers]):
-    """The total weight of the rows in each cell of a clique (a set of axes), as an array.
+    """The statistic of one marginal of a bounded cube: the total weight of the rows in each cell of
+    a clique (a set of axes).
 
     The cells are in the order of the axes.
 
@@ -38,6 +39,6 @@ class Marginal(BoundedStatistic[Integers]):
                 return replace(self.plan.l1, norm=norm)
 
     def exact(self, opened: Opened) -> Integers:
-        """Returns the counts of all cells as a flat array, without noise."""
+        """Returns the exact weights of all cells as a flat array."""
         cells: Integers = opened.marginal(self.plan, self.clique).ravel()
         return cells

@@ -75,7 +75,8 @@ def least_of_left(
     balances: Sequence[Balance],
     is_stored: Callable[[MarginalsTask], bool],
 ) -> tuple[MarginalsTask, tuple[str, ...]]:
-    """Returns the cheapest task, by its share of what is left, or one that is stored already.
+    """Returns the task that is already stored, or the one that takes the smallest share of the
+    remaining budget.
 
     Also returns notes on the choice.
     """

@@ -65,7 +65,7 @@ class MarginalsTask:
 
     @property
     def form(self) -> str:
-        """The format of the stored bytes, and the canonical form of every field."""
+        """The canonical string of all fields of the task, with the format of the stored bytes."""
         return f"{FORMAT}{form(self)}"
 
     @property
@@ -101,8 +101,8 @@ class MarginalsTask:
         return len(self._header(charge_id)) + 8 * sum(self.cells)
 
     def ready(self, declarations: Dataset) -> BoundedCube:
-        """Returns the plan of the counted table (WrongUse if it was planned for other
-        declarations).
+        """Returns the plan of the counted table; raises WrongUse if it was planned for other
+        declarations.
         """
         if marginal_cube(declarations, self.table, self.cliques) != self.plan:
             raise WrongUse(
@@ -153,7 +153,7 @@ def marginals_task(
     cliques: Sequence[Sequence[str]],
     allowed: Allowance,
 ) -> MarginalsTask:
-    """Makes the task of some marginals of a table; a clique is a set of column names.
+    """Returns the task that releases some marginals of a table; a clique is a set of column names.
 
     Raises:
         UnknownName: there is no such table or axis.
@@ -180,7 +180,7 @@ def marginals_task(
 
 
 def marginal_cube(dataset: Dataset, table: str, cliques: Sequence[Sequence[str]]) -> BoundedCube:
-    """Compiles the bounded cube over all axes of the cliques, in the order of their declarations."""
+    """Returns the bounded cube over all axes of the cliques, in the order of their declarations."""
     if not isinstance(table, str) or table not in dataset.tables:
         raise UnknownName(f"No table {shown(table)}.", allowed=", ".join(dataset.tables))
     _require_cliques(cliques)

@@ -49,7 +49,8 @@ def sum_reach(
 
 
 def rounded_up(count: int) -> int:
-    """A count that is not smaller, by at most 2%: running sums have many, and a bound takes long.
+    """Returns a count that is up to 2% larger, so that error bounds of running sums are computed
+    for few counts.
 
     >>> rounded_up(64), rounded_up(1_000), rounded_up(1_001)
     (64, 1008, 1008)

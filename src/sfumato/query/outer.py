@@ -45,7 +45,7 @@ _AS_NOW = "{} is public, and was read as it is now."
 
 @dataclass(frozen=True, slots=True)
 class Outer:
-    """SQL over the answers of private questions, planned and ready to be charged.
+    """The plan of SQL over the answers of private questions, ready to be charged.
 
     ``public`` are the public tables that it reads. ``columns`` are the names and types of its
     result, ``statement`` what DuckDB runs, with hidden columns if it was traced. ``form`` tells it
@@ -68,7 +68,8 @@ class Outer:
     def answer(
         self, statements: Statements, scratch: Scratch, patience: Patience, key: str = ""
     ) -> Answer:
-        """Returns the answer; its inner questions are charged together, unless they are stored.
+        """Returns the answer of the statement; its private questions are charged together, unless
+        their answers are stored.
 
         ``key`` is an idempotency key of the whole statement.
 
@@ -113,7 +114,7 @@ class Outer:
         return [answer for answer, _ in answered]
 
     def afresh(self) -> "Outer":
-        """The same, with questions that no other caller resolves at the same time."""
+        """Returns a copy of the plan whose questions no other caller resolves at the same time."""
         questions = []
         for question in self.questions:
             text, parameters, share = question.statement
@@ -129,7 +130,8 @@ class Outer:
 def planned_outer(
     asked: Resolver, statements: Statements, scratch: Scratch, policy: Policy
 ) -> Outer | None:
-    """Plans a statement that is no single question; None if it is no SQL over answers either.
+    """Returns the plan of SQL over private answers, for a statement that is no single question;
+    None if it is not such SQL.
 
     Nothing is charged. ``policy`` is that of the sub-queries and limits of the inner questions.
 

@@ -45,8 +45,8 @@ class Result:
     known: Sequence[Known] | None
 
     def lines(self, releases: Releases, miss: Fraction) -> list[Json]:
-        """Returns the interval of each cell, row by row, at confidence 1 - ``miss``; null if it has
-        none.
+        """Returns the interval of each cell, row by row, at confidence 1 - ``miss``; null for a
+        cell that has none.
         """
         columns = [self._column(place, releases, miss) for place in range(len(self.columns))]
         return [list(line) for line in zip(*columns, strict=True)]
@@ -81,16 +81,18 @@ class Result:
         return errors
 
     def is_noisy(self, place: int) -> bool:
-        """Whether a column depends on released numbers, as far as its computation is known."""
+        """Returns whether the column at ``place`` depends on released numbers, as far as its
+        computation is known.
+        """
         return self.known is None or self.known[place].noisy
 
     def has_form(self, place: int) -> bool:
-        """Whether a column may have intervals."""
+        """Returns whether the column at ``place`` may have intervals."""
         return self.known is not None and self.known[place].form is not None
 
     @property
     def is_chosen(self) -> bool:
-        """Whether released numbers decided which rows a column with intervals has."""
+        """Whether released numbers selected the rows in which a column with intervals is shown."""
         return any(_is_chosen(known.form) for known in self.known or ())
 
     @property

@@ -40,14 +40,15 @@ _NOTHING = Cell(None)
 
 
 class Releases:
-    """The private answers below an outer SQL statement; its cells refer to their cells by codes."""
+    """The private answers that SQL over private answers reads, for the intervals of its cells."""
 
     def __init__(self, answers: Sequence[Answer]) -> None:
         self.releases = [Release.of(answer) for answer in answers]
         self._cells: dict[tuple[int, Fraction], Cell] = {}
 
     def interval(self, form: Form, hidden: Callable[[int], object], miss: Fraction) -> Cell:
-        """Returns the interval of a computed cell in one row.
+        """Returns the confidence interval of a computed cell in one row, at confidence 1 -
+        ``miss``.
 
         ``form`` says how it is computed; ``hidden`` returns a hidden column of the row.
 
@@ -58,7 +59,9 @@ class Releases:
         return self._range(form, hidden, share)
 
     def stored_errors(self, leaf: Leaf, rows: Sequence[Sequence[object]]) -> list[Json]:
-        """The stored errors of a column of cells, at 95%; None if noise chose them, or in sums."""
+        """Returns the stored 95% intervals of a column of cells; None if noise chose them, or in
+        sums.
+        """
         errors: list[Json] = [None] * len(rows)
         if leaf.kind is not Kind.CELL or leaf.chosen:
             return errors
@@ -202,7 +205,7 @@ class Releases:
 
 
 class WholeEnds:
-    """The ends of intervals in whole numbers, of cells, sums and differences of counts.
+    """The computation of intervals with integer ends, of cells, sums and differences of counts.
 
     They are those of ``Releases.interval``, without its fractions, which take most of its time.
     """
@@ -213,7 +216,7 @@ class WholeEnds:
         self._columns: dict[tuple[int, bool], _Wholes | None] = {}
 
     def column(self, form: Form, rows: Sequence[Sequence[object]]) -> list[Ends | None]:
-        """Returns the ends of the intervals of a computed column; rows have its hidden columns.
+        """Returns the integer ends of a computed column's intervals; rows have its hidden columns.
 
         None in a row where they are no whole numbers, or where ``Releases.interval`` has to tell.
 
@@ -322,7 +325,7 @@ class _Wholes:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """One inner answer: its columns, its parts, and the group of each of its rows."""
+    """One private answer that an outer statement reads: its columns, aggregates and rows."""
 
     items: tuple[Item, ...]
     parts: Sequence[AnyReleased]
@@ -338,14 +341,14 @@ class Release:
 
     @classmethod
     def of(cls, answer: Answer) -> "Release":
-        """The release of an answer; ``rows`` are all groups that it could have shown."""
+        """Returns the release of an answer; ``rows`` is the number of groups that could be shown."""
         output, parts, order = released_of(answer.form)
         rows = max(parts[0].count if parts else 1, 1)
         errors = cast(list[list[Json]], answer.form["errors"])
         return cls(output.items, parts, order, answer.told, not output.sets, rows, errors)
 
     def cell(self, column: int, row: int, miss: Fraction) -> Cell:
-        """The interval of a cell."""
+        """Returns the confidence interval of a cell, missed with probability at most ``miss``."""
         weights = self.weights(column)
         if weights is not None:
             # the same width in every row
@@ -356,7 +359,7 @@ class Release:
         return cell
 
     def weights(self, column: int) -> tuple[Fraction, ...] | None:
-        """As ``_weights``, which is computed once a column."""
+        """Returns the weights of a count or sum column's integers; None if cells cannot be added."""
         if column not in self.known_weights:
             self.known_weights[column] = self._weights(column)
         return self.known_weights[column]
@@ -385,7 +388,7 @@ class Release:
     def reach(
         self, column: int, weights: tuple[Fraction, ...], count: int, miss: Fraction
     ) -> Fraction:
-        """The error of the sum of so many cells of a column."""
+        """Returns the half-width of the sum of ``count`` cells, missed with probability ``miss``."""
         expression = self.items[column].expression
         assert isinstance(expression, Estimate), "so says weights"
         part = self.parts[expression.index]
@@ -401,7 +404,7 @@ class Release:
         return self.known_reaches[name]
 
     def point(self, column: int, row: int) -> Fraction:
-        """The estimate of a cell, exactly."""
+        """Returns the estimate of a cell, as an exact fraction."""
         expression = self.items[column].expression
         assert isinstance(expression, Estimate), "so says weights"
         part = self.parts[expression.index]
@@ -409,7 +412,7 @@ class Release:
         return part.point(self.order[row], expression.statistic, expression.place)
 
     def wholes(self, column: int, miss: Fraction) -> _Wholes | None:
-        """A column in whole numbers; None if an estimate is another number, or cannot be added."""
+        """Returns a column's estimates as integers; None if one is a fraction, or cannot be added."""
         weights = self.weights(column)
         if weights is None:
             return None
@@ -434,7 +437,7 @@ class Release:
         return [self.point(column, row) for row in range(len(self.order))]
 
     def most_exact(self, column: int) -> int:
-        """How many cells doubles add exactly: whole numbers whose sums stay small enough."""
+        """Returns the number of cells of a column that doubles add exactly."""
         if column not in self.known_most:
             values = [row[column] for row in self.told if row[column] is not None]
             whole = all(type(value) is int for value in values)
@@ -443,7 +446,7 @@ class Release:
         return self.known_most[column]
 
     def largest(self, column: int) -> Fraction:
-        """The largest magnitude in a column."""
+        """Returns the largest absolute value in a column."""
         if column not in self.known_largest:
             values = [row[column] for row in self.told]
             # whole numbers are compared as such: a fraction takes ten times as long

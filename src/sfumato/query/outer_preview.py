@@ -41,7 +41,7 @@ class OuterPreview:
 
     @property
     def left(self) -> list[str]:
-        """Lines on what the paying accounts have left now, and would have left afterwards."""
+        """Lines on what the paying accounts have left now, and would have left after the charge."""
         return left_now(self.balances, self.cost.charge)
 
     @property
@@ -64,7 +64,7 @@ class OuterPreview:
 
     @property
     def errors_in_words(self) -> list[list[str]]:
-        """The lines of ``error`` as texts, each after the number of its private answer."""
+        """Returns the lines of ``error`` as texts, each after the number of its private answer."""
         lines = []
         for place, preview in enumerate(self.inner):
             lines += [[str(place), *line] for line in preview.errors_in_words]

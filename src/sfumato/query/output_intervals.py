@@ -36,7 +36,7 @@ def value_of(
     row: int,
     codes: Group,
 ) -> Value:
-    """Computes the value of an output expression in a row, from the estimates and the group's keys."""
+    """Returns the value of an answer's column in a row, from the estimates and the group's keys."""
 
     def lookup(leaf: Leaf) -> Value:
         if isinstance(leaf, Estimate):
@@ -69,7 +69,7 @@ def ranges_of(
     rows: Sequence[int],
     miss: Fraction,
 ) -> list[Cell]:
-    """Computes the interval of an output expression in each row.
+    """Returns the confidence interval of an answer's column in each row.
 
     The miss probability is shared among the different releases in the expression (union bound), so
     the interval holds whatever their joint distribution is.
@@ -214,7 +214,7 @@ def _ends(
 
 
 def combined(op: Operation, left: Range, right: Range) -> Range | None:
-    """Applies one operation to two intervals; None if the divisor may be zero."""
+    """Returns the interval of ``left op right`` for two intervals; None if the divisor may be zero."""
     if op is Operation.ADD:
         return left[0] + right[0], left[1] + right[1]
     if op is Operation.SUBTRACT:

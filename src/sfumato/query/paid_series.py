@@ -24,7 +24,8 @@ _OPEN = (COMMITTED, EXECUTING, SUSPENDED)
 
 @dataclass(frozen=True, slots=True)
 class PaidSeries:
-    """The state of a series that is paid for: its charge, and its numbers of places.
+    """The state of a series (a question answered in pieces) that is paid for: its charge, and how
+    many of its pieces are stored.
 
     ``places`` is the number of all places, ``begun`` of those that were begun, ``stored`` of those
     with a stored piece. A place that was begun and is not stored is lost, unless a worker is
@@ -49,7 +50,9 @@ def paid_series(
     asker: Asker,
     ledger: Ledger,
 ) -> PaidSeries | None:
-    """Returns what the asker's account has paid for a series; None if nothing."""
+    """Returns the charge and the progress of a series that the asker's account has paid for; None
+    if it has not.
+    """
     names = _names(series, asker)
 
     def find(rows: Rows) -> PaidSeries | None:

@@ -32,7 +32,8 @@ class Payer(Protocol):
 
 
 def abandon(ledger: Ledger, charge: str, fence: int = 0) -> None:
-    """Ends a charge whose caller was interrupted, even if a second interrupt comes meanwhile.
+    """Abandons the charge of a caller that was interrupted, even if a second interrupt comes
+    meanwhile.
 
     ``fence`` is the worker's fence if the charge is answered in pieces. A charge that cannot be
     ended is closed when its lease ends, or when the ledger is opened next.

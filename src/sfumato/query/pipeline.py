@@ -31,7 +31,7 @@ def compile_plan(
     norm: Norm,
     layouts: Mapping[str, int] = UNPREPARED,
 ) -> Bounded:
-    """Compiles a raw plan into a plan that is bounded in ``norm``.
+    """Returns a plan whose sensitivities are bounded in ``norm``, compiled from a raw plan.
 
     ``layouts`` has the prepared layouts of tables.
     """
@@ -43,7 +43,7 @@ def compile_plan(
 
 
 def compile_cube(raw: Cube, dataset: Dataset) -> BoundedCube:
-    """Compiles a cube into one whose marginals are bounded in L1 and L2."""
+    """Returns a cube whose marginals have bounded L1 and L2 sensitivity, compiled from a raw one."""
     return cube(raw, Context(dataset, Norm.L1))
 
 
@@ -54,7 +54,8 @@ def compile_rows(
     most: int | None = None,
     naming: str = "",
 ) -> BoundedRows:
-    """Compiles a list of rows into one with a bounded number of rows for each unit.
+    """Returns a plan that reads a bounded number of rows of each unit, compiled from a list of
+    rows.
 
     That number is ``most``, or the declared limit by default. With ``naming``, units get names: a
     hash that is keyed by this string.
@@ -63,5 +64,5 @@ def compile_rows(
 
 
 def compile_graph(raw: Raw, dataset: Dataset) -> BoundedGraph:
-    """Compiles a count of rows, read without their owner, into the graph of their edges."""
+    """Returns the bounded graph whose edges are the rows that a raw plan counts."""
     return graph(raw, Context(dataset, Norm.L1))

@@ -55,9 +55,7 @@ class Preview:
 
     @property
     def left(self) -> list[str]:
-        """Lines that say what the paying accounts have left now, and would have left after the
-        question.
-        """
+        """Lines on what the paying accounts have left now, and would have left after the question."""
         return left_now(self.balances, self.cost.charge)
 
     @property
@@ -128,12 +126,12 @@ class Preview:
         return sorted(sizes)
 
     def explain(self) -> str:
-        """A text on who is protected, what is bounded, the noise, and the cost."""
+        """Returns a text on the privacy unit, the bounds, the noise, and the cost."""
         return explain(self.planned, self.dataset)
 
     @property
     def errors_in_words(self) -> list[list[str]]:
-        """The expected errors as rows of text: column, group size (if it matters), error."""
+        """Returns the expected errors as rows of text: column, group size (if it matters), error."""
         error_rows = []
         for line in self.error():
             rows = "any" if line["rows"] is None else f"{line['rows']:,}"
@@ -158,7 +156,7 @@ class Preview:
 
 
 def planned_columns(planned: Planned) -> list[dict[str, Json]]:
-    """The columns that the answer of a plan will have, from the plan alone."""
+    """Returns the names and types of the columns that the answer of a plan will have."""
     question = planned.question
     fine = planned.questions[0].refinement
     readings = [aggregate.reading(fine) for aggregate in question.raw.aggregates]

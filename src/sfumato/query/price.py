@@ -57,7 +57,9 @@ class Price:
     interval: bool = False
 
     def scaled(self, share: Fraction) -> "Price":
-        """Returns a share of the price, for one of several questions. The delta stays the same."""
+        """Returns the price with its epsilon or rho multiplied by ``share``, for one of several
+        questions; the delta stays the same.
+        """
         if share != 1 and self.target is not None:
             raise WrongUse(
                 "error= of a question that needs another one answered first "
@@ -69,7 +71,7 @@ class Price:
         return replace(self, epsilon=epsilon, rho=rho)
 
     def buying(self, *, interval: bool) -> "Price":
-        """Returns the price with ``interval`` set: whether a part of the cost buys intervals of
+        """Returns the price with ``interval`` set, so that a part of the cost buys intervals of
         quantiles.
 
         Raises:
@@ -143,7 +145,7 @@ def price(
     error: Wish | None = None,
     max_epsilon: Number | None = None,
 ) -> Price:
-    """Reads the price keywords of ``query`` and ``preview``.
+    """Returns the price that the keyword arguments of ``query`` and ``preview`` state.
 
     Raises:
         WrongUse: there is not exactly one of epsilon, rho and error, or error has no max_epsilon.
@@ -177,7 +179,8 @@ def price(
 def cost_alone(
     *, epsilon: Number | None = None, rho: Number | None = None, delta: Number | None = None
 ) -> Price:
-    """Reads the price keywords of a task that has no wanted error: an epsilon or a rho.
+    """Returns the price that the keyword arguments of a task state, if it has no wanted error: an
+    epsilon or a rho.
 
     Raises:
         WrongUse: there is not exactly one of epsilon and rho.

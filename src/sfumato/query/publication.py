@@ -64,7 +64,8 @@ class Payer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """A statement planned at a price, before any stored part is reused, with its preview.
+    """A statement of ``Session.plan`` that is planned at a price, with its preview, before stored
+    aggregates are reused.
 
     ``is_whole`` is true if the statement is a single charge. Otherwise it needs other charges
     (sub-queries, limits or clips that are learnt), which share its price. ``stored`` is true if the
@@ -98,7 +99,8 @@ Draft: TypeAlias = Callable[[str, Price], Drafted]
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """How a cost is split among questions: by ``weights``, or for the least largest error.
+    """The rule by which a cost is split among questions: by ``weights``, or so that the largest
+    error is least.
 
     In the second case ``sizes`` has the group size at which errors are compared.
     """
@@ -109,7 +111,8 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One question of a publication: its price, and what it pays when the questions run in turn.
+    """One question of a publication: its price, and the charge that it pays when the questions run
+    in turn.
 
     ``shared`` has the titles of parts that it reads from earlier questions at no cost.
     """
@@ -137,7 +140,8 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """Questions that are planned together; nothing is charged before ``run``.
+    """The plan of several questions that share a cost, made by ``Session.plan``; nothing is charged
+    before ``run``.
 
     ``lines`` has the questions in the order in which they were given, ``turns`` their names in the
     order of payment.
@@ -161,7 +165,7 @@ class Publication:
 
     @property
     def cost(self) -> Charge:
-        """The cost of all questions, if no answer were stored, in the ledger's integers."""
+        """The cost of all questions, if no answer were stored, in the ledger's integer units."""
         return _sum([line.charge for line in self.lines])
 
     @property
@@ -177,7 +181,7 @@ class Publication:
         return found[name]
 
     def run(self, progress: Progress | None = None) -> dict[str, Answer]:
-        """Asks all questions; returns their answers by name.
+        """Asks all questions, which charges those not stored; returns their answers by name.
 
         Each answer is stored at once. If the process dies, plan and run again: stored answers are
         returned at no cost, and the other questions are asked.
@@ -237,7 +241,8 @@ class Publication:
 
 
 def named(questions: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
-    """Returns the statements by name; those of a list are named by their number from 1.
+    """Returns the statements of ``Session.plan`` by name; those of a list are named by their number
+    from 1.
 
     Raises:
         WrongUse: there is no question, or a name or statement is not a string.
@@ -273,7 +278,7 @@ def planned_lines(
     split: Split,
     draft: Draft,
 ) -> tuple[tuple[Line, ...], tuple[str, ...]]:
-    """Plans the lines of a publication; also returns their names in the order of payment.
+    """Returns the planned questions of a publication, and their names in the order of payment.
 
     ``price`` is for all questions together, but a wanted error is for each of them.
 

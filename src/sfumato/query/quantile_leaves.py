@@ -21,7 +21,8 @@ MOST_GROUPS = 2**12
 
 
 def with_leaves(raw: Raw, *, ends: bool, collects_codes: bool) -> Raw:
-    """Sets the width of the grid, in codes, from which the quantiles of a plan are selected.
+    """Returns the plan with the width, in codes, of the candidates (leaves) from which its
+    quantiles are selected.
 
     With ``ends``, the ends of their intervals are selected too. ``collects_codes`` is true if the
     engine can collect every code that has a row.

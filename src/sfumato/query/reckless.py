@@ -20,7 +20,7 @@ _NO_PROTECTION = 20
 
 
 def reckless(dataset: Dataset, budget: Budget | None = None) -> tuple[str, ...]:
-    """Returns warnings about a budget and about limits, from the declarations alone.
+    """Returns warnings about a risky budget or contribution limits, from the declarations alone.
 
     They are about: a delta of at least 1 / rows, an epsilon above 10, limits that no unit could
     reach, and a missing limit without which GROUP BY is refused.

@@ -59,7 +59,7 @@ class Asked:
 
     @classmethod
     def of(cls, planned: Planned, asker: Asker) -> "Asked":
-        """Computes all keys of a planned question."""
+        """Returns the planned question with all its cache keys."""
         plan = form(planned.plan, aggregate_forms(planned.plan))
         forms = []
         if planned.levels:
@@ -85,12 +85,12 @@ class Asked:
 
     @property
     def fresh(self) -> Planned:
-        """The plan of the parts that are not stored yet; the whole plan if all are stored."""
+        """The plan of the aggregates that are not stored yet; the whole plan if all are stored."""
         return self.planned.fresh or self.planned
 
     @property
     def event(self) -> Event:
-        """The privacy event of the parts that are not stored yet."""
+        """The privacy event of the aggregates that are not stored yet."""
         return self.fresh.event
 
     @property
@@ -108,7 +108,9 @@ class Asked:
         return Names(self.question, self.statement, self.shared, self.earlier, new)
 
     def request(self, key: str = "") -> Request:
-        """The ledger request for the parts that are not stored; ``key`` is an idempotency key."""
+        """Returns the ledger request for the aggregates that are not stored; ``key`` is an
+        idempotency key.
+        """
         return self.asker.request(self.event, self.names, key)
 
 
@@ -155,7 +157,8 @@ class SqlTask:
 
     @classmethod
     def of(cls, asked: Asked) -> "SqlTask":
-        """Computes the contents of the answer that do not depend on released numbers.
+        """Returns the task of a planned question, with the parts of its answer that do not depend
+        on released numbers.
 
         Guarantees:
             an error in the texts of an answer charges nothing
@@ -164,12 +167,14 @@ class SqlTask:
 
     @property
     def kind(self) -> str:
-        """Always ``SQL``."""
+        """The kind of the task, which is always ``SQL``."""
         return SQL
 
     @property
     def line(self) -> str:
-        """Always empty: a statement may quote private knowledge of its asker."""
+        """The line for the ledger, always empty: a statement may quote private knowledge of its
+        asker.
+        """
         return ""
 
     @property
@@ -185,12 +190,12 @@ class SqlTask:
 
     @property
     def cells(self) -> tuple[int | None, ...]:
-        """The number of integers of each additive part, if the groups are declared."""
+        """The number of noisy integers of each additive mechanism, if the groups are declared."""
         return cells_of(self.asked.fresh)
 
     @property
     def size(self) -> int | None:
-        """Always None: groups may not be public, so the answer's size has no public bound."""
+        """The bound on the answer's bytes, always None: groups may not be public, so there is none."""
         return None
 
     def ready(self, declarations: Dataset) -> Bounded | Levels:
@@ -282,12 +287,12 @@ def _shown(key: GroupKey, code: int | str | Total | None) -> Json:
 
 
 def key_type(key: GroupKey) -> str:
-    """The type of a key column, as an answer states it."""
+    """Returns the type of a group key's column, as an answer states it."""
     return type_of(key.value.type)
 
 
 def type_of(kind: ColumnType) -> str:
-    """The word for the values of a declared type, as an answer states it.
+    """Returns the name of a declared column type, as an answer states it.
 
     >>> from sfumato.metadata.column import Integer, Text
     >>> type_of(Integer(0, 9)), type_of(Text())

@@ -41,8 +41,8 @@ _AHEAD = 2
 
 
 def stated(event: Event, cells: object) -> tuple[int | None, ...]:
-    """Checks the attribute ``cells`` of a task: at most one size for each additive step of its
-    event.
+    """Returns the attribute ``cells`` of a task, checked: at most one size for each additive step
+    of its event.
 
     Raises:
         WrongUse: they are not sizes, or there are more of them than additive steps.
@@ -67,7 +67,8 @@ def _not_sizes(cells: object) -> WrongUse:
 
 
 def drawn(event: Event, cells: Sequence[int | None]) -> Drawn:
-    """Draws the noise of the additive steps of an event; ``cells`` has their numbers of integers.
+    """Returns the noise of the additive steps of an event; ``cells`` has the number of integers of
+    each.
 
     If a size is None or is missing at the end of ``cells``, the noise of its step is drawn later,
     inside the charge (RULES 25). If there is much noise, one other thread draws it, two steps ahead
@@ -109,7 +110,7 @@ def _drawn_ahead(draws: Iterator[_Draw]) -> Iterator[Integers | None]:
 
 
 class Reserved:
-    """The steps of a reserved event that a task has not taken yet.
+    """The steps of a charged privacy event that a running task has not carried out yet.
 
     Each step can be taken once, in one public order. The parts of a ``Composed`` are taken in their
     order, except that a ``Thresholded`` comes first, since it selects the groups of the other
@@ -137,11 +138,11 @@ class Reserved:
         self._sampled = False
 
     def take(self, event: E, *, sampled: bool = False) -> tuple[E, Integers | None]:
-        """Takes the next step, which must equal ``event``.
+        """Removes the next step of the event, which must equal ``event``, and returns it with its
+        noise.
 
-        Returns the step as it was reserved, from which the mechanism is made, and the noise drawn
-        for it (None if it is drawn later). ``sampled`` states that the step measures the sample
-        that was entered last.
+        The mechanism is made from the returned step, as it was reserved; the noise is None if it is
+        drawn later. ``sampled`` states that the step measures the sample that was entered last.
 
         Raises:
             InvalidDeclaration: the next step is another one, or none is left.
@@ -152,10 +153,10 @@ class Reserved:
         return cast(E, step), noise
 
     def enter(self, design: Design) -> Design:
-        """Takes the next step, which must be a ``Sampled`` of this design.
+        """Removes the next step of the event, which must be a ``Sampled`` of this design, and
+        returns the reserved design.
 
-        Its inner steps come next, and all of them must be taken before any other step. Returns
-        the reserved design.
+        Its inner steps come next, and all of them must be taken before any other step.
 
         Raises:
             InvalidDeclaration: the next step is another one, or none is left.
@@ -187,7 +188,9 @@ class Reserved:
 
 
 def plan_of(event: Event) -> Event:
-    """Returns the event whose steps are carried out: the inner event of a ``Block``, or itself."""
+    """Returns the event whose steps a task carries out: the inner event of a ``Block``, or the
+    event itself.
+    """
     if isinstance(event, Block):
         return event.event
     return event

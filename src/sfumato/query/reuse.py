@@ -25,7 +25,8 @@ _REMEMBERED = 2**14
 
 
 class Shelf:
-    """A cache of the released parts in the stored answers of a ledger.
+    """A cache of the noisy aggregates in the stored answers of a ledger, by which questions reuse
+    them.
 
     Answers never change, so the noise law of each part is cached: a question that is asked at
     rising prices does not parse all earlier answers again.
@@ -38,7 +39,7 @@ class Shelf:
         self._laws: dict[tuple[bytes, str], Released | None] = {}
 
     def first(self, asked: Asked) -> dict[int, Stored]:
-        """Returns earlier releases that a question can reuse, by the index of the part (aggregate).
+        """Returns earlier releases that a question can reuse, by the index of the aggregate.
 
         For each part it is the earliest release that is at least as exact as the part's mechanism.
         """
@@ -90,8 +91,8 @@ class Shelf:
 
 
 def reuse(asked: Asked, shelf: Shelf) -> Asked:
-    """Marks the parts of a question that earlier answers released exactly enough; they are not
-    charged.
+    """Returns the question with the aggregates marked that earlier answers released exactly enough;
+    they are not charged.
 
     The earliest release is used, so that the same question keeps the same answer.
 
@@ -123,7 +124,9 @@ def is_as_exact(released: Released, mechanism: Mechanism) -> bool:
 
 
 def is_no_noisier(one: Mechanism, other: Mechanism) -> bool:
-    """Whether a release through the mechanism ``one`` is at least as exact as through ``other``."""
+    """Returns whether a release through the mechanism ``one`` has at most as much noise as through
+    ``other``.
+    """
     if isinstance(one, GridQuantiles) and isinstance(other, GridQuantiles):
         return all(mine >= wanted for mine, wanted in zip(one.rates, other.rates, strict=True))
     if isinstance(one, AdditiveMechanism) and isinstance(other, AdditiveMechanism):

@@ -25,8 +25,8 @@ _PART = 10
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """How far rounding to a lattice moves values: at most ``far``, where values are at most
-    ``largest``.
+    """A bound on the error from rounding values to a lattice: at most ``far``, where values are at
+    most ``largest``.
     """
 
     far: Fraction
@@ -34,8 +34,8 @@ class Move:
 
 
 def move_of(aggregate: Aggregate) -> Move | None:
-    """Returns how far rounding to the lattice can move the values that an aggregate reads; None if
-    not.
+    """Returns the bound on the rounding error of the values that an aggregate reads; None if they
+    are not rounded.
 
     A declared step moves nothing, since the values are declared to be multiples of it.
 
@@ -70,7 +70,8 @@ def is_beyond(
     read: Estimate,
     half_width: Json,
 ) -> bool:
-    """Whether rounding may move an estimate by more than a tenth of its interval's half-width.
+    """Returns whether rounding may change an estimate by more than a tenth of its interval's
+    half-width.
 
     A sum is moved once for each row. If no count of rows was released, the least possible number of
     rows is the sum divided by the largest value.

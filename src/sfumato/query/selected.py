@@ -14,7 +14,8 @@ from sfumato.plan.stages import Raw
 
 
 def candidates(output: Output, rows: int) -> int:
-    """Returns the number of rows among which released numbers choose; 1 if they choose none.
+    """Returns the number of rows among which HAVING or LIMIT selects by released numbers; 1 if none
+    do.
 
     HAVING and LIMIT choose rows. ``rows`` is the number of rows before them.
 
@@ -31,7 +32,9 @@ def candidates(output: Output, rows: int) -> int:
 
 
 def declared_rows(raw: Raw, output: Output) -> int:
-    """The number of rows before HAVING and LIMIT; 1 if the groups are not public."""
+    """Returns the number of rows of a SQL answer before HAVING and LIMIT; 1 if the groups are not
+    public.
+    """
     if raw.is_open:
         return 1
     sizes = [len(key.codes or ()) + key.missing for key in raw.keys]
@@ -40,5 +43,5 @@ def declared_rows(raw: Raw, output: Output) -> int:
 
 
 def is_released(expression: Scalar) -> bool:
-    """Whether an expression depends on a noisy estimate."""
+    """Returns whether an expression depends on a noisy estimate."""
     return any(isinstance(leaf, Estimate) for leaf in leaves(expression))

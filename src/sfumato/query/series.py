@@ -86,7 +86,8 @@ SERIES = ("event", "form", "kind", "line", "piece")
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """What a series needs to compute its pieces: the asker, and the open parts of the session.
+    """The resources by which a session computes the pieces of a series: asker, engine, ledger and
+    folders.
 
     ``door`` refuses a piece once the session is closed. ``states`` is the folder of the secret
     states of streams; None: no stream can be opened.
@@ -124,7 +125,8 @@ class _Begun:
 
 
 class OpenSeries:
-    """A series whose whole cost is paid; iterating computes the remaining pieces in order.
+    """A series (a question answered in pieces) whose whole cost is paid; iterating computes the
+    remaining pieces.
 
     ``charge`` is the id of the charge, ``earlier`` has the stored pieces by place. ``close``, or
     the end of a ``with`` block, suspends the charge until the series is opened again. After the
@@ -161,7 +163,8 @@ class OpenSeries:
         return 0
 
     def next(self, *, stop: Stop | None = None, time_limit: float | None = None) -> Stored:
-        """Computes the next piece; ``stop`` and ``time_limit`` are as in ``Session.query``.
+        """Returns the answer of the next piece, which it computes; ``stop`` and ``time_limit`` are
+        as in ``Session.query``.
 
         Raises:
             WrongUse: no piece is left, or the event of the piece is not the one reserved for its
@@ -243,8 +246,8 @@ class OpenSeries:
         return self._worker.past(self._event, self.charge, stored, place)
 
     def skip(self, places: int) -> None:
-        """Gives up the next pieces, up to the one at ``places``: they are lost, as if a worker had
-        died.
+        """Gives up the next pieces, up to the one numbered ``places``: they are lost, as if a
+        worker had died.
 
         Raises:
             WrongUse: no such place is left.
@@ -298,7 +301,8 @@ def opened_series(
     patience: Patience,
     payer: Payer | None = None,
 ) -> OpenSeries:
-    """Opens a series: with a new charge, or the one that it has if it was suspended or is complete.
+    """Returns an open series: with a new charge, or the charge that it has if it was suspended or
+    is complete.
 
     ``payer`` pays for a new charge instead of the ledger.
 
@@ -338,7 +342,7 @@ def opened_series(
 
 
 def is_paid(series: Series, worker: Worker) -> bool:
-    """Whether opening the series costs nothing, since its charge is complete or suspended."""
+    """Returns whether opening the series costs nothing, since its charge is complete or suspended."""
     request = request_of(series, series.event, worker.asker)
     if worker.ledger.recall(request) is not None:
         return True
@@ -353,7 +357,7 @@ def request_of(series: Series, event: SeriesEvent, asker: Asker) -> Request:
 
 
 def places_of(event: Event) -> int:
-    """Returns the number of pieces of a series with this event.
+    """Returns the number of pieces of a series with this privacy event.
 
     Raises:
         WrongUse: the event is not a composition.

@@ -154,7 +154,7 @@ class Session:
         return Account(self._limit, self._ledger.balance(self.dataset.name), standing)
 
     def asking_as(self, analyst: str, purpose: str = UNSTATED) -> "Session":
-        """A session of another asker over the same open data and ledger.
+        """Returns a session of another asker over the same open data and ledger.
 
         Its questions are charged to the account of ``analyst`` below ``purpose``. Closing it has
         no effect; it ends with the session that it was made from.
@@ -501,13 +501,17 @@ class Session:
             return opened_series(series, self._worker, patience)
 
     def has_series(self, series: Series) -> bool:
-        """Whether opening a series costs nothing now: it is paid for, and no worker has it open."""
+        """Returns whether opening a series costs nothing now: it is paid for, and no worker has it
+        open.
+        """
         self._door.require_open()
         require_members(series, "series", SERIES)
         return is_paid(series, self._worker)
 
     def paid_series(self, series: Series) -> PaidSeries | None:
-        """Returns what this account has already paid for a series; None if nothing. Free."""
+        """Returns the charge and the progress of a series that this account has paid for; None if
+        it has not. Free.
+        """
         self._door.require_open()
         require_members(series, "series", SERIES)
         return paid_series(series, self._asker, self._ledger)
@@ -530,7 +534,7 @@ class Session:
 
     @property
     def renyi_orders(self) -> frozenset[Fraction]:
-        """The Renyi orders of the paying accounts: a charge without a rho is priced at them."""
+        """The Renyi orders of the paying accounts, at which they price a charge without a rho."""
         return self._ledger.orders(scope_of(self._asker.account))
 
     def balances(self) -> list[Balance]:
@@ -538,7 +542,8 @@ class Session:
         return self._ledger.balances(*self._asker.path)
 
     def price(self, task: Task | Series) -> Cost:
-        """The cost of a task or a series, with one item for each kind of step; costs no budget.
+        """Returns the cost of a task or a series, with one item for each kind of step; costs no
+        budget.
 
         Raises:
             InvalidNumber: the event has no known cost.
@@ -606,7 +611,8 @@ class Session:
         error: Wish | None = None,
         max_epsilon: Number | None = None,
     ) -> tuple[MarginalsTask, tuple[str, ...]]:
-        """The task that ``marginals`` asks with these arguments, with notes on its noise; free.
+        """Returns the task that ``marginals`` asks with these arguments, with notes on its noise;
+        free.
 
         Raises:
             As ``marginals``, but for what an account can pay.

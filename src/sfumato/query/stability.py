@@ -29,7 +29,9 @@ _FINE = 2**20
 
 
 def refinement(plan: Tracked) -> int:
-    """Returns the factor by which weights are multiplied to be integers; 1 if no weight is below 1."""
+    """Returns the integer factor by which row weights below 1 are multiplied to be integers; 1 if
+    all weights are 1.
+    """
     if plan.unit is None or plan.kept is not None or is_single(plan.raw.relation):
         # a unit has one row, or its rows count separately: every weight is 1
         return 1
@@ -80,7 +82,7 @@ def distance(
 
 
 def occupied(aggregate: Aggregate, plan: Tracked) -> int:
-    """The largest number of groups whose quantiles one unit can move.
+    """Returns the largest number of groups whose quantiles one unit can change at full weight.
 
     A unit in more groups has smaller weights in them.
 
@@ -92,7 +94,7 @@ def occupied(aggregate: Aggregate, plan: Tracked) -> int:
 
 
 def full_weight(unit: str | None, relation: Rows) -> int:
-    """The refinement of a cube: the weight of a row whose unit is within its row limit.
+    """Returns the integer weight, in a cube, of a row whose unit is within its row limit.
 
     It is 1 if no weight can be smaller.
     """

@@ -32,7 +32,8 @@ from sfumato.query.together import Held, require_key, together, wanted_charges
 
 @dataclass(frozen=True)
 class Statements:
-    """Plans and answers SQL statements; all costs are charged to the account of one asker.
+    """The planner and answerer of a session's SQL statements, with all costs charged to one asker's
+    account.
 
     ``prepared`` has the version of each prepared layout; ``parts`` is the cache of the released
     parts in stored answers.
@@ -50,7 +51,8 @@ class Statements:
         key: str,
         patience: Patience,
     ) -> tuple[Answer, Asked]:
-        """Answers a question and its sub-queries; also returns the plan of the question itself.
+        """Returns the answer of a question, after those of its sub-queries, and the question's
+        plan.
 
         If the asker has paid for all sub-queries and limits, or there are none, they are resolved
         once; otherwise first with placeholders, and again with the answers.
@@ -71,7 +73,8 @@ class Statements:
     def answer_all(
         self, questions: Sequence[Resolver], patience: Patience
     ) -> list[tuple[Answer, Asked]]:
-        """Answers several questions, whose charges are reserved together: all of them, or none.
+        """Returns the answers of several questions, whose charges are reserved together: all of
+        them, or none.
 
         Also returns the plan of each, as ``answer`` does.
 
@@ -133,7 +136,8 @@ class Statements:
         patience: Patience = ENDLESS,
         held: Held | None = None,
     ) -> tuple[Answer, Asked]:
-        """Answers a step, which is charged unless its answer is stored.
+        """Returns the answer of one step (the question or a sub-query), which is charged unless it
+        is stored.
 
         Also returns the planned step, before the reuse of stored parts.
         """
@@ -149,7 +153,7 @@ class Statements:
         return answer, asked
 
     def answer_together(self, questions: Sequence[Asked], share: Price) -> list[Answer]:
-        """Answers several planned questions, whose charges are reserved together."""
+        """Returns the answers of several planned questions, whose charges are reserved together."""
         new = {}
         for question in questions:
             if not self.is_stored(question):
@@ -163,7 +167,7 @@ class Statements:
         return answers
 
     def draft(self, sql: str, price: Price) -> Drafted:
-        """Plans a statement at a price, before any stored part is reused."""
+        """Returns a statement planned at a price, before stored aggregates are reused."""
         question = Resolver(sql, None, price, self.asker.dataset, Values.TABLE)
         step = question.resolve(previewed)
         chosen = self.cheapest(self.candidates(step), reusing=False)
@@ -177,11 +181,11 @@ class Statements:
         return Drafted(preview, chosen, is_whole, stored)
 
     def planned(self, step: Step) -> Planned:
-        """Returns the cheapest plan of a step."""
+        """Returns the cheapest plan of a step, with its cache keys."""
         return self.cheapest(self.candidates(step)).planned
 
     def unstored_plan(self, step: Step) -> Planned:
-        """Returns the cheapest plan of a step, as if nothing was released before."""
+        """Returns the cheapest plan of a step, as if no aggregate of it was released before."""
         plans = self._plans(step)
         if len(plans) == 1:
             return plans[0]
@@ -193,7 +197,9 @@ class Statements:
         return [Asked.of(plan, asker) for plan in self._plans(step)]
 
     def cheapest(self, candidates: list[Asked], *, reusing: bool = True) -> Asked:
-        """Returns the cheapest of several plans; with ``reusing``, stored parts cost nothing."""
+        """Returns the cheapest of several plans; with ``reusing``, aggregates of stored answers
+        cost nothing.
+        """
         if reusing:
             candidates = [reuse(candidate, self.parts) for candidate in candidates]
         if len(candidates) == 1:
@@ -204,7 +210,7 @@ class Statements:
         return replace(chosen, planned=best)
 
     def is_stored(self, asked: Asked) -> bool:
-        """Whether the ledger has an answer of this question for the asker."""
+        """Returns whether the ledger has an answer of this question for the asker."""
         return self.ledger.holds(asked.request())
 
     def own_answer(self, step: Step) -> Answer | None:
@@ -212,11 +218,13 @@ class Statements:
         return self.answer_at_any_price(step) or self._first(step, self.ledger.own_answer)
 
     def answer_at_any_price(self, step: Step) -> Answer | None:
-        """The account's first answer to a step, if a step at another price is as good."""
+        """Returns the account's first stored answer to a step, if an answer at another price is as
+        good.
+        """
         return self.first_answer(step.question) if step.at_any_price else None
 
     def first_answer(self, question: Question) -> Answer | None:
-        """The account's first stored answer to a statement, at whatever price."""
+        """Returns the account's first stored answer to a statement, at whatever price."""
         askers = (*self.asker.earlier, self.asker)
         keys = [asker.statement_key(question) for asker in askers]
         body = self.ledger.first_answer(keys, self.asker.account)

@@ -64,7 +64,7 @@ NO_PLAN = NoPlan.NO_PLAN
 
 
 class Opened:
-    """The data of one charge, opened for one bounded plan on first use. A context manager.
+    """The private data of one charge, opened for one bounded plan; statistics read it in ``exact``.
 
     It is passed only to the ``exact`` method of statistics. What can be read depends on the plan:
 
@@ -135,7 +135,7 @@ class Opened:
         self._kept: dict[Hashable, Any] = {}
 
     def own(self, value: S) -> S:
-        """Copies a statistic, cycle or ticks of sfumato, with the plan that is open.
+        """Returns a copy of a statistic, cycle or ticks of sfumato, with the plan that is open.
 
         The copy protects against a task that changes it. A statistic of an outside class is
         returned as it is: its own proof has to cover that.
@@ -205,7 +205,8 @@ class Opened:
         return self._units
 
     def derived(self, plan: BoundedRows, key: Hashable, compute: Callable[[UnitRows], D]) -> D:
-        """Returns ``compute(rows)``, cached under ``key`` while the rows are open.
+        """Returns ``compute(rows)`` for the rows of a plan, cached under ``key`` while the rows are
+        open.
 
         Raises:
             InvalidDeclaration: the plan is neither the one that was opened nor admitted by it.
@@ -225,7 +226,8 @@ class Opened:
         return self.of_graph(plan, None, lambda graph: graph)
 
     def of_graph(self, plan: BoundedGraph, key: Hashable, compute: Callable[[Graph], D]) -> D:
-        """Returns ``compute(graph)``, cached under ``key`` while the graph is open.
+        """Returns ``compute(graph)`` for the graph of a plan, cached under ``key`` while the graph
+        is open.
 
         Raises:
             InvalidDeclaration: the plan is not the one that was opened.
@@ -258,10 +260,10 @@ class Opened:
         return drawn
 
     def batches(self, count: int) -> "Callable[[int], Opened]":
-        """Puts each unit into one of ``count`` batches, by an independent uniform draw.
+        """Returns a function that opens the data of a batch by its number, of ``count`` random
+        batches.
 
-        Returns a function that opens the data of the batch with a given number. A unit stays in its
-        batch.
+        Each unit is put into one batch, by an independent uniform draw, and stays there.
 
         Raises:
             InvalidDeclaration: no rows are open.
@@ -346,7 +348,8 @@ class Opened:
 
 
 class BoundedStatistic(ABC, Generic[E]):
-    """Integers of private data with a proved distance between neighbouring datasets.
+    """An exact integer-valued query of private data with a proved sensitivity, which a mechanism
+    releases.
 
     If ``is_monotone``, all integers change in the same direction between neighbours; this needs a
     proof like the distance.
@@ -364,11 +367,12 @@ class BoundedStatistic(ABC, Generic[E]):
 
     @abstractmethod
     def exact(self, opened: Opened) -> E:
-        """Computes the integers without noise. Only a curator calls this."""
+        """Returns the integers without noise. Only a curator calls this."""
 
 
 class UnitsByKey(BoundedStatistic[Counts]):
-    """The number of distinct units of each key, for a threshold; keys need not be public.
+    """A statistic that counts the distinct units of each key, for a threshold; keys need not be
+    public.
 
     ``exact`` counts a unit at most once in a key, and in ``groups`` keys at most: so each count
     moves by at most one between neighbours. Keys are told apart by what they are, and are released
@@ -382,8 +386,8 @@ class UnitsByKey(BoundedStatistic[Counts]):
 
 
 class GroupedScores(BoundedStatistic[list[Integers]]):
-    """Exact scores of candidates in several groups; one candidate of each group is selected
-    privately.
+    """A statistic of exact scores of candidates in several groups, from each of which one is
+    selected privately.
 
     ``distance`` bounds a sum over groups: choose any one candidate in each group and add up their
     scores; between neighbours this sum changes by at most the distance.
@@ -391,17 +395,20 @@ class GroupedScores(BoundedStatistic[list[Integers]]):
 
 
 class LadderStatistic(BoundedStatistic[tuple[int, int]]):
-    """An integer and its width, around which integers have rungs (``mechanisms/ladder.py``).
+    """A statistic for the ladder mechanism: an integer, and its width, a bound on its local
+    sensitivity.
 
     Nothing is proved of the two in any norm: they are released by a ladder alone.
     """
 
     def distance(self, norm: Norm) -> Distance:
-        """Refuses: the integers themselves may move by any amount."""
+        """Raises InvalidDeclaration, since the integers themselves have no bounded sensitivity."""
         raise InvalidDeclaration(
             f"A ladder in {norm.value}.", allowed="its release by the ladder mechanism"
         )
 
     @abstractmethod
     def rung_distance(self) -> Distance:
-        """How far the rung of each integer moves between neighbours (Linf)."""
+        """Returns the sensitivity of each integer's rung: by how many rungs it differs between
+        neighbours (Linf).
+        """

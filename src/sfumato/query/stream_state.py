@@ -31,7 +31,8 @@ Row: TypeAlias = tuple[int, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class State:
-    """The state of a stream between two ticks.
+    """The secret state of a stream between two ticks: drawn rows, and how often each unit has taken
+    part.
 
     ``form`` names the stream. ``place`` is the place at which the last row was drawn, ``tick`` the
     number of rows drawn, ``until`` the time up to which rows of the data have been counted.
@@ -61,7 +62,7 @@ class State:
         return cls(form, 0, 0, None, {}, memory, np.zeros(0, "S32"), none, none)
 
     def to_bytes(self) -> bytes:
-        """Encodes the state as bytes."""
+        """Returns the state encoded as bytes."""
         shown = [[place, until, list(row)] for place, (until, row) in self.shown.items()]
         about = {
             "format": _FORMAT,
@@ -79,7 +80,7 @@ class State:
 
     @classmethod
     def from_bytes(cls, body: bytes) -> "State":
-        """Decodes the bytes that ``to_bytes`` returned."""
+        """Returns the state from the bytes that ``to_bytes`` returned."""
         file = io.BytesIO(body)
         head, memory, names, uses, last = (np.load(file, allow_pickle=False) for _ in range(5))
         about = json.loads(head.tobytes())
@@ -95,7 +96,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """Where a worker finds the secret state of a stream's charge on disk.
+    """The location on disk of the secret state of a stream, which belongs to one charge.
 
     ``stored`` is the last place whose row the ledger has; ``place`` is the one to be drawn.
 
@@ -112,7 +113,7 @@ class Past:
 
     @property
     def path(self) -> Path:
-        """The file of the state."""
+        """The path of the state's file."""
         return self.folder / f"{self.charge}.state"
 
     def create(self) -> None:
@@ -127,7 +128,8 @@ class Past:
 
     @contextmanager
     def moving(self, fresh: State) -> Iterator[State]:
-        """Locks the state and yields it; before the first tick it yields ``fresh``.
+        """A context manager that locks the state and yields it; before the first tick it yields
+        ``fresh``.
 
         Raises:
             WrongUse: the state is missing, belongs to another stream, or is not that of this place.
@@ -141,7 +143,7 @@ class Past:
             yield state
 
     def save(self, state: State) -> None:
-        """Replaces the state; when this returns, the new state is on disk."""
+        """Replaces the state on disk; when this returns, the new state is durable."""
         self._write(state.to_bytes())
 
     def remove(self) -> None:

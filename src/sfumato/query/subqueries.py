@@ -78,7 +78,7 @@ class NotOneQuestion(Exception):
 
 
 class Resolver:
-    """Replaces the sub-queries and ``sf.AUTO`` limits of a question by their answers.
+    """A question whose sub-queries and ``sf.AUTO`` limits are to be replaced by their answers.
 
     Each of these is a ``Step``. A policy (a function that asks it, or looks up a stored answer)
     returns its answer. If it returns None, a placeholder is used, and the step that contains the
@@ -107,7 +107,9 @@ class Resolver:
 
     @property
     def values(self) -> Values | None:
-        """Which sums of a column with a clip are asked for."""
+        """The choice between sums of clipped values and of the table's own, for columns with a
+        clip.
+        """
         return self._values
 
     def part(
@@ -321,7 +323,8 @@ class Clips:
 
 
 class Rehearsal:
-    """The policy before anything is charged: it looks up stored answers only.
+    """A policy that resolves a question's steps before anything is charged: from stored answers
+    only.
 
     ``own`` returns an answer that the asker has paid for; ``others`` one that the asker may share
     but would be charged for. ``plans`` collects the plans of the steps that would be charged.
@@ -351,7 +354,7 @@ class Rehearsal:
 
 
 def previewed(step: Step) -> None:
-    """The policy of ``preview``: no step has an answer yet, and ``sf.AUTO`` limits are refused."""
+    """Returns no answer: the policy of ``preview``, which refuses ``sf.AUTO`` limits."""
     if step.limit and not step.at_any_price:
         raise MissingDeclaration(
             f"{step.limit} of table {step.question.table!r} is sf.AUTO: query learns it, "
@@ -361,11 +364,13 @@ def previewed(step: Step) -> None:
 
 
 def unanswered(step: Step) -> None:
-    """The policy of a plan before anything is asked: no step has an answer."""
+    """Returns no answer: the policy of a plan before anything is asked."""
 
 
 def refused(step: Step) -> NoReturn:
-    """The policy of ``diagnose``: refuses sub-queries and ``sf.AUTO`` limits."""
+    """Raises for every step: the policy of ``diagnose``, which refuses sub-queries and ``sf.AUTO``
+    limits.
+    """
     if step.limit:
         raise MissingDeclaration(
             f"{step.limit} of table {step.question.table!r} is sf.AUTO: "

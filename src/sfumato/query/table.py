@@ -64,7 +64,8 @@ def answer_body(
     shown: Sequence[Sequence[Json]],
     moves: Sequence[Move | None] = (),
 ) -> bytes:
-    """Returns an answer as canonical JSON: the shown table, and the parts that intervals need.
+    """Returns a SQL answer as canonical JSON: the shown table, and the noisy integers that its
+    intervals need.
 
     ``moves`` states for each part how far rounding may have moved the values that it reads.
     """
@@ -122,7 +123,9 @@ def _totals(output: Output, codes: Group) -> Json:
 def column_form(
     item: Item, parts: Sequence[AnyReleased], key_types: Sequence[str]
 ) -> dict[str, Json]:
-    """The JSON of a column; ``released`` is set if its cells have noise and an interval."""
+    """Returns a column of an answer as JSON; ``released`` is set if its cells have noise and an
+    interval.
+    """
     kind = _type(item.expression, parts, key_types)
     return {
         "name": item.name,
@@ -147,13 +150,15 @@ def error_rows(
 
 
 def parts_from_json(forms: Json) -> list[Released]:
-    """Reads the released parts (aggregates) of an answer from their JSON."""
+    """Returns the noisy integers of each aggregate from their JSON in an answer."""
     assert isinstance(forms, list), "written by answer_body"
     return [_part_from_json(cast(dict[str, Json], form)) for form in forms]
 
 
 def released_parts(released: Mapping[str, Json]) -> list[AnyReleased]:
-    """Reads the released parts of a stored answer, one for each aggregate."""
+    """Returns the noisy integers of each aggregate of a stored answer, from its member
+    ``released``.
+    """
     parts = parts_from_json(released["parts"])
     levels = cast(int, released.get("levels", 0))
     if not levels:
@@ -163,7 +168,7 @@ def released_parts(released: Mapping[str, Json]) -> list[AnyReleased]:
 
 
 def released_of(form: Mapping[str, Json]) -> tuple[Output, list[AnyReleased], list[int]]:
-    """Reads from a stored answer its output, its released parts, and which of their rows it shows."""
+    """Returns the post-processing, the noisy integers and the shown rows of a stored answer."""
     released = cast(dict[str, Json], form["released"])
     output = restore_output(released["output"])
     return output, released_parts(released), cast(list[int], released["order"])
@@ -244,7 +249,7 @@ def _is_whole(value: Fraction) -> bool:
 
 
 def finite(value: float) -> float:
-    """A float, with infinities replaced by the largest finite numbers."""
+    """Returns a float, with infinities replaced by the largest finite numbers."""
     return min(max(value, -sys.float_info.max), sys.float_info.max)
 
 
@@ -319,7 +324,9 @@ def _errors(
 
 
 def interval_form(low: Fraction, high: Fraction, point: Value) -> dict[str, Json]:
-    """The ends of an interval as floats rounded outward, and its half-width around the estimate."""
+    """Returns an interval as JSON: its ends as floats rounded outward, and its half-width around
+    the estimate.
+    """
     middle = point if isinstance(point, Fraction | int) else low
     least, most = end_forms(low, high, is_date=False)
     half_width = _outward(max(high - middle, middle - low), up=True)
@@ -327,7 +334,7 @@ def interval_form(low: Fraction, high: Fraction, point: Value) -> dict[str, Json
 
 
 def end_forms(low: Fraction, high: Fraction, *, is_date: bool) -> tuple[Json, Json]:
-    """The ends of a range as JSON, rounded outward: to floats, or to days."""
+    """Returns the ends of an interval as JSON, rounded outward: to floats, or to days."""
     if is_date:
         return day(math.floor(low)).isoformat(), day(math.ceil(high)).isoformat()
     return _outward(low, up=False), _outward(high, up=True)
@@ -369,7 +376,7 @@ def _outward(value: Fraction, *, up: bool) -> Json:
 
 
 def warnings(names: Sequence[str], errors: Sequence[Json]) -> list[Json]:
-    """Notes on columns with unknown cells, from the released numbers alone."""
+    """Returns notes on the columns with cells whose noise leaves no information."""
     lines: list[Json] = []
     columns = list(zip(*cast(Sequence[list[Json]], errors), strict=True)) or [()] * len(names)
     for name, column in zip(names, columns, strict=True):
@@ -418,7 +425,9 @@ UNTOLD = b'"untold"'
 
 
 def is_untold(error: Json) -> bool:
-    """Whether the noise hides a cell completely: its interval is the whole possible range."""
+    """Returns whether the noise of a cell leaves no information: its interval is the whole possible
+    range.
+    """
     return isinstance(error, dict) and error.get("untold") is True
 
 
@@ -486,6 +495,6 @@ def _noise_form(noise: Noise) -> Json:
 
 
 def load_body(body: bytes) -> dict[str, Json]:
-    """Returns the bytes of a stored answer as JSON."""
+    """Returns the JSON of a stored answer from its bytes."""
     loaded: dict[str, Json] = json.loads(body)
     return loaded

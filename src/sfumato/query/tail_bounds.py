@@ -52,7 +52,8 @@ def is_within(
     coefficients: tuple[Fraction, ...] = (Fraction(1),),
     copies: int = 1,
 ) -> bool:
-    """Whether ``reach`` is at most ``most``, without a search for ``reach``.
+    """Returns whether ``reach``, the tail bound of a sum of noise, is at most ``most``, without
+    computing it.
 
     >>> is_within(DiscreteLaplace(10), Fraction(30), Fraction(1, 20))
     True

@@ -71,10 +71,11 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The error that is requested of each part (aggregate) of a question.
+    """The error requested of each aggregate of a question: a 95% half-width, or a root mean squared
+    error if ``average``.
 
-    ``sizes`` are the group sizes on which errors of means are based. Errors are half-widths, or if
-    ``average`` roots of mean squared errors, in units of the answer.
+    ``sizes`` are the group sizes on which errors of means are based. Errors are in units of the
+    answer.
     """
 
     demands: tuple[tuple[Demand, ...], ...]
@@ -89,7 +90,7 @@ class Wanted:
         fine: int,
         copies: int = 1,
     ) -> Callable[[Noise], bool]:
-        """Returns a test whether a noise law meets every wanted error of a part.
+        """Returns a test of whether a noise law meets every requested error of an aggregate.
 
         ``copies`` is the number of noisy integers that are added up in a cell.
         """
@@ -173,7 +174,7 @@ def wanted(
     target: Target,
     stored: Mapping[int, Reference],
 ) -> Wanted:
-    """Computes the wanted error of every part from the target.
+    """Returns the error requested of every aggregate, from the target that the question states.
 
     Raises:
         UnsupportedSql: a column is no multiple, sum or difference of aggregates, or an aggregate is
@@ -269,7 +270,8 @@ def _required_forms(question: Question) -> list[LinearForm]:
 
 
 def references(question: Question, answer: Answer | None) -> dict[int, Reference]:
-    """Returns the public numbers to which relative errors refer, by part, from an earlier answer.
+    """Returns the public numbers to which relative errors refer, by aggregate, from an earlier
+    answer.
 
     The answer is stored for the same statement; parts that it does not show have none.
     """

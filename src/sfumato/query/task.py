@@ -27,14 +27,14 @@ class Task(Protocol):
 
     @property
     def kind(self) -> str:
-        """The kind of question, for people and for the key of the answer: "sql", "marginals"."""
+        """The name of the kind of question, for people and for the key of the answer: "sql",
+        "marginals".
+        """
         ...
 
     @property
     def line(self) -> str:
-        """A line about the task for the ledger and the report, from declarations alone; may be
-        empty.
-        """
+        """A line on the task for the ledger and the report, from declarations alone; may be empty."""
         ...
 
     @property
@@ -55,7 +55,7 @@ class Task(Protocol):
 
     @property
     def cells(self) -> Sequence[int | None]:
-        """How many integers each additive step of ``event`` releases, in order.
+        """The number of noisy integers of each additive step of ``event``, in order.
 
         Their noise is drawn before the data is read. If a number is None or missing at the end, it
         is chosen inside the charge, and the noise is drawn then (RULES 25).
@@ -112,7 +112,7 @@ class Named(Protocol):
 
 
 def named(task: Named) -> tuple[str, str]:
-    """Returns the kind and the form of a task or series, checked.
+    """Returns the kind and the form of a task or series, after checks of their types.
 
     Raises:
         WrongUse: either is not a string, or cannot be encoded as UTF-8; or the kind is SQL.
@@ -136,8 +136,8 @@ def _text(name: str, value: object) -> str:
 
 
 def sized(size: object) -> int | None:
-    """Checks the size in bytes that a task declares for its stored answer; None means it declares
-    none.
+    """Returns the size in bytes that a task declares for its stored answer, checked; None if it
+    declares none.
 
     Raises:
         WrongUse: not a whole number from 0 on, or None.

@@ -27,7 +27,8 @@ from sfumato.query.stream_state import Past, Row, State
 
 @dataclass(frozen=True, slots=True)
 class Ticks:
-    """A stream of counts of a table's rows by cell; this tick counts rows up to the time ``until``.
+    """A stream of noisy counts of a table's rows by cell; this tick counts rows up to the time
+    ``until``.
 
     The first value of the plan is the time of a row; the others are the axes of the cells, each
     with a cell for every code and one for missing values. A row counts in the first tick that ends
@@ -84,8 +85,8 @@ class Ticks:
         return form([self.encoder, self.participations, self.separation, *rows])
 
     def distance(self, participations: int) -> Distance:
-        """Returns the sensitivity of all rows together, for a unit that takes part in so many
-        ticks.
+        """Returns the sensitivity of all rows of the stream together, for a unit that takes part in
+        ``participations`` ticks.
         """
         encoder, most = self.encoder, self.plan.most
         moved = encoder.sensitivity(participations, self.separation)
@@ -111,7 +112,7 @@ class Ticks:
         mechanism: AdditiveMechanism,
         noise: Integers | None,
     ) -> dict[int, Row]:
-        """Draws the noisy row of this tick; returns it by its place.
+        """Returns the noisy row of counts of this tick, by its place in the stream.
 
         If there are drawn rows that are not stored, these are returned and nothing is drawn; so too
         if the tick ends no later than the last one. For the rows of the plan begin after the last

@@ -26,7 +26,7 @@ from sfumato.query.subqueries import Name, Step
 
 
 class Held:
-    """The charges reserved for one question and the questions that it needs, by step.
+    """The charges that are reserved together for a question and its sub-queries, by step.
 
     ``paid`` is true if one of them was used.
     """
@@ -59,7 +59,7 @@ class Held:
                 del self._charges[name]
 
     def of(self, name: Name) -> "_StepPayer":
-        """Returns what pays for one step: its reserved charge."""
+        """Returns the payer of one step: its reserved charge."""
         return _StepPayer(self, name)
 
     def recall(self, name: Name, request: Request) -> bytes | None:
@@ -76,7 +76,8 @@ class Held:
         request: Request,
         charge_id: str = "",
     ) -> str:
-        """Uses the reserved charge of a step, exchanged if it is for another request.
+        """Returns the id of the charge that pays for a step: the reserved one, exchanged if it is
+        for another request.
 
         ``charge_id`` is the id of a new charge, as in ``Ledger.reserve``.
 
@@ -93,7 +94,7 @@ class Held:
         return taken
 
     def answered(self) -> None:
-        """Records that a step was answered: the charges used so far are paid."""
+        """Records that a step was answered: the charges used so far count as paid."""
         self.paid |= bool(self._used)
 
     def give_back(self, *, interrupted: bool = False) -> None:
@@ -128,7 +129,8 @@ class _StepPayer:
 
 @contextmanager
 def together(ledger: Ledger, requests: Mapping[Name, Request]) -> Iterator[Held]:
-    """Reserves all requests in one transaction; unused charges are voided when the block ends.
+    """A context manager that reserves all requests in one transaction; unused charges are voided
+    when it ends.
 
     Guarantees:
         a question of several charges takes them together or pays for nothing

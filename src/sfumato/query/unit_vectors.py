@@ -51,7 +51,8 @@ R = TypeVar("R", bound=Divided)
 
 
 class UnitVectors(BoundedStatistic[Integers], Generic[R]):
-    """The sum over units of the vectors of their rows; a unit with several rows is clipped once.
+    """A statistic that sums vectors over units, where the vector of a unit with several rows is
+    clipped to a norm.
 
     A row adds at most ``length`` in L1 and the square root of ``squared`` in L2.
     """
@@ -63,12 +64,12 @@ class UnitVectors(BoundedStatistic[Integers], Generic[R]):
     @property
     @abstractmethod
     def length(self) -> int:
-        """The largest L1 norm of what a row adds."""
+        """The largest L1 norm of the vector that one row adds."""
 
     @property
     @abstractmethod
     def squared(self) -> int:
-        """The largest squared L2 norm of what a row adds."""
+        """The largest squared L2 norm of the vector that one row adds."""
 
     @property
     @abstractmethod
@@ -77,17 +78,19 @@ class UnitVectors(BoundedStatistic[Integers], Generic[R]):
 
     @abstractmethod
     def read(self, opened: Opened) -> R:
-        """Reads and encodes all rows; the result is passed to ``added``."""
+        """Returns all rows of the data, read and encoded; ``added`` takes them."""
 
     @abstractmethod
     def added(self, rows: R) -> Iterator[Added]:
-        """Yields what the rows add to the sum: arrays with one coordinate and one amount for each
-        row.
+        """Yields the vectors of rows, coordinate by coordinate: arrays with one index and one
+        amount for each row.
         """
 
     @property
     def bound(self) -> int:
-        """The largest norm of what a unit with several rows adds."""
+        """The norm (L1 or L2, by ``norm``) to which the vector of a unit with several rows is
+        clipped.
+        """
         if self.norm is Norm.L1:
             return self.length
         return isqrt(self.squared)
@@ -115,7 +118,7 @@ class UnitVectors(BoundedStatistic[Integers], Generic[R]):
         return Distance(norm, Fraction(times * self.bound), self.plan.neighbours)
 
     def exact(self, opened: Opened) -> Integers:
-        """Returns the sums without noise."""
+        """Returns the exact sum of all units' vectors."""
         rows = opened.unit_rows(self.plan)
         read = self.read(opened)
         if self.plan.most == 1:
@@ -130,7 +133,7 @@ class UnitVectors(BoundedStatistic[Integers], Generic[R]):
         return total
 
     def summed(self, rows: R) -> Integers:
-        """Returns the sum of what some rows add, at most 2^18 rows."""
+        """Returns the sum of the vectors of some rows, at most 2^18."""
         total = np.zeros(self.width, np.int64)
         for places, amounts in self.added(rows):
             total += counted(places, amounts, self.width)
@@ -164,7 +167,7 @@ def counted(
     amounts: Floats,
     width: int,
 ) -> Integers:
-    """Returns the sum of the amounts at each index; floats that are integers below 2^53 add
-    exactly.
+    """Returns the sum of ``amounts`` at each index of ``places``, as ``width`` integers; amounts
+    are integers below 2^53 in floats.
     """
     return np.bincount(places.ravel(), amounts.ravel(), width).astype(np.int64)

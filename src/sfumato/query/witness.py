@@ -51,7 +51,8 @@ _BUDGET = Budget(10**6, Fraction(1, 100))
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step of a task: how far the exact integers of two neighbours moved, and what was claimed.
+    """A tested step of a task: the distance of the exact integers of two neighbouring datasets, and
+    the sensitivity that was claimed.
 
     In L2 both numbers are squared, as in ``Distance``.
     """
@@ -63,7 +64,7 @@ class Step:
 
     @property
     def holds(self) -> bool:
-        """Whether the integers moved by at most the claimed distance."""
+        """Whether the distance is at most the claimed sensitivity."""
         return self.moved <= self.claimed
 
     def __str__(self) -> str:
@@ -185,7 +186,7 @@ class Witness:
 
 
 class MadeUp:
-    """Engines over made-up worlds: tasks of statements run on them, with a ``Witness``.
+    """Engines over made-up datasets, on which tasks run to test their claimed sensitivities.
 
     >>> with MadeUp([]) as worlds:
     ...     len(worlds.engines)
@@ -201,7 +202,7 @@ class MadeUp:
             raise
 
     def steps(self, task: Task | Series, dataset: Dataset) -> list[Step]:
-        """Runs a task over the first two worlds; returns what was compared.
+        """Returns the tested steps of a task that is run over the first two datasets.
 
         Of a series the first pieces are run, each after those before it.
         """
@@ -223,7 +224,7 @@ class MadeUp:
         return witness.steps, body
 
     def integers(self, plans: Sequence[Bounded]) -> list[Exact]:
-        """Returns the exact integers of plans in the first world."""
+        """Returns the exact integers of plans on the first dataset."""
         return [self.engines[0].run(plan, _KEY) for plan in plans]
 
     def close(self) -> None:
@@ -241,13 +242,13 @@ class MadeUp:
 def reference_integers(
     plans: Sequence[Bounded], rows: Mapping[str, Sequence[Mapping[str, Any]]]
 ) -> list[Exact]:
-    """Returns the exact integers of plans by the reference engine."""
+    """Returns the exact integers of plans on made-up rows, computed by the reference engine."""
     engine = Reference(dict(rows))
     return [engine.run(plan, _KEY) for plan in plans]
 
 
 def sql_task(text: str, dataset: Dataset, cost: Price) -> SqlTask:
-    """Returns the task of a statement at a price; nothing is opened and nothing charged.
+    """Returns the task of a SQL statement at a price; nothing is opened and nothing charged.
 
     Raises:
         SfumatoError: the statement is refused, or this price cannot buy it.
@@ -258,7 +259,7 @@ def sql_task(text: str, dataset: Dataset, cost: Price) -> SqlTask:
 
 
 def questions_of(task: SqlTask, dataset: Dataset) -> tuple[Bounded, ...]:
-    """Returns the plans that a statement reads."""
+    """Returns the bounded plans of the SQL questions that a task asks."""
     plan = task.ready(dataset)
     return plan.questions if isinstance(plan, Levels) else (plan,)
 

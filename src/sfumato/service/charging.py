@@ -38,7 +38,7 @@ class Account:
 
 
 def ask_charged(account: Account, ask: Callable[[], T], *, is_one_charge: bool) -> T:
-    """Asks, and tells of a failure whether it was charged.
+    """Returns ``ask()``; raises its errors as ``Ended``, which says if the account was charged.
 
     The account's own numbers tell it. Where they changed, another question of the account may have
     changed them: then nobody can tell, unless the question is of one charge, which is taken or not.
@@ -72,7 +72,7 @@ def ask_charged(account: Account, ask: Callable[[], T], *, is_one_charge: bool) 
 
 
 def learns_limits(account: Account) -> bool:
-    """Whether a question of an account may be charged for a limit or a clip that is learnt first."""
+    """Whether a table has limits or clips that a question first learns from data, for a charge."""
     for table in account.session.dataset.tables.values():
         if table.unit is not None and any(
             getattr(table.unit, limit) is AUTO
@@ -95,7 +95,10 @@ def _too_dear(account: Account) -> BudgetExceeded:
 
 
 def affordable(account: Account, charge: Charge) -> dict[str, Json]:
-    """What an account can still pay, and how often it could pay a charge; null if it is free."""
+    """Returns JSON of the budget left to an account, and how many times it could pay ``charge``.
+
+    The number of times is null for a free question.
+    """
     standing = account.served.standing(account.scope)
     return {"left": left_amounts(standing.left), "times": _times(charge, standing)}
 

@@ -36,7 +36,7 @@ _NOBODY = (
 
 
 def new_secret(prefix: str) -> str:
-    """A new token or invitation of 256 random bits.
+    """Returns a new token or invitation: 256 random bits as text, after its prefix.
 
     >>> new_secret(TOKEN)[:4], len(new_secret(TOKEN))
     ('sfu_', 47)
@@ -45,12 +45,12 @@ def new_secret(prefix: str) -> str:
 
 
 def new_id() -> str:
-    """A new id of 96 random bits, which is no secret and cannot be guessed."""
+    """Returns a new random id of 96 bits as hexadecimal text: unguessable, but not secret."""
     return secrets.token_hex(12)
 
 
 class Digests:
-    """Makes the stored form of a token: its HMAC under the key of a file, made on first use.
+    """Computes the digests of tokens: HMAC-SHA256 under a key in a file, created on first use.
 
     Whoever reads the state alone can neither use a token nor check a guess.
 
@@ -75,7 +75,7 @@ class Digests:
             raise StateFailed("The key of the tokens has not 32 bytes.")
 
     def of(self, secret: str) -> str:
-        """The digest of a token or an invitation."""
+        """Returns the HMAC of a token or invitation in hexadecimal, as the service stores it."""
         return hmac.new(self._key, secret.encode(), hashlib.sha256).hexdigest()
 
 
@@ -94,7 +94,7 @@ def require_password(password: object) -> str:
 
 
 def hash_password(password: str) -> str:
-    """The stored form of a password: Argon2id with its salt and parameters."""
+    """Returns the string that is stored for a password: Argon2id with its salt and parameters."""
     kdf = Argon2id(
         salt=os.urandom(16), length=32, iterations=_ITERATIONS, lanes=_LANES, memory_cost=_MEMORY
     )
@@ -102,7 +102,7 @@ def hash_password(password: str) -> str:
 
 
 def is_password(password: str, stored: str) -> bool:
-    """Whether a password has this stored form; "" stands for nobody's, and takes as long."""
+    """Whether a password matches its stored hash; "" is no hash: false, after the same time."""
     try:
         _HASHERS.submit(
             Argon2id.verify_phc_encoded, _bytes_of(password), stored or _NOBODY
@@ -118,7 +118,9 @@ def _bytes_of(password: str) -> bytes:
 
 
 class Slowdown:
-    """Doubles the pause after each failed sign-in of a name or an address, up to a minute.
+    """A limit on sign-in attempts: repeated failures of a name or address double its waiting time.
+
+    The first three failures are free; the waiting time is at most a minute.
 
     Remembers the newest 10,000 of them, so that a flood keeps no memory.
 
@@ -140,7 +142,7 @@ class Slowdown:
         self._failures: OrderedDict[str, tuple[int, float]] = OrderedDict()
 
     def require(self, keys: Sequence[str]) -> None:
-        """Raises TooMany while one of the keys has to wait."""
+        """Raises TooMany while a key (a name or an address) has to wait after failed sign-ins."""
         with self._lock:
             now = self._clock()
             wait = max((self._failures.get(key, (0, now))[1] - now for key in keys), default=0)
@@ -148,7 +150,7 @@ class Slowdown:
             raise TooMany("Too many failed sign-ins.", int(wait) + (wait > int(wait)))
 
     def failed(self, keys: Sequence[str]) -> None:
-        """Counts a failure of each key."""
+        """Counts a failed sign-in for each key (a name or an address)."""
         with self._lock:
             for key in keys:
                 count = self._failures.pop(key, (0, 0.0))[0] + 1
@@ -159,7 +161,7 @@ class Slowdown:
                 self._failures.popitem(last=False)
 
     def succeeded(self, keys: Sequence[str]) -> None:
-        """Forgets the failures of each key."""
+        """Forgets the failed sign-ins of each key (a name or an address)."""
         with self._lock:
             for key in keys:
                 self._failures.pop(key, None)

@@ -32,7 +32,7 @@ MOST_ROWS = 10**12
 
 
 class Desk:
-    """What analysts do: see what they may ask, preview, ask, and read their answers.
+    """The operations of the service's analysts: list datasets, preview, ask, read stored answers.
 
     Guarantees:
         an account without a limit of its own asks nothing here
@@ -47,7 +47,7 @@ class Desk:
         self._indexes = {id(ledger): JournalIndex(ledger) for ledger in datasets.ledgers}
 
     def me(self, caller: Caller) -> dict[str, Json]:
-        """Who the caller is, and their tokens without secrets."""
+        """Returns the caller's own name, role and tokens (without their secrets) as JSON."""
         return {
             "name": caller.name,
             "role": caller.person.role.value,
@@ -57,7 +57,10 @@ class Desk:
         }
 
     def list_datasets(self, caller: Caller) -> list[Json]:
-        """The datasets where the caller has an account or a role, with the caller's purposes."""
+        """Returns the datasets that the caller may see, each with the caller's purposes, as JSON.
+
+        Analysts see the datasets in which they have an account; owners and auditors see all.
+        """
         visible: list[Json] = []
         for served in self.datasets:
             purposes = _purposes(served, caller)
@@ -66,7 +69,7 @@ class Desk:
         return visible
 
     def dataset(self, caller: Caller, name: str) -> dict[str, Json]:
-        """The declarations of one dataset, without sources.
+        """Returns a dataset's declared tables and columns as JSON, without the places of its data.
 
         Raises:
             NotVisible: the caller has neither an account there nor a role.
@@ -75,7 +78,7 @@ class Desk:
         return {**served.to_json(), "purposes": _purposes(served, caller)}
 
     def visible(self, caller: Caller, name: str) -> Served:
-        """The dataset of a name.
+        """Returns the served dataset with this name, if the caller may see it.
 
         Raises:
             NotVisible: there is none, or the caller has neither an account there nor a role.
@@ -88,7 +91,7 @@ class Desk:
         return served
 
     def account(self, caller: Caller, dataset: str, purpose: object) -> Account:
-        """The caller's account for a purpose, which must have a limit of its own.
+        """Returns the caller's ledger account for a purpose, which must have a limit of its own.
 
         Raises:
             NotVisible: the caller does not see the dataset.
@@ -107,7 +110,7 @@ class Desk:
         return Account(served, scope, served.session_of(scope))
 
     def budget(self, caller: Caller, dataset: str, purpose: object) -> dict[str, Json]:
-        """What the caller's account has spent, and the most that it can still pay."""
+        """Returns JSON of the caller's account: its limit, its spending, what it can still pay."""
         account = self.account(caller, dataset, purpose)
         standing = account.served.standing(account.scope)
         return {
@@ -122,7 +125,7 @@ class Desk:
         }
 
     def preview(self, caller: Caller, dataset: str, form: Mapping[str, Any]) -> dict[str, Json]:
-        """The cost and the expected errors of a question, and how often the account could pay.
+        """Returns a question's cost and expected errors, and how often the account could pay it.
 
         Raises:
             SfumatoError: as ``Session.preview``; free.
@@ -137,7 +140,7 @@ class Desk:
         }
 
     def dummy(self, caller: Caller, dataset: str, table: str, rows: int, seed: int) -> pa.Table:
-        """Made-up rows of a table, from its declarations alone; free.
+        """Returns made-up rows of a table, generated from its declarations alone; costs no budget.
 
         Raises:
             NotVisible: the caller does not see the dataset, or it has no such table.
@@ -149,7 +152,7 @@ class Desk:
         return served.session.dummy(table, rows=rows, seed=seed)
 
     def advise(self, caller: Caller, dataset: str, form: Mapping[str, Any]) -> dict[str, Json]:
-        """The expected errors of a question under other clips, costs and groupings.
+        """Returns a question's expected errors under other clips, costs and groupings, as JSON.
 
         Raises:
             SfumatoError: as ``Session.advise``; free.
@@ -168,7 +171,7 @@ class Desk:
         key: str | None = None,
         stop: sf.Stop | None = None,
     ) -> Answer:
-        """The answer to a question, charged to an account.
+        """Returns the noisy answer to a SQL question, and charges its cost to the account.
 
         Raises:
             Ended: it has no answer; says whether it was charged.
@@ -186,7 +189,10 @@ class Desk:
     def answers(
         self, caller: Caller, dataset: str, purpose: object, *, before: int, limit: int
     ) -> list[Json]:
-        """The newest answers of the caller's account, with their statements."""
+        """Returns the newest stored answers of the caller's account, with their SQL statements.
+
+        ``before`` is a journal entry number: only older answers are listed (0: all).
+        """
         account = self.account(caller, dataset, purpose)
         index = self._indexes[id(account.served.ledger)]
         chosen = index.answers(
@@ -203,7 +209,9 @@ class Desk:
         return lines
 
     def answer(self, caller: Caller, dataset: str, charge: str) -> bytes:
-        """A stored answer: of one of the caller's accounts; for an owner and an auditor, any.
+        """Returns the bytes of a stored answer, found by the charge that paid for it.
+
+        Analysts get those of their own accounts; owners and auditors any.
 
         Raises:
             NotVisible: there is none that the caller may see.
@@ -223,7 +231,7 @@ class Desk:
             raise NotVisible from None
 
     def request(self, caller: Caller, dataset: str, form: Mapping[str, Any]) -> dict[str, Json]:
-        """Stores a request for another limit of the caller's account."""
+        """Stores the caller's request that the owner change an account's limit; returns it."""
         account = self.account(caller, dataset, form.get("purpose"))
         before = account.served.standing(account.scope).limit
         assert before is not None, "an account has a limit"
@@ -231,7 +239,7 @@ class Desk:
         return self._requests.add(account.scope, budget_of(form), before, reason).to_json()
 
     def requests(self, caller: Caller) -> list[Json]:
-        """The caller's requests; for an owner, everybody's."""
+        """Returns the newest requests for other limits: the caller's own, or, to an owner, all."""
         person = None if caller.person.role is Role.OWNER else caller.name
         return [request.to_json() for request in self._requests.newest(person)]
 
@@ -251,7 +259,7 @@ def _scope(dataset: str, purpose: object, analyst: str) -> Scope | None:
 
 
 def budget_of(form: Mapping[str, Any]) -> Budget:
-    """The limit that a body states: ``epsilon``, and ``delta`` if there is one.
+    """Returns the budget limit in a request body: its ``epsilon``, and ``delta`` if there is one.
 
     Raises:
         SfumatoError: one of them is no number, or out of range.
@@ -264,7 +272,11 @@ def budget_of(form: Mapping[str, Any]) -> Budget:
 
 
 def require_text(name: str, value: object, *, optional: bool = False) -> str:
-    """A printable text of at most 1,000 bytes, as a reason in the journal; "" if it is optional.
+    """Returns a text of a request body, after checking that it is printable and at most 800 bytes.
+
+    It may be missing, which gives "", if it is ``optional``.
+
+    It may be missing ("") if it is ``optional``.
 
     Raises:
         WrongUse: it is none.

@@ -5,7 +5,9 @@ from sfumato.errors import SfumatoError
 
 
 class Ended(Exception):
-    """Why a question ended without an answer. ``charged`` is None if nobody can tell.
+    """A question to the service failed with ``error``; ``charged`` is whether its cost was spent.
+
+    None if that is unknown.
 
     It is None after a failure of the ledger within the question, for example, and while another
     question of the same account was charged at the same time.

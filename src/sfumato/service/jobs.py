@@ -33,7 +33,7 @@ _LOG = logging.getLogger("sfumato.service")
 
 
 class JobState(Enum):
-    """The states of a job that its asker sees: no progress, and no sizes."""
+    """The state of a question in the service, as its analyst sees it; without progress or size."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -43,7 +43,7 @@ class JobState(Enum):
 
 
 class Job(Generic[T]):
-    """One question under way, of one person."""
+    """A question that runs in the background; its start and end become visible with a delay."""
 
     def __init__(self, person: str, quantum: float, clock: Callable[[], float]) -> None:
         self.id = new_id()
@@ -57,7 +57,7 @@ class Job(Generic[T]):
         self._finished = math.inf
 
     def run(self, work: Callable[[sf.Stop], T]) -> None:
-        """Runs the work and keeps its result or its error."""
+        """Runs ``work`` and stores its result, or its error, in the future ``ended``."""
         self._started = self._clock()
         try:
             result = work(self.stop)
@@ -71,19 +71,23 @@ class Job(Generic[T]):
             self.ended.set_result(result)
 
     def leaves(self, moment: float) -> float:
-        """The first multiple of the quantum after the admission that is not before a moment."""
+        """Returns when an event at time ``moment`` becomes visible: at a multiple of the quantum.
+
+        Multiples are counted from the job's admission, in seconds; a coarse time hides how long the
+        question took.
+        """
         if not self._quantum:
             return moment
         return self._admitted + self._quantum * math.ceil((moment - self._admitted) / self._quantum)
 
     @property
     def visible_at(self) -> float:
-        """From when on the end of the job may be seen; infinite while it runs."""
+        """The time from which the end of the job is visible; infinite while it runs."""
         return math.inf if math.isinf(self._finished) else self.leaves(self._finished)
 
     @property
     def state(self) -> JobState:
-        """What may be seen of it now."""
+        """The state of the job that is visible now."""
         now = self._clock()
         if now < self.visible_at:
             is_started = not math.isinf(self._started) and now >= self.leaves(self._started)
@@ -130,7 +134,7 @@ class Turns:
 
 
 class Jobs:
-    """All jobs of the service, in memory: after a restart the same question finds its answer.
+    """The background questions of the service, in memory only; answers are stored in the ledger.
 
     Guarantees:
         a person has a bounded number of questions under way
@@ -151,7 +155,7 @@ class Jobs:
         self._closed = False
 
     def admit(self, person: str, work: Callable[[sf.Stop], T]) -> Job[T]:
-        """Begins a question of a person.
+        """Starts ``work`` in a thread as a question of this person; returns the job.
 
         Raises:
             Stopping: the service is stopping.
@@ -178,7 +182,7 @@ class Jobs:
                 del self._under_way[job.person]
 
     def show(self, job: Job[T]) -> None:
-        """From now on its person finds the job by its id; the oldest of many is forgotten."""
+        """Makes a job available to ``find``, by its id; only a person's newest jobs remain so."""
         with self._lock:
             own = self._shown.setdefault(job.person, OrderedDict())
             own[job.id] = job  # type: ignore[assignment]
@@ -186,7 +190,7 @@ class Jobs:
                 own.popitem(last=False)
 
     def find(self, person: str, job_id: str) -> Job[object]:
-        """A job of a person.
+        """Returns a person's job by its id.
 
         Raises:
             NotVisible: this person has no such job, whoever else has.
@@ -198,12 +202,12 @@ class Jobs:
         return job
 
     def close(self) -> None:
-        """From now on nothing new begins."""
+        """Refuses all further questions."""
         with self._lock:
             self._closed = True
 
     def drain(self, seconds: float) -> None:
-        """Waits for the questions under way, then stops the rest and waits for them.
+        """Waits up to ``seconds`` for running questions, then stops the rest and waits for them.
 
         A stopped question that had begun to read stays paid.
         """

@@ -46,7 +46,7 @@ class _Chain:
 
 
 class JournalIndex:
-    """The index of the datasets of one ledger."""
+    """An index of the stored answers of each account, read from the journal of one ledger."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -54,7 +54,7 @@ class JournalIndex:
         self._chains: dict[str, _Chain] = {}
 
     def answers(self, dataset: str, account: str, before: int, limit: int) -> list[Json]:
-        """The newest answers of an account whose entries are before a number (0: all)."""
+        """Returns an account's newest stored answers before a journal entry (0: newest of all)."""
         chain = self._up_to_date(dataset)
         numbers = chain.answered.get(account, [])
         chosen = [seq for seq in reversed(numbers) if not before or seq < before][:limit]

@@ -32,7 +32,9 @@ _MOST_ENTRIES = 1000
 
 
 class Office:
-    """The acts of owners and the readings of auditors; the protocol checks roles by its table.
+    """The operations of owners and auditors in the service: limits, requests, people, and reports.
+
+    The table of routes checks roles before a method is called.
 
     Guarantees:
         a grant is an account of the ledger
@@ -52,7 +54,7 @@ class Office:
     def grant(
         self, caller: Caller, path: tuple[str, str, str], form: Mapping[str, Any]
     ) -> dict[str, Json]:
-        """Sets the limit of a purpose, or of a person below it; the journal names who did.
+        """Sets the limit of a purpose's or a person's account; the journal records the caller.
 
         ``path`` is a dataset, a purpose, and a person or "".
 
@@ -77,13 +79,13 @@ class Office:
         return _standing(served, scope)
 
     def accounts(self, caller: Caller, dataset: str) -> list[Json]:
-        """Every account of a dataset: limit, spent, left."""
+        """Returns JSON of all accounts of a dataset: limit, spent, reserved, and what is left."""
         served = self._desk.visible(caller, dataset)
         scopes = [standing.scope for standing in served.ledger.accounts()]
         return [_standing(served, scope) for scope in scopes if scope.dataset == dataset]
 
     def freeze(self, caller: Caller, dataset: str, form: Mapping[str, Any]) -> dict[str, Json]:
-        """Freezes the dataset, a purpose or an account: every new charge is refused."""
+        """Freezes a dataset, purpose or account, named in ``form``: new charges are refused."""
         served, scope = self._account(caller, dataset, form)
         reason = require_text("reason", form.get("reason"))
         served.ledger.acting_as(caller.name).freeze(
@@ -92,7 +94,10 @@ class Office:
         return _standing(served, scope)
 
     def thaw(self, caller: Caller, dataset: str, form: Mapping[str, Any]) -> dict[str, Json]:
-        """Unfreezes it, and acknowledges failures on it and below it."""
+        """Unfreezes a dataset, purpose or account, named in ``form``, and acknowledges failures.
+
+        These are the failed charges on it and on the accounts below it.
+        """
         served, scope = self._account(caller, dataset, form)
         reason = require_text("reason", form.get("reason"))
         failures = served.ledger.acting_as(caller.name).thaw(
@@ -110,7 +115,9 @@ class Office:
         return served, Scope(dataset, **names)
 
     def approve(self, caller: Caller, request_id: str, form: Mapping[str, Any]) -> dict[str, Json]:
-        """Gives the account of a request the limit that it names; the journal has the id.
+        """Approves an analyst's request: sets the account's limit to the requested one.
+
+        The journal records the request's id with the change.
 
         Raises:
             NotVisible: no such request.
@@ -140,17 +147,17 @@ class Office:
             return self._requests.decide(request_id, APPROVED, by=caller.name, note=note).to_json()
 
     def decline(self, caller: Caller, request_id: str, form: Mapping[str, Any]) -> dict[str, Json]:
-        """Declines a request; the limit stays."""
+        """Declines an analyst's request for another limit; the account's limit stays unchanged."""
         note = require_text("reason", form.get("reason"), optional=True)
         with self._limits:
             return self._requests.decide(request_id, DECLINED, by=caller.name, note=note).to_json()
 
     def people(self) -> list[Json]:
-        """Everybody."""
+        """Returns all people of the service as JSON."""
         return [person.to_json() for person in self._people.everybody()]
 
     def add_person(self, caller: Caller, form: Mapping[str, Any]) -> dict[str, Json]:
-        """Adds a person; the reply has the invitation with which they set a password."""
+        """Adds a person to the service; returns the invitation with which they set a password."""
         try:
             role = Role(form.get("role", Role.ANALYST.value))
         except ValueError:
@@ -163,16 +170,16 @@ class Office:
         return {"name": str(name), "invitation": self._people.invite(str(name), by=caller.name)}
 
     def disable(self, caller: Caller, name: str) -> dict[str, Json]:
-        """Closes the service to a person for good."""
+        """Disables a person for good: they can no longer sign in, and their tokens end."""
         self._people.disable(name, by=caller.name)
         return {"name": name, "disabled": True}
 
     def reset(self, caller: Caller, name: str) -> dict[str, Json]:
-        """Ends a person's password and tokens; the reply has a new invitation."""
+        """Deletes a person's password and tokens; returns a new invitation to set a password."""
         return {"name": name, "invitation": self._people.reset(name, by=caller.name)}
 
     def log(self, caller: Caller, dataset: str, *, after: int, limit: int) -> list[Json]:
-        """The entries of a dataset's journal after a number, at most 1,000."""
+        """Returns a dataset's journal entries after entry ``after`` as JSON, at most 1,000."""
         served = self._desk.visible(caller, dataset)
         count = max(1, min(limit, _MOST_ENTRIES))
 
@@ -191,14 +198,19 @@ class Office:
         return served.ledger.store.read(entries)
 
     def head(self, caller: Caller, dataset: str) -> str:
-        """A signed head of the present chains, to be kept elsewhere."""
+        """Returns a signed head (the last entry of every journal chain) as text, to store
+        elsewhere.
+        """
         served = self._desk.visible(caller, dataset)
         signer = Signer(default_key(served.declared))
         identity = served.ledger.store.identity
         return served.ledger.store.read(partial(signer.sign, identity)).to_text()
 
     def verify(self, caller: Caller, dataset: str, form: Mapping[str, Any]) -> dict[str, Json]:
-        """Replays the journal and compares it with all rows and with heads kept elsewhere."""
+        """Verifies a dataset's ledger: its journal against its rows and earlier signed heads.
+
+        ``form`` may have these heads; the result is JSON, with the problems found.
+        """
         served = self._desk.visible(caller, dataset)
         texts = form.get("heads") or []
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
@@ -223,18 +235,18 @@ class Office:
         return self._readings.read(served, ("verify", *texts), replay)
 
     def report(self, caller: Caller, dataset: str, language: str) -> str:
-        """The report for a compliance officer, as an HTML page."""
+        """Returns a dataset's privacy report for a compliance officer, as an HTML page."""
         served = self._desk.visible(caller, dataset)
         return self._readings.read(
             served, ("report", language), lambda: page(summary(served.ledger, dataset), language)
         )
 
     def trail(self, *, after: int, limit: int) -> list[Json]:
-        """The entries of the trail after a number."""
+        """Returns the entries of the audit trail of the service after an entry number, as JSON."""
         return list[Json](self._trail.entries(after, max(1, limit)))
 
     def metrics(self) -> str:
-        """The metrics of the ledgers in the format of Prometheus."""
+        """Returns the metrics of all ledgers of the service in the text format of Prometheus."""
         with self._limits:
             for ledger in self._desk.datasets.ledgers:
                 self._metrics[id(ledger)] = metrics(ledger, self._metrics.get(id(ledger)))

@@ -19,7 +19,7 @@ from sfumato.service.trail import Trail
 
 
 class Directory:
-    """The people of a service, without its data: for ``sfumato user`` and ``sfumato token``.
+    """The state file of a service, opened without its data, to manage people and tokens.
 
     Raises:
         StateFailed: the state cannot be used.
@@ -33,7 +33,7 @@ class Directory:
         )
 
     def close(self) -> None:
-        """Closes the state."""
+        """Closes the state file."""
         self.state.close()
 
     def __enter__(self) -> "Directory":
@@ -44,7 +44,7 @@ class Directory:
 
 
 class Service:
-    """An open service: its people, datasets, desks and jobs. A context manager.
+    """An open service: people, datasets, ledgers and background questions; a context manager.
 
     Raises:
         SfumatoError: a dataset, a ledger or the state cannot be opened.
@@ -65,7 +65,7 @@ class Service:
             self._closing = failed.pop_all()
 
     def close(self) -> None:
-        """Stops what is under way, then closes data, ledgers and state."""
+        """Stops running questions, then closes the datasets, their ledgers and the state file."""
         self.jobs.drain(0)
         self._closing.close()
 

@@ -38,7 +38,12 @@ _MOST_TOKENS = 100
 
 
 class Role(Enum):
-    """What a person does in the whole service. An analyst has accounts, granted one by one."""
+    """The role of a person in the service: owner, auditor or analyst.
+
+    Auditors cannot ask; the others ask by accounts, whose limits an owner sets.
+
+    Analysts may ask only by accounts whose limit an owner has set.
+    """
 
     OWNER = "owner"
     AUDITOR = "auditor"
@@ -68,9 +73,10 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who makes a request: a person, the id of their token, and whether it only reads.
+    """The sender of a request to the service: a person, and the token that authenticated them.
 
-    ``token`` is "" for whom a proxy signed in.
+    ``token`` is its id, "" for a person whom a proxy signed in; a ``read_only`` one charges and
+    changes nothing.
     """
 
     person: Person
@@ -96,7 +102,7 @@ class NewToken:
 
 
 class People:
-    """The people of a service and their secrets.
+    """The people of a service, with their passwords, tokens and invitations, in its state file.
 
     Guarantees:
         a name is never given again
@@ -114,11 +120,11 @@ class People:
         self._slowdown = Slowdown()
 
     def everybody(self) -> list[Person]:
-        """Everybody, in order of names."""
+        """Returns all people of the service, ordered by name."""
         return [_person(row) for row in self._state.rows(f"{_PERSON} ORDER BY name")]
 
     def find(self, name: str) -> Person | None:
-        """The person of a name; None if there is none."""
+        """Returns the person with a name; None if there is none."""
         rows = self._state.rows(f"{_PERSON} WHERE name = ?", (name,))
         return _person(rows[0]) if rows else None
 
@@ -142,12 +148,15 @@ class People:
             self._trail.record("person_added", by, f"{name} as {role.value}")
 
     def invite(self, name: str, *, by: str) -> str:
-        """A secret with which a person sets a password, once and within a week."""
+        """Returns an invitation: a secret with which a person sets a password, once in a week."""
         self.require(name)
         return self._invited(name, _INVITED, by)
 
     def invite_first(self) -> str:
-        """The secret of the first start: its bearer becomes an owner, once and within an hour."""
+        """Returns the invitation of a new service: its bearer becomes the first owner.
+
+        It is valid once and for an hour.
+        """
         with self._state.changing():
             self._state.rows("DELETE FROM invitations WHERE person = ?", (_FIRST,))
             return self._invited(_FIRST, _HOUR, "operator")
@@ -164,7 +173,9 @@ class People:
         return secret
 
     def accept(self, secret: str, password: object, name: str | None = None) -> Person:
-        """Sets the password of who holds an invitation, which ends; ``name`` is a first owner's.
+        """Sets the password of the person whom this secret invites, once; returns the person.
+
+        ``name`` is the name that a first owner chooses.
 
         Raises:
             NotVisible: no such invitation, or it has ended.
@@ -191,7 +202,7 @@ class People:
         return self.require(person)
 
     def set_password(self, name: str, password: object, *, by: str) -> None:
-        """Sets a password and ends the person's tokens.
+        """Sets a person's password, and ends their tokens and invitations; ``by`` is the actor.
 
         Raises:
             NotVisible: no such person.
@@ -205,7 +216,7 @@ class People:
             self._trail.record("password_set", by, name)
 
     def reset(self, name: str, *, by: str) -> str:
-        """Ends a person's password, tokens and invitations; returns a new invitation."""
+        """Deletes a person's password, tokens and invitations; returns a new invitation."""
         with self._state.changing():
             self.require(name)
             self._state.rows("UPDATE people SET password = '' WHERE name = ?", (name,))
@@ -214,7 +225,7 @@ class People:
             return self.invite(name, by=by)
 
     def disable(self, name: str, *, by: str) -> None:
-        """Closes the service to a person, for good; the name stays taken.
+        """Disables a person for good, so that they cannot sign in; nobody else can get the name.
 
         Raises:
             NotVisible: no such person.
@@ -237,7 +248,7 @@ class People:
         self._state.rows("DELETE FROM invitations WHERE person = ?", (name,))
 
     def require(self, name: str) -> Person:
-        """The person of a name who is not disabled.
+        """Returns the person with a name, who must exist and not be disabled.
 
         Raises:
             NotVisible: there is none.
@@ -250,7 +261,7 @@ class People:
     def make_token(
         self, name: str, *, days: int = DAYS, read_only: bool = False, by: str
     ) -> NewToken:
-        """Makes a token of a person; its secret is shown once.
+        """Creates an access token for a person, valid for ``days``; only the result has its secret.
 
         Raises:
             NotVisible: no such person.
@@ -277,7 +288,7 @@ class People:
         return made
 
     def end_token(self, caller: Caller, token: str) -> None:
-        """Ends a token of the caller.
+        """Revokes one of the caller's tokens, given by its id.
 
         Raises:
             NotVisible: the caller has no such token.
@@ -291,7 +302,7 @@ class People:
             self._trail.record("token_ended", caller.name, token)
 
     def tokens(self, name: str) -> list[dict[str, Json]]:
-        """The tokens of a person, without their secrets."""
+        """Returns the ids, expiry times and read-only flags of a person's tokens, no secrets."""
         rows = self._state.rows(
             "SELECT id, expires, read_only FROM tokens WHERE person = ? ORDER BY since, id", (name,)
         )
@@ -301,7 +312,7 @@ class People:
         ]
 
     def caller(self, secret: str) -> Caller:
-        """Who sends a token; looked up anew each time.
+        """Returns the person who owns a token, given its secret; reads the state file at each call.
 
         Raises:
             SignInFailed: no such token, it has ended, or its person is disabled.
@@ -318,7 +329,7 @@ class People:
         return Caller(_person(tuple(person)), token, bool(read_only))
 
     def signed_in(self, name: str) -> Caller:
-        """The person whom a proxy signed in; looked up anew each time, without a token.
+        """Returns the person, by name, whom a trusted proxy has authenticated; there is no token.
 
         Raises:
             SignInFailed: nobody has the name, or the person is disabled.
@@ -329,7 +340,9 @@ class People:
         return Caller(person, "", read_only=False)
 
     def sign_in(self, name: str, password: str, address: str) -> Person:
-        """The person of a name and a password; wrong ones are slowed by name and by address.
+        """Returns the person with this name and password; repeated failures have to wait longer.
+
+        Failures are counted by name and by address.
 
         Raises:
             TooMany: too many have failed; the password was not looked at.

@@ -18,7 +18,7 @@ MOST_QUESTIONS = 100
 
 
 def arguments_of(form: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a question.
+    """Returns the arguments of ``Session.query`` that a request body (parsed JSON) states.
 
     Numbers are texts or Decimals, so they count by their digits.
 
@@ -52,7 +52,7 @@ def arguments_of(form: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def cost_arguments_of(form: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that say what marginals or a publication may cost.
+    """Returns the cost arguments (epsilon, rho, ..., error) that a request body states.
 
     Raises:
         WrongUse: one of them is no number.
@@ -70,7 +70,7 @@ def cost_arguments_of(form: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def cells_of(form: Mapping[str, Any]) -> tuple[str, list[list[str]]]:
-    """The table and the sets of columns of marginals.
+    """Returns the table and the column sets of the marginals that a request body asks for.
 
     Raises:
         WrongUse: they are no text and no list of lists of names.
@@ -88,7 +88,7 @@ def _is_names(value: object) -> bool:
 
 
 def require_statements(value: object) -> dict[str, str]:
-    """The questions of a publication by name.
+    """Checks the SQL questions of a publication in a request body; returns them by name.
 
     Raises:
         WrongUse: it is no object of statements, or has more than 100.
@@ -102,7 +102,7 @@ def require_statements(value: object) -> dict[str, str]:
 
 
 def require_number(name: str, value: object) -> Any:
-    """Refuses a value that is neither a text nor a number of JSON; returns it."""
+    """Returns a value of a request body unchanged, if it is a string or a JSON number."""
     if isinstance(value, bool) or not isinstance(value, str | int | Decimal):
         raise WrongUse(f"{name} that is no number.", allowed=f'"{name}": "0.1"')
     return value
@@ -128,7 +128,7 @@ def _require_parameters(value: Any) -> None:
 
 
 def time_limit_of(form: Mapping[str, Any]) -> float | None:
-    """The stated time limit in seconds; None without one.
+    """Returns the time limit that a request body states, in seconds; None if it has none.
 
     Raises:
         WrongUse: it is no number.

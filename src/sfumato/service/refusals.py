@@ -5,7 +5,7 @@ from sfumato.errors import Failed, Refused
 
 
 class SignInFailed(Refused):
-    """No such token, or a name and password that do not fit; never says which."""
+    """The token is unknown, or name and password do not match; the message never says which."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -14,14 +14,14 @@ class SignInFailed(Refused):
 
 
 class NotVisible(Refused):
-    """What is not there, and what the caller may not see: the same words for both."""
+    """What was requested does not exist, or the caller may not see it; the message is the same."""
 
     def __init__(self) -> None:
         super().__init__("There is no such thing here.", remedy="See GET /v1/datasets.")
 
 
 class NotAllowed(Refused):
-    """The caller's role or token does not do this."""
+    """The caller's role or token does not permit this operation of the service."""
 
 
 class NoAccount(Refused):
@@ -40,7 +40,10 @@ class LimitChanged(Refused):
 
 
 class TooMany(Refused):
-    """Too much at once or in a minute; nothing was begun. ``after`` is in seconds."""
+    """Too many questions at once, or too many attempts; nothing was started, nothing charged.
+
+    ``after`` is the number of seconds to wait.
+    """
 
     def __init__(self, problem: str, after: int = 1) -> None:
         self.after = after
@@ -48,11 +51,11 @@ class TooMany(Refused):
 
 
 class Stopping(Failed):
-    """The service is stopping and begins nothing new."""
+    """The service is shutting down and starts no further questions."""
 
     def __init__(self) -> None:
         super().__init__("The service is stopping; nothing was begun.", remedy="Ask later.")
 
 
 class StateFailed(Failed):
-    """The file of people and tokens cannot be read or written."""
+    """The service's state file, with people and tokens, cannot be read or written."""

@@ -54,7 +54,7 @@ class LimitRequest:
 
 
 class Requests:
-    """The stored requests."""
+    """Analysts' requests for other budget limits, stored in the service's state file."""
 
     def __init__(self, state: State, trail: Trail, clock: Callable[[], float] = time.time) -> None:
         self._state = state
@@ -62,7 +62,7 @@ class Requests:
         self._clock = clock
 
     def add(self, scope: Scope, wanted: Budget, before: Budget, reason: str) -> LimitRequest:
-        """Stores a request of the analyst of an account.
+        """Stores an analyst's request to change an account's limit from ``before`` to ``wanted``.
 
         Raises:
             TooMany: the analyst has 20 open ones.
@@ -87,7 +87,7 @@ class Requests:
         return self.find(request_id)
 
     def find(self, request_id: str) -> LimitRequest:
-        """The request of an id.
+        """Returns the request for a limit with this id.
 
         Raises:
             NotVisible: there is none.
@@ -98,7 +98,7 @@ class Requests:
         return _request(rows[0])
 
     def newest(self, person: str | None = None) -> list[LimitRequest]:
-        """The newest 200 requests, of one person or of all."""
+        """Returns the newest 200 requests for limits, of one person or (None) of all."""
         where, values = ("WHERE person = ? ", (person,)) if person is not None else ("", ())
         rows = self._state.rows(
             f"{_REQUEST} {where}ORDER BY at DESC, rowid DESC LIMIT {_MOST_SHOWN}", values
@@ -106,7 +106,7 @@ class Requests:
         return [_request(row) for row in rows]
 
     def decide(self, request_id: str, state: str, *, by: str, note: str) -> LimitRequest:
-        """Stores the decision on an open request.
+        """Stores the decision ``state`` (approved or declined) on an open request; returns it.
 
         Raises:
             NotVisible: there is no such request.
@@ -122,7 +122,7 @@ class Requests:
         return self.find(request_id)
 
     def require_open(self, request_id: str) -> LimitRequest:
-        """The open request of an id.
+        """Returns the request with this id, which must not be decided yet.
 
         Raises:
             NotVisible: there is no such request.
@@ -147,7 +147,7 @@ def _request(row: Row) -> LimitRequest:
 
 
 def limit_to_json(limit: Budget | None) -> Json:
-    """A limit as JSON with exact decimals; null for none.
+    """Returns a budget limit as JSON with exact decimals; null if there is no limit.
 
     >>> limit_to_json(Budget("0.5"))
     {'epsilon': '0.5', 'delta': '0'}

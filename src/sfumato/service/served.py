@@ -21,7 +21,10 @@ _ACTOR = "the service"
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """One open dataset. Its session asks as nobody: ``session_of`` gives that of an account."""
+    """An open dataset of the service: its ledger, and a session that asks in no account's name.
+
+    ``session_of`` gives the session of an account.
+    """
 
     name: str
     session: Session
@@ -31,15 +34,15 @@ class Served:
     path: Path
 
     def session_of(self, scope: Scope) -> Session:
-        """The session of an account."""
+        """Returns a session on the dataset whose questions are charged to this account."""
         return self.session.asking_as(scope.analyst, scope.purpose)
 
     def standing(self, scope: Scope) -> Standing:
-        """The standing of an account."""
+        """Returns the budget status of an account: its limit, what is spent, and what is left."""
         return self.ledger.standing(scope.dataset, scope.purpose, scope.analyst)
 
     def accounts_of(self, person: str) -> list[Standing]:
-        """The accounts of a person here: those that have a limit of their own."""
+        """Returns the status of a person's accounts in this dataset that have their own limit."""
         return [
             standing
             for standing in self.ledger.accounts()
@@ -49,7 +52,7 @@ class Served:
         ]
 
     def to_json(self) -> dict[str, Json]:
-        """The declarations as everybody who may ask sees them, without sources."""
+        """Returns the declared tables and columns as JSON, without the places of the data."""
         tables: list[Json] = []
         for name, table in self.session.dataset.tables.items():
             columns: list[Json] = [
@@ -66,7 +69,7 @@ class Served:
 
 
 class Datasets:
-    """Opens the datasets of a service, and closes each to accounts that were not opened.
+    """The open datasets of a service; only accounts that the owner has opened may spend in them.
 
     Guarantees:
         a served dataset is closed
@@ -100,19 +103,19 @@ class Datasets:
         self.ledgers = tuple(ledgers.values())
 
     def find(self, name: str) -> Served | None:
-        """The dataset of a name; None if it is not served."""
+        """Returns the dataset with a name; None if the service does not serve it."""
         return self._open.get(name)
 
     def __iter__(self) -> Iterator[Served]:
         return iter(self._open.values())
 
     def close(self) -> None:
-        """Closes the sessions, then the ledgers."""
+        """Closes the sessions of all datasets, then their ledgers."""
         self._closing.close()
 
 
 def check(paths: Sequence[Path]) -> list[str]:
-    """Reads the files of a service without opening data or ledger; returns the datasets' names.
+    """Parses a service's declaration files, without opening data; returns the dataset names.
 
     Raises:
         InvalidConfig: a file is wrong, or states ``closed = false``.

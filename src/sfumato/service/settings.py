@@ -110,7 +110,7 @@ class SignIn:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings of a service; durations are in seconds.
+    """The settings of a service, as read from ``server.toml``; durations are in seconds.
 
     >>> Settings((Path("clinic/sfumato.toml"),), Path("service.db")).address
     'http://127.0.0.1:8440'
@@ -131,7 +131,7 @@ class Settings:
 
     @property
     def address(self) -> str:
-        """The address that people open on this machine."""
+        """The URL of the service for people on the same machine."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'https' if self.tls else 'http'}://{host}:{self.port}"
 

@@ -46,7 +46,7 @@ CREATE TABLE trail (
 
 
 class State:
-    """The open file, safe to share between threads; creates it if there is none.
+    """The service's SQLite file of people, tokens, requests and audit trail; thread-safe.
 
     Raises:
         StateFailed: it cannot be opened, or was written by a newer version.
@@ -82,7 +82,7 @@ class State:
                 raise StateFailed("The state was written by a newer version of the service.")
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
-        """Runs one statement and returns its rows."""
+        """Runs one SQL statement on the state file and returns its rows."""
         with self._lock:
             try:
                 # the values are those that SQLite takes
@@ -92,7 +92,7 @@ class State:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """A transaction: what the block writes is durable at its end, or undone if it raises."""
+        """Runs the block as a transaction: durable at its end, or undone if it raises."""
         with self._lock:
             if self._is_changing:
                 yield

@@ -19,14 +19,17 @@ MOST = 1000
 
 
 class Trail:
-    """Appends to the trail, reads it and checks its chain."""
+    """The audit trail of a service (sign-ins, people, refusals): a hash-chained table."""
 
     def __init__(self, state: State, clock: Callable[[], float] = time.time) -> None:
         self._state = state
         self._clock = clock
 
     def record(self, kind: str, who: str, about: str = "") -> None:
-        """Appends one entry; within a transaction of the state, it is durable together with it."""
+        """Appends an entry to the audit trail: ``kind``, the actor ``who``, and an explanation.
+
+        Within a transaction of the state file it is durable together with that transaction.
+        """
         with self._state.changing():
             last = self._state.rows("SELECT seq, hash FROM trail ORDER BY seq DESC LIMIT 1")
             seq, before = last[0] if last else (0, "")
@@ -38,7 +41,7 @@ class Trail:
         _LOG.info("%s %s %s", kind, who, about)
 
     def entries(self, after: int = 0, limit: int = MOST) -> list[dict[str, Json]]:
-        """The entries after a number, oldest first, at most 1,000."""
+        """Returns at most 1,000 entries of the audit trail after an entry number, oldest first."""
         rows = self._state.rows(
             "SELECT seq, at, kind, who, about, hash FROM trail WHERE seq > ? ORDER BY seq LIMIT ?",
             (after, min(limit, MOST)),
@@ -49,7 +52,7 @@ class Trail:
         ]
 
     def first_broken(self) -> int | None:
-        """The number of the first entry that does not follow the one before it; None if all do."""
+        """Returns the number of the first entry that breaks the hash chain; None if none does."""
         before, expected = "", 1
         while True:
             rows = self._state.rows(
@@ -66,7 +69,7 @@ class Trail:
 
 
 def moment(seconds: int) -> str:
-    """A stored time as text.
+    """Returns a time, given in seconds since 1970, as text in ISO 8601 (UTC).
 
     >>> moment(0)
     '1970-01-01T00:00:00Z'

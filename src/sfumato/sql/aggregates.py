@@ -78,7 +78,7 @@ LOWEST, HIGHEST = Fraction(1, 200), Fraction(199, 200)
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A requested statistic of a value; several statistics of one value may share a release."""
+    """A count, sum, mean, variance or deviation of a column expression that a SELECT requests."""
 
     value: Value
     statistic: Statistic
@@ -86,7 +86,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A requested quantile of a value."""
+    """A quantile of a column expression that a SELECT requests; ``level`` is from 0 to 1."""
 
     value: Value
     level: Fraction
@@ -96,7 +96,7 @@ Ask: TypeAlias = Moment | Level | Aggregate
 
 
 class Aggregates:
-    """Translates the aggregate calls of a SELECT into requests for released numbers."""
+    """Translates the aggregate calls of a SELECT into requests for noisy statistics."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class Aggregates:
         self._unlimited_columns = frozenset(_unlimited_columns(relation))
 
     def ask(self, node: exp.Expr) -> Ask:
-        """Returns the request of an aggregate call: which statistic of which value.
+        """Returns the request of an aggregate call: which statistic of which column expression.
 
         Raises:
             UnsupportedSql: an aggregate that is not allowed, or of a value that it does not take.
@@ -271,7 +271,9 @@ class Aggregates:
 
 
 def shared(asks: Iterable[Ask]) -> tuple[tuple[Aggregate, ...], dict[Ask, Estimate]]:
-    """Returns the fewest releases that answer all requests, and the estimate that answers each.
+    """Returns the fewest noisy releases that answer all requests, and each request's estimate.
+
+    An estimate refers to the release that answers the request.
 
     The release of a variance also answers the mean, sum and count of the same value; that of a mean
     its sum and count. All quantiles of a value share one release.

@@ -296,7 +296,7 @@ def rounded(operand: Number, places: int = 0) -> Number:
 
 
 def truncated(operand: Number) -> Number:
-    """Returns a number without its fractional part (rounded toward zero)."""
+    """Returns a SQL number without its fractional part (rounded toward zero)."""
     exact = known(operand)
     if isinstance(exact, Fraction):
         return number(int(exact))

@@ -15,7 +15,7 @@ _WRAPPERS = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls)
 
 
 def calls(nodes: Iterable[exp.Expr | None]) -> list[exp.Expr]:
-    """Returns the outermost aggregate calls of expressions, in order of appearance.
+    """Returns the outermost aggregate calls in SQL expressions, in order of appearance.
 
     A call includes its wrappers: FILTER, WITHIN GROUP and IGNORE NULLS. Windows and sub-queries
     are not searched.
@@ -74,7 +74,8 @@ def _aliased_expression(node: exp.Column, select: exp.Select) -> exp.Expr:
 
 
 def same_nodes(select: exp.Select, keys: Sequence[exp.Expr]) -> Iterator[tuple[exp.Expr, int]]:
-    """Yields the nodes of SELECT, HAVING and ORDER BY that equal a key, with the key's position.
+    """Yields the nodes of SELECT, HAVING and ORDER BY equal to a GROUP BY key, with the key's
+    position.
 
     Keys that are plain columns are left out: names resolve to them.
     """

@@ -44,8 +44,7 @@ _NOTHING = (
 
 @dataclass(frozen=True, slots=True)
 class Occasion:
-    """The question in which a column's clip is looked up: its rows, group keys and number of
-    aggregates.
+    """The question in which a column's clip is looked up: its rows, keys and number of aggregates.
 
     A clip declared as ``sf.AUTO`` may have been learnt for such a question.
     """
@@ -61,7 +60,9 @@ Learn: TypeAlias = Callable[[Column, Occasion], tuple[int, int] | None]
 
 @dataclass(frozen=True, slots=True)
 class Clipping:
-    """Which columns of a question are clipped, and where; ``values`` None: no clipped aggregates.
+    """The clipping policy of a SQL question: which aggregates use clipped values, and the clips.
+
+    ``values`` None: no aggregate uses clipped values.
 
     ``learn`` returns a clip that is declared as ``sf.AUTO``.
     """
@@ -71,7 +72,9 @@ class Clipping:
     occasion: Occasion | None = None
 
     def ends(self, column: Column) -> tuple[int, int] | None:
-        """Returns the ends of a column's clip as codes; None if the column has no clip."""
+        """Returns the ends of a column's clip as integer codes (multiples of its step); None
+        without one.
+        """
         kind = column.type
         if not isinstance(kind, Integer | Real) or kind.clip is None:
             return None
@@ -81,7 +84,8 @@ class Clipping:
         return self.learn(column, self.occasion)
 
     def split(self, asks: Mapping[int, Ask], shown: Iterable[exp.Expr]) -> "Split":
-        """Returns the requests of a statement's aggregate calls, and their clipped twins.
+        """Returns the requests of a statement's aggregate calls, and their versions on clipped
+        values.
 
         Args:
             asks: the request of each aggregate call, by the identity of its node.
@@ -156,7 +160,7 @@ class Clipping:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The requests of a statement's aggregate calls, with and without clips.
+    """The requests of a statement's aggregate calls, on unclipped and on clipped values.
 
     ``twins`` maps each request to its clipped twin, if it has one; ``clipped`` maps each call to
     its request with twins substituted. ``bias`` are the notes about clipped values; ``notes`` say
@@ -199,7 +203,7 @@ def _bias_sentence(column: Column, low: int, high: int) -> str:
 def paired(
     twins: Mapping[Ask, Ask], estimates: Mapping[Ask, Estimate]
 ) -> tuple[tuple[int, int], ...]:
-    """Returns pairs of positions: of each clipped twin, and of its unclipped aggregate."""
+    """Returns (clipped, unclipped) pairs of positions of estimates for the same aggregate."""
     pairs = {}
     for ask, twin in twins.items():
         pairs[estimates[twin].index] = estimates[ask].index

@@ -10,7 +10,7 @@ from sfumato.plan.scalar import And, Field, Member, Scalar
 
 
 def passing(relation: Relation, tests: Sequence[Scalar]) -> Relation:
-    """Returns the rows for which every test is TRUE.
+    """Returns the relation of the rows for which every test is TRUE.
 
     ``rank = 1`` becomes a filter directly above ROW_NUMBER: the plan then has one row a unit.
     """
@@ -25,14 +25,17 @@ def passing(relation: Relation, tests: Sequence[Scalar]) -> Relation:
 
 
 def conjunction(tests: Sequence[Scalar]) -> Scalar:
-    """Returns the test that every one of some tests is TRUE."""
+    """Returns one test that is TRUE where all of some tests are."""
     if len(tests) == 1:
         return tests[0]
     return And(tuple(tests))
 
 
 def conjuncts(node: exp.Expr) -> list[exp.Expr]:
-    """Returns the operands of a conjunction, nested ones too; any other test alone."""
+    """Returns the operands of a SQL condition joined by AND, nested ones too.
+
+    Any other condition is its own single operand.
+    """
     if isinstance(node, exp.Paren):
         return conjuncts(node.this)
     if isinstance(node, exp.And):

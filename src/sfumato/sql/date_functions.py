@@ -23,7 +23,9 @@ def part_of(
     rows: Rows,
     node: exp.Expr,
 ) -> Number:
-    """Returns a part of a date or a timestamp."""
+    """Returns EXTRACT(name FROM node) as a number: a part, such as MONTH, of a date or
+    timestamp.
+    """
     if isinstance(node, exp.Anonymous) and str(node.this).upper() == "AGE":
         return _years_of_age(name, rows, node)
     operand = rows.value(node)

@@ -69,7 +69,7 @@ def literal_day(text: str) -> Day:
 
 
 def as_day(typed: Typed) -> Day | None:
-    """Returns a date value, or the date of a constant ISO string; None for any other value."""
+    """Returns a SQL value as a date: a date, or a constant ISO string; None for any other value."""
     if isinstance(typed, Day):
         return typed
     constant = known(typed)

@@ -48,7 +48,7 @@ def is_distinct(select: exp.Select) -> bool:
 
 
 def declared_list(raw: Raw) -> exp.Values | None:
-    """Returns the declared groups of a plan as VALUES with the columns k0, k1, ...
+    """Returns the groups that declarations and WHERE allow, as VALUES with the columns k0, k1, ...
 
     None if they are not public, or too many; or if WHERE tests anything else than the keys, since
     then the list would be read as what occurs in those rows.

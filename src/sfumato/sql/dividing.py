@@ -12,7 +12,7 @@ from sfumato.sql.typed import Number, Typed, known
 
 
 def divide(rows: Rows, node: exp.Expr) -> Typed:
-    """Translates the operator /; ``x / NULLIF(y, 0)`` is NULL where y is zero."""
+    """Returns the value of a SQL division; ``x / NULLIF(y, 0)`` is NULL where y is zero."""
     divisor = node.expression
     while isinstance(divisor, exp.Paren):
         divisor = divisor.this
@@ -26,7 +26,7 @@ def divide(rows: Rows, node: exp.Expr) -> Typed:
 
 
 def whole_quotient(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers the operator // of two whole numbers, truncated toward zero as in DuckDB."""
+    """Returns the value of ``a // b`` for two integers, truncated toward zero as in DuckDB."""
     for operand in (node.this, node.expression):
         if rows.number(operand).step.denominator != 1:
             raise UnsupportedSql(
@@ -38,7 +38,7 @@ def whole_quotient(rows: Rows, node: exp.Expr) -> Typed:
 
 
 def modulo(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers the operator % and the SQL function MOD."""
+    """Returns the value of ``a % b`` or MOD(a, b)."""
     if is_answered(node.expression):
         raise UnsupportedSql(
             "MOD by the answer of a sub-query, which may not be positive.", remedy="MOD(column, 7)"

@@ -31,7 +31,9 @@ class FirstRow:
 
 
 def is_of_first(node: exp.Expr) -> bool:
-    """Whether an aggregate is a value of the first row in an order, with or without FILTER."""
+    """Whether an aggregate call reads the first row in an order (ARG_MIN, say), with or without
+    FILTER.
+    """
     if isinstance(node, exp.Filter):
         node = node.this
     if isinstance(node, exp.First):
@@ -40,7 +42,7 @@ def is_of_first(node: exp.Expr) -> bool:
 
 
 def first_row(context: Context, rows: From, node: exp.Expr) -> FirstRow:
-    """Returns the row of each unit that ARG_MIN, ARG_MAX or FIRST(... ORDER BY ...) takes.
+    """Returns a relation with one row per unit: the one that ARG_MIN, ARG_MAX or FIRST(...) takes.
 
     As in DuckDB, ARG_MIN and ARG_MAX leave out rows in which one of their values is NULL. Of
     several rows with the least value, the order of all columns that are read decides.

@@ -114,7 +114,7 @@ def month_name(moment: Day) -> Label:
 
 
 def strftime_of(pattern: str) -> str:
-    """Returns a format of TO_CHAR and TO_DATE as one of STRFTIME.
+    """Returns the STRFTIME format equivalent to a format of TO_CHAR or TO_DATE.
 
     >>> strftime_of("YYYY-MM-DD HH24:MI")
     '%Y-%m-%d %H:%M'
@@ -138,7 +138,7 @@ def strftime_of(pattern: str) -> str:
 
 
 def read_moment(written: str, pattern: str) -> datetime.datetime:
-    """Returns the constant that a string denotes in a format of STRPTIME.
+    """Returns the date and time that a string constant denotes in a STRPTIME format.
 
     Raises:
         UnsupportedSql: the string does not have the format.

@@ -222,7 +222,7 @@ def _cast(rows: Rows, node: exp.Expr) -> Typed:
 
 
 def decimal_places(to: exp.Expr) -> int | None:
-    """Returns the digits after the point of DECIMAL(p, s); None for another type."""
+    """Returns the scale s of a SQL type DECIMAL(p, s); None for another type."""
     if not isinstance(to, exp.DataType) or to.this is not exp.DataType.Type.DECIMAL:
         return None
     sizes = [literal(part.this) for part in to.expressions]

@@ -50,7 +50,7 @@ _NOT_LINEAR = (
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The keys of a question: syntax nodes, lowered values, keys of the plan, grouping sets.
+    """The GROUP BY of a question: its keys as syntax, SQL values and plan keys, and grouping sets.
 
     ``sets`` has the positions of the keys of each grouping set; it is empty without ROLLUP, CUBE
     or GROUPING SETS.
@@ -68,7 +68,8 @@ def grouped(
     rows: Rows,
     relation: Relation,
 ) -> Group:
-    """Returns the lowered keys of GROUP BY, without repetitions.
+    """Returns the GROUP BY of a SELECT, with its keys as values of the plan and without
+    repetitions.
 
     Raises:
         UnsupportedSql: a key that is the unit, a constant or an aggregate, or that has no group.

@@ -24,7 +24,7 @@ _ADDED_UP = (exp.Count, exp.Sum)
 
 
 def proposals(select: exp.Select, dataset: Dataset) -> Iterator[exp.Select]:
-    """Yields statements in place of a refused one; ``select`` itself stays as it is.
+    """Yields statements near in meaning to a refused one, which may be allowed instead of it.
 
     >>> from sfumato.metadata.table import Table
     >>> data = Dataset("study", {"people": Table("people.csv")})

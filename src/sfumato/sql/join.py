@@ -67,7 +67,9 @@ def joined(
     node: exp.Join,
     again: Again,
 ) -> From:
-    """Returns the rows of a join.
+    """Returns the relation of a SQL join, with the columns of both sides.
+
+    ``again`` translates either side once more under new column names, for plans that read it twice.
 
     Raises:
         UnsupportedSql: a join that multiplies the rows of a unit, or is not on the unit.

@@ -47,7 +47,8 @@ _LONGEST = {Part.YEAR: 366, Part.QUARTER: 92, Part.MONTH: 31, Part.WEEK: 7}
 
 @lru_cache(maxsize=512)
 def image(expression: Scalar, tests: Tests = ()) -> tuple[int, ...]:
-    """Returns the codes that a key can have in rows that pass the ``tests``, ascending.
+    """Returns the integer codes that a GROUP BY key can have in rows that pass the tests,
+    ascending.
 
     They are exact if the values of its columns can be enumerated; else the whole range of the key.
 
@@ -87,7 +88,7 @@ def _key_codes(expression: Scalar, tests: Tests) -> Sequence[int]:
 def may_be_missing(
     expression: Scalar, absent: frozenset[Column] = frozenset(), tests: Tests = ()
 ) -> bool:
-    """Whether NULL can be a group of a key.
+    """Whether NULL can be a group of a GROUP BY key.
 
     It can if a column that the key reads declares missing values or is in ``absent`` (NULL after an
     outer join), or if the key can compute NULL; and if no test excludes it.

@@ -41,7 +41,9 @@ class KeyList:
 
 
 def declared_values(question: Question, place: int) -> list[object]:
-    """Returns the declared groups of a column of a question; a text if they are not public.
+    """Returns the declared groups of a key, one column of a question; [""] if they are not public.
+
+    ``place`` is the position of the column in SELECT.
 
     Raises:
         UnsupportedSql: the column is no key.
@@ -60,7 +62,7 @@ def declared_values(question: Question, place: int) -> list[object]:
 
 
 def key_lists(select: exp.Select) -> list[KeyList]:
-    """Takes the sub-queries that give groups out of a statement, in place.
+    """Removes the sub-queries that select top groups from a statement, in place, and returns them.
 
     Each leaves a test with an empty list, to be filled. What is no such sub-query stays.
 

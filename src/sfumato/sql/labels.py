@@ -35,7 +35,7 @@ def mapped(operand: Label, function: Callable[[str], str]) -> Label:
 
 
 def alphabetical(label: Label) -> Label:
-    """Returns the same label with codes in alphabetical order."""
+    """Returns the same categorical SQL value with integer codes in alphabetical order."""
     ordered = tuple(sorted(label.labels))
     if ordered == label.labels:
         return label

@@ -23,7 +23,7 @@ _EXACT = LARGEST // 4
 
 
 def times(expression: Scalar, factor: int) -> Scalar:
-    """Returns a code times a constant; computed at once if the code is a constant."""
+    """Returns an integer code expression times a constant, computed at once if it is constant."""
     if isinstance(expression, Constant) and isinstance(expression.value, int):
         return Constant(expression.value * factor)
     if factor == 1:
@@ -32,7 +32,7 @@ def times(expression: Scalar, factor: int) -> Scalar:
 
 
 def plus(expression: Scalar, amount: int) -> Scalar:
-    """Returns a code plus a constant; computed at once if the code is a constant."""
+    """Returns an integer code expression plus a constant, computed at once if it is constant."""
     if isinstance(expression, Constant) and isinstance(expression.value, int):
         return Constant(expression.value + amount)
     if amount == 0:
@@ -41,7 +41,7 @@ def plus(expression: Scalar, amount: int) -> Scalar:
 
 
 def clipped(expression: Scalar, low: int, high: int) -> Scalar:
-    """Returns the code clipped to [low, high]; NULL stays NULL."""
+    """Returns an integer code expression clipped to [low, high]; NULL stays NULL."""
     above = Extreme(greatest=True, operands=(expression, Constant(low)))
     return Extreme(greatest=False, operands=(above, Constant(high)))
 
@@ -81,7 +81,9 @@ def _floored_apart(
 
 
 def largest(expression: Scalar) -> int:
-    """Returns the largest absolute value that a code can have; 0 if it is always NULL."""
+    """Returns a bound on the absolute value of an integer code expression; 0 if it is always
+    NULL.
+    """
     ends = span(expression)
     if ends is None:
         return 0
@@ -89,7 +91,9 @@ def largest(expression: Scalar) -> int:
 
 
 def onto(expression: Scalar, step: Fraction, target: Fraction) -> Scalar:
-    """Converts a code to another lattice: exactly if ``target`` divides ``step``, else rounded.
+    """Returns the code of the same number in multiples of ``target`` instead of ``step``.
+
+    It is exact if ``target`` divides ``step``, else rounded.
 
     Halves are rounded up.
     """
@@ -99,7 +103,7 @@ def onto(expression: Scalar, step: Fraction, target: Fraction) -> Scalar:
 
 
 def moved(step: Fraction, target: Fraction) -> Fraction:
-    """Returns the largest error by which ``onto`` rounds a number."""
+    """Returns the largest absolute rounding error of ``onto``, in the unit of the number."""
     if (step / target).denominator == 1:
         return Fraction(0)
     return target / 2
@@ -113,7 +117,7 @@ def finest_step(size: Fraction) -> Fraction:
 
 
 def common_step(steps: Sequence[Fraction]) -> Fraction:
-    """Returns the greatest step of which all steps are multiples."""
+    """Returns the greatest number of which all ``steps`` are integer multiples."""
     unders = [step.denominator for step in steps]
     under = math.lcm(*unders)
     aboves = [int(step * under) for step in steps]
@@ -122,7 +126,7 @@ def common_step(steps: Sequence[Fraction]) -> Fraction:
 
 
 def aligned(parts: Sequence[tuple[Scalar, Fraction]]) -> tuple[Fraction, list[Scalar]]:
-    """Returns a common step for numbers given as (code, step) pairs, and their codes at that step.
+    """Returns a common step for numbers given as (integer code, step) pairs, and their codes in it.
 
     It is the greatest common step, or a power of two where that is too fine.
     """
@@ -134,7 +138,9 @@ def aligned(parts: Sequence[tuple[Scalar, Fraction]]) -> tuple[Fraction, list[Sc
 
 
 def fitted(expression: Scalar, step: Fraction) -> tuple[Scalar, Fraction]:
-    """Returns a (code, step) pair with codes of at most 2^52, rounded only if needed."""
+    """Returns a number's (integer code, step) pair with codes up to 2^52, rounded only if
+    needed.
+    """
     size = largest(expression)
     if size <= MAX_CODE:
         return expression, step

@@ -13,7 +13,8 @@ from sfumato.sql.tables import From
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """A join along a declared link: the rows with the link, the linked table, and the link.
+    """A join along a declared foreign key (``via=``): the child rows, the linked table, and the
+    link.
 
     ``rest`` has the tests of ON besides link = key.
     """

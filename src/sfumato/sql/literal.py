@@ -64,7 +64,7 @@ def whole(
     low: int,
     high: int,
 ) -> int:
-    """Returns the integer from ``low`` to ``high`` that a node denotes.
+    """Returns the constant integer, from ``low`` to ``high``, that a node denotes; else an error.
 
     Raises:
         UnsupportedSql: the node is anything else; ``name`` says in the message where it stands.

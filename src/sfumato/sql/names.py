@@ -20,7 +20,7 @@ _MOST_TABLES = 50
 
 @dataclass(slots=True)
 class Context:
-    """The state that all parts of one statement share while it is lowered.
+    """The state shared by all parts of one SQL statement while it is translated into a plan.
 
     ``dataset`` has the declarations; ``notes`` and ``bias`` are lines for the reader of the answer.
     ``answered`` has the tests that contain the answer of a scalar sub-query, ``units_read`` the
@@ -37,7 +37,7 @@ class Context:
     _tables: int = 0
 
     def note(self, words: str) -> None:
-        """Adds a line to the notes of the answer, unless the notes have it already."""
+        """Adds a sentence to the notes shown with the answer, unless it is there already."""
         if words not in self.notes:
             self.notes.append(words)
 
@@ -61,7 +61,9 @@ class Context:
         raise AssertionError("there are more candidates than tables")
 
     def name(self, wanted: str) -> str:
-        """Returns a unique name for a computed column: ``wanted``, with a number if it is taken."""
+        """Returns a unique name for a computed column: ``wanted``, with a number added if
+        necessary.
+        """
         count = self._counts.get(wanted, 1)
         chosen = wanted
         while chosen in self._taken:
@@ -125,7 +127,7 @@ class Scope:
         self.width = width
 
     def note(self, words: str) -> None:
-        """Adds a line to the notes of the answer."""
+        """Adds a sentence to the notes shown with the answer."""
         self._context.note(words)
 
     def answered(self, test: Scalar) -> None:
@@ -133,23 +135,26 @@ class Scope:
         self._context.answered.add(test)
 
     def rounded(self, words: str) -> None:
-        """Adds a line to the answer's list of errors not covered by its intervals, unless it has it
-        already.
+        """Adds a sentence on a rounded number in a test to the answer's errors that no interval
+        covers.
 
-        The line says that a test reads a rounded number.
+        A sentence already there is not repeated.
         """
         if words not in self._context.bias:
             self._context.bias.append(words)
 
     def written(self, tests: Iterable[Scalar]) -> tuple[Scalar, ...]:
-        """Returns the tests that do not depend on the answer of a scalar sub-query."""
+        """Returns the tests whose constants are all written in the statement.
+
+        The others contain the answer of a scalar sub-query.
+        """
         answered = self._context.answered
         if not answered:
             return tuple(tests)
         return tuple(test for test in tests if answered.isdisjoint(_subexpressions(test)))
 
     def column(self, node: exp.Column) -> Typed:
-        """Returns the value of a column.
+        """Returns the typed value of the column that a node names.
 
         Raises:
             UnknownName: no table has the column, or several have it.
@@ -167,15 +172,17 @@ class Scope:
         return typed
 
     def reads(self, person: Person) -> None:
-        """Makes the scan read the column that identifies the unit, because a test refers to it."""
+        """Makes the plan's table scan also read a column that identifies the unit, for a test of
+        it.
+        """
         if isinstance(person.reading, Words):
             leaf = person.reading.expression
             assert isinstance(leaf, Field), "a unit's own column is read as it is"
             self._context.units_read[leaf.column.name] = leaf.column
 
     def part(self, node: exp.Expr | None) -> int | None:
-        """Returns the position of a column among those that identify the unit; None for other
-        columns.
+        """Returns a column's position among those that together identify the unit; None for
+        others.
         """
         while isinstance(node, exp.Paren):
             node = node.this
@@ -195,14 +202,14 @@ class Scope:
         return parts >= set(range(self.width))
 
     def unit_name(self) -> str:
-        """Returns the name of the unit in this statement, for messages."""
+        """Returns the column name that identifies the unit in this statement, for messages."""
         for source in self.sources:
             for name in source.parts:
                 return name
         return "unit"
 
     def owns(self, node: exp.Expr) -> bool:
-        """Whether this scope has all columns of an expression."""
+        """Whether all columns of a SQL expression are in this scope."""
         return all(self._owners(column) for column in node.find_all(exp.Column))
 
     def _owners(self, node: exp.Column) -> list[Source]:

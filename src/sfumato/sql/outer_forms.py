@@ -19,7 +19,9 @@ _COLUMNS = 2**12
 
 
 class Kind(Enum):
-    """What a leaf of a form is: a released cell, a sum or a mean of cells, or a public number."""
+    """The kind of a traced number: one released number, a sum or mean of them, or a public
+    number.
+    """
 
     CELL = "cell"
     SUM = "sum"
@@ -29,7 +31,8 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A number of which an interval is known.
+    """A released or public number from which an outer statement computes, and whose interval is
+    known.
 
     ``hidden`` are its hidden columns: of a cell its code; of a sum the sum itself, the number of
     cells, that of different ones, the least and the largest code; of a public number itself. ``chosen``: which
@@ -43,16 +46,18 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class FixedNumber:
-    """A constant number."""
+    """A constant number in a traced expression of an outer statement."""
 
     value: Fraction
 
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """A number computed from others: + - * /, "any" of them, the "first" that is not NULL, the first
-    that is there ("lagged"), the "greatest", the "least", or "round" for the first one in multiples
-    of the second.
+    """A number that an outer statement computes from others, for its error interval.
+
+    ``operation`` is + - * /, "any" of the parts, the "first" that is not NULL, the first whose row
+    is there ("lagged"), the "greatest", the "least", or "round" for the first one in multiples of
+    the second.
     """
 
     operation: str
@@ -64,14 +69,17 @@ Form: TypeAlias = Leaf | FixedNumber | Computed
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A column: how it is computed, None if that has no interval; whether it depends on noise."""
+    """A traced column of an outer statement: how it is computed, and whether it depends on noise.
+
+    ``form`` is None if no interval can be computed.
+    """
 
     form: Form | None
     noisy: bool
 
 
 def cell_of(code: int) -> tuple[int, int, int]:
-    """The answer, the column and the row of the code of a cell.
+    """Returns the (answer, column, row) of a released number, decoded from its integer code.
 
     >>> cell_of(code_of(2, 3) + 7)
     (2, 3, 7)
@@ -81,7 +89,7 @@ def cell_of(code: int) -> tuple[int, int, int]:
 
 
 def code_of(answer: int, column: int) -> int:
-    """The code of the first cell of a column."""
+    """Returns the integer code of the released number in the first row of an answer's column."""
     return (answer * _COLUMNS + column) * ROWS
 
 
@@ -90,7 +98,7 @@ def quoted(name: str) -> exp.Identifier:
 
 
 def in_scope(form: Form, alias: str) -> Form:
-    """A form whose hidden columns are those of a table of FROM."""
+    """Returns a traced expression whose hidden columns belong to the table ``alias`` of FROM."""
     if isinstance(form, FixedNumber):
         return form
     if isinstance(form, Computed):
@@ -100,7 +108,7 @@ def in_scope(form: Form, alias: str) -> Form:
 
 
 def with_places(form: Form | None, places: Mapping[str, int]) -> Form | None:
-    """A form whose hidden columns are places in the result."""
+    """Returns a traced expression with the positions of its hidden columns in the result."""
     if form is None or isinstance(form, FixedNumber):
         return form
     if isinstance(form, Computed):
@@ -110,7 +118,7 @@ def with_places(form: Form | None, places: Mapping[str, int]) -> Form | None:
 
 
 def as_chosen(form: Form | None) -> Form | None:
-    """A form of a row that noise chose."""
+    """Returns a traced expression marked as from a row that was chosen by noisy numbers."""
     if form is None or isinstance(form, FixedNumber):
         return form
     if isinstance(form, Computed):
@@ -120,7 +128,9 @@ def as_chosen(form: Form | None) -> Form | None:
 
 
 def shape(form: Form | None) -> object:
-    """What two forms must have in common to be columns of one UNION ALL."""
+    """Returns the structure of a traced expression; the columns of a UNION ALL must have equal
+    ones.
+    """
     if form is None or isinstance(form, FixedNumber):
         return form
     if isinstance(form, Computed):
@@ -129,7 +139,10 @@ def shape(form: Form | None) -> object:
 
 
 def merged(one: Form | None, other: Form | None) -> Form | None:
-    """The first of two forms of one shape, chosen where either is; None if one has none."""
+    """Returns one traced expression for two of equal ``shape``; None if one of them is None.
+
+    It is marked as chosen by noise where either is.
+    """
     if one is None or other is None:
         return None
     if isinstance(one, Leaf) and isinstance(other, Leaf):

@@ -32,7 +32,7 @@ _ONE = Fraction(1)
 
 
 class Outputs:
-    """Lowers SELECT, HAVING and ORDER BY to expressions over released numbers and keys.
+    """Translates SELECT, HAVING and ORDER BY to expressions over noisy estimates and group keys.
 
     ``calls`` maps each aggregate call, by identity, to its request; ``estimates`` maps the request
     to the released number.
@@ -55,7 +55,7 @@ class Outputs:
         self._finished = Finished(self._leaf)
 
     def items(self, nodes: Sequence[exp.Expr]) -> tuple[Item, ...]:
-        """Returns the columns of the answer, and remembers their names for HAVING and ORDER BY.
+        """Returns the columns of the answer; their names are then known to HAVING and ORDER BY.
 
         Call it first: ``test`` and ``orders`` look names up in the columns of the latest call.
         """
@@ -136,7 +136,7 @@ class Outputs:
         return named[0].expression
 
     def test(self, node: exp.Expr) -> Scalar:
-        """Returns the condition of HAVING."""
+        """Returns the condition of HAVING as an expression over noisy estimates and group keys."""
         return self._finished.test(node)
 
     def _leaf(self, node: exp.Expr) -> Typed | None:

@@ -100,7 +100,7 @@ def _check_statement(statement: exp.Expr) -> exp.Select:
 
 
 def built(statement: exp.Expr) -> exp.Select:
-    """Checks a syntax tree that a caller built; returns a copy of it as a SELECT.
+    """Returns a copy, as a SELECT, of a syntax tree that a caller built, after checking it.
 
     Raises:
         UnsupportedSql: a tree with a part missing, or anything that ``parse`` refuses.

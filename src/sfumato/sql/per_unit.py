@@ -67,7 +67,7 @@ def per_unit(
     name: str,
     again: Callable[[], From],
 ) -> From:
-    """Returns the rows of a sub-query that groups by the unit, or by the unit and other keys.
+    """Returns the relation of a sub-query that groups by the unit, or by the unit and other keys.
 
     ``again`` lowers the source again, under new names of columns.
 
@@ -200,7 +200,7 @@ def _aggregate_values(summaries: "Summaries", select: exp.Select) -> dict[int, T
 def items(
     nodes: Sequence[exp.Expr], scope: Scope, rows: Rows
 ) -> tuple[dict[str, Typed], tuple[str, ...], dict[str, int]]:
-    """Returns the columns of a sub-query, their names as written, and the columns of the unit.
+    """Returns a per-unit sub-query's columns, their names as written, and the columns of the unit.
 
     The last maps each column that identifies the unit to its position among those that do.
     """

@@ -25,7 +25,7 @@ from sfumato.sql.typed import Null, Numbers, Person, Truth, Typed, computed, val
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Callbacks that lower the sides of a join again, under new names of columns.
+    """Callbacks that translate the sides of a join once more, under new column names.
 
     A plan reads a table twice as two scans. ``tests`` are those of WHERE; ``read`` has the names of
     the columns that the statement reads, None: all of them.
@@ -37,12 +37,12 @@ class Again:
     read: set[str] | None = None
 
     def swapped(self) -> "Again":
-        """Returns the callbacks of the join with its sides exchanged."""
+        """Returns the callbacks for the join with its sides exchanged."""
         return Again(self.right, self.left, self.tests, self.read)
 
 
 def names_read(select: exp.Select) -> set[str] | None:
-    """Returns the names of the columns in a SELECT; None if it has * of a table."""
+    """Returns the lower-case names of all columns that a SELECT reads; None if it has a ``*``."""
     stars = [item for item in select.expressions if item.find(exp.Star)]
     if any(not calls([item]) for item in stars):
         return None
@@ -55,7 +55,7 @@ def narrowed(
     other: From,
     tests: Sequence[exp.Expr],
 ) -> From:
-    """Returns the rows of one side of a join that pass the tests that read this side alone."""
+    """Returns one side of a join, filtered by the tests that read columns of this side alone."""
     mine, theirs = rows.scope(context), other.scope(context)
     own = []
     for test in tests:
@@ -74,7 +74,9 @@ def left_joined(
     tests: Sequence[exp.Expr],
     again: Again,
 ) -> From | None:
-    """Returns ``one LEFT JOIN many``; None if the left side may have several rows a unit.
+    """Returns the relation of ``one LEFT JOIN many`` on the unit, where ``one`` has a row per unit.
+
+    None if the left side may have several rows per unit.
 
     Each row of the left side meets the union of two relations: the rows of the right side that
     pass the tests, with a mark; and NULLs for the units of the left side that have no such row.
@@ -135,7 +137,9 @@ def both_sides(context: Context, left: From, right: From) -> Scope:
 
 
 def sources_of_both(left: From, right: From) -> tuple[Source, ...]:
-    """Returns the names of two tables; refuses two under one name."""
+    """Returns the sources of column names of both sides of a join; refuses two tables of one
+    name.
+    """
     sources = (*left.sources, *right.sources)
     names = [source.name.lower() for source in sources]
     for name in names:
@@ -156,7 +160,9 @@ def related(
     *,
     negated: bool,
 ) -> Callable[[Relation], Relation] | None:
-    """Returns how rows are kept by whether a row of their unit in ``inner`` passes tests of both.
+    """Returns a function that filters a relation by EXISTS (or NOT EXISTS) of a row in ``inner``.
+
+    That row has the same unit and passes tests that read both rows.
 
     The function takes a relation with the columns of ``rows``; ``negated``: it keeps the rows
     without such a row. None if both sides may have several rows a unit.

@@ -59,7 +59,7 @@ _ZERO = Constant(Fraction(0))
 
 
 class Finished:
-    """Translates SQL expressions over released numbers and group keys (post-processing).
+    """Translates SQL expressions over noisy estimates and group keys (post-processing).
 
     ``leaf`` returns the value of a node that is a released number or a key; None for other nodes.
     """
@@ -68,7 +68,7 @@ class Finished:
         self._leaf = leaf
 
     def value(self, node: exp.Expr) -> Typed:
-        """Returns the typed value of a SQL expression."""
+        """Returns the typed value of a SQL expression over noisy estimates and group keys."""
         leaf = self._leaf(node)
         if leaf is not None:
             return leaf
@@ -142,11 +142,11 @@ class Finished:
         return typed.test
 
     def truth(self, codes: Scalar) -> Truth:
-        """Returns the Boolean value of a Boolean key, given its codes."""
+        """Returns the Boolean SQL value with these codes (1, 0 or NULL)."""
         return truth_of(codes)
 
     def number(self, node: exp.Expr) -> Scalar:
-        """Returns the scalar of an expression that must be a number."""
+        """Returns the value of a SQL expression that must be a number."""
         typed = self.value(node)
         if not isinstance(typed, Number):
             raise UnsupportedSql(

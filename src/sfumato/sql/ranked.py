@@ -37,7 +37,7 @@ _FARTHEST = 1_000
 def ranked(
     context: Context, rows: From, parts: Sequence[exp.Expr]
 ) -> tuple[From, dict[int, Typed]]:
-    """Adds a column for each window in the columns and the QUALIFY of a sub-query.
+    """Adds a column for each window function (within a unit) of a sub-query's SELECT and QUALIFY.
 
     Returns the rows, and the value of each window by the identity of its node.
     """
@@ -134,7 +134,7 @@ def _looked_up(
 
 
 def sort_key(rows: Rows, node: exp.Expr) -> Sort:
-    """Returns a sort key of a window."""
+    """Returns a sort key of a window's ORDER BY within a unit."""
     if not isinstance(node, exp.Ordered):
         raise reject(node)
     require_only(node, "this", "desc", "nulls_first")

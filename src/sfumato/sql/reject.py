@@ -154,7 +154,7 @@ _RULES: tuple[tuple[type[exp.Expr], str, tuple[str, str]], ...] = (
 
 
 def reject(node: exp.Expr | None) -> UnsupportedSql:
-    """Returns the refusal of a node, by the kind of the node.
+    """Returns the error that refuses a syntax node, with a text for its kind.
 
     >>> print(reject(exp.TableSample()).problem)
     TABLESAMPLE samples rows, not persons.
@@ -169,7 +169,7 @@ def reject(node: exp.Expr | None) -> UnsupportedSql:
 
 
 def refuse_node(node: exp.Expr, reason: tuple[str, str]) -> UnsupportedSql:
-    """Returns the refusal of a function or operator that is not allowed in its context."""
+    """Returns the error that refuses a function or operator not allowed in its context."""
     if isinstance(node, exp.AggFunc):
         return refuse(f"The aggregate {called(node)}", reason)
     if isinstance(node, exp.Func):
@@ -222,7 +222,7 @@ def _rendered(node: exp.Expr, dialect: str | None) -> str:
 
 
 def refuse(name: str, reason: tuple[str, str]) -> UnsupportedSql:
-    """Returns a refusal; ``reason`` is why, and what to write instead."""
+    """Returns the error that refuses SQL; ``reason`` is why, and what to write instead."""
     why, instead = reason
     return UnsupportedSql(f"{name} {why}.", remedy=instead)
 

@@ -41,14 +41,12 @@ Definitions: TypeAlias = Mapping[str, _Defined]
 
 @dataclass(frozen=True, slots=True)
 class Relations:
-    """Translates the FROM clauses and sub-queries of one statement into relations."""
+    """Translates the FROM clauses and sub-queries of one statement into relations of the plan."""
 
     context: Context
 
     def rows(self, select: exp.Select, known: Definitions) -> From:
-        """Returns the rows of a SELECT's FROM that pass its WHERE; ``known`` has the WITH
-        definitions.
-        """
+        """Returns the relation of a SELECT's FROM and WHERE; ``known`` has the WITH definitions."""
         known = self.definitions(select, known)
         source = self.source(select, known)
         where = select.args.get("where")
@@ -58,7 +56,7 @@ class Relations:
         return filtered(self.context, source, where.this, callbacks)
 
     def source(self, select: exp.Select, known: Definitions) -> From:
-        """Returns the rows of FROM with its joins."""
+        """Returns the relation of a SELECT's FROM with its joins."""
         return self._joined_tables(select, known, len(select.args.get("joins") or []))
 
     def _joined_tables(
@@ -116,7 +114,7 @@ class Relations:
         known: Definitions,
         name: str,
     ) -> From:
-        """Returns the rows of a sub-query, under the name ``name``."""
+        """Returns the relation of a sub-query, with ``name`` as its table name."""
         if isinstance(node, exp.Subquery | exp.Paren):
             require_only(node, "this", "alias")
             return self.query(node.this, known, name)

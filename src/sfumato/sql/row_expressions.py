@@ -88,7 +88,7 @@ Functions = Mapping[type[exp.Expr], Callable[["Rows", exp.Expr], Typed]]
 
 
 class Rows:
-    """Translates the SQL expressions of one SELECT over the columns of a row.
+    """Translates the SQL expressions of one SELECT over the columns of a single row.
 
     ``done`` has the values of nodes translated before, by identity: per-unit aggregates, row
     numbers.
@@ -105,7 +105,7 @@ class Rows:
         self._done = done or {}
 
     def value(self, node: exp.Expr) -> Typed:
-        """Returns the typed value of an expression."""
+        """Returns the typed value of a SQL expression over the columns of a row."""
         done = self._done.get(id(node))
         if done is not None:
             return done
@@ -139,7 +139,8 @@ class Rows:
         )
 
     def countable(self, node: exp.Expr) -> Typed:
-        """Returns the value whose non-NULL rows COUNT(expression) counts.
+        """Returns the value of a SQL expression for COUNT(expression), which counts where it is not
+        NULL.
 
         A unit column of the other side of an outer join is NULL if no row was joined.
         """
@@ -158,7 +159,7 @@ class Rows:
         return as_label(self.value(node), node)
 
     def comparable(self, left_node: exp.Expr, right_node: exp.Expr) -> tuple[Typed, Typed]:
-        """Returns the values of two expressions that are compared.
+        """Returns the typed values of two SQL expressions that are compared with each other.
 
         Raises:
             UnsupportedSql: a string is compared with the answer of a scalar sub-query. Whether the
@@ -251,7 +252,9 @@ class Rows:
         return compare.compare(op, left, right)
 
     def tell(self, left: Typed, right: Typed) -> None:
-        """Notes the rounding error of two compared numbers if one of them is not precise."""
+        """Adds a note on rounding to the answer if a comparison reads a number that is not
+        precise.
+        """
         size = compare.uncertain(left, right)
         if size:
             self._names.rounded(
@@ -259,7 +262,7 @@ class Rows:
             )
 
     def tell_divisor(self, divisor: Typed, node: exp.Expr) -> None:
-        """Notes that an imprecise divisor may have been rounded to zero."""
+        """Adds a note on rounding to the answer if a divisor may have been rounded to zero."""
         size = compare.uncertain(divisor, number(0))
         if size:
             name = node.sql(dialect="duckdb")
@@ -271,7 +274,7 @@ class Rows:
             )
 
     def note(self, words: str) -> None:
-        """Adds a note to the answer."""
+        """Adds a sentence to the notes shown with the answer."""
         self._names.note(words)
 
     def _read_operand(self, node: exp.Expr) -> Typed:
@@ -328,7 +331,7 @@ class Rows:
 
 
 def as_number(typed: Typed, node: exp.Expr) -> Number:
-    """Returns a value as a number; a Boolean is 1 or 0.
+    """Returns a SQL value as a number, a Boolean as 1 or 0; refuses other values.
 
     Raises:
         UnsupportedSql: it is neither.
@@ -348,7 +351,7 @@ def as_number(typed: Typed, node: exp.Expr) -> Number:
 
 
 def as_date(typed: Typed, node: exp.Expr) -> Day:
-    """Returns a value as a date: a date, a constant ISO string, or a timestamp's local date."""
+    """Returns a SQL value as a date: a date, a constant ISO string, or a timestamp's local date."""
     if isinstance(typed, Instant):
         return timestamps.local_day(typed)
     day = dates.as_day(typed)
@@ -361,7 +364,7 @@ def as_date(typed: Typed, node: exp.Expr) -> Day:
 
 
 def as_label(typed: Typed, node: exp.Expr) -> Label:
-    """Returns a value as a string with declared values; refuses other values."""
+    """Returns a SQL value as a string with declared values; refuses other values."""
     if not isinstance(typed, Label):
         code_of(typed)
         raise UnsupportedSql(
@@ -373,9 +376,10 @@ def as_label(typed: Typed, node: exp.Expr) -> Label:
 
 
 def unified(values: Sequence[Typed]) -> tuple[Callable[[Scalar], Typed], list[Scalar]]:
-    """Converts the values among which CASE or COALESCE chooses to one type.
+    """Returns the codes of the values of CASE or COALESCE in one common type, and a constructor.
 
-    Returns their codes, NULL for a literal NULL, and a function from a chosen code to its value.
+    The constructor makes a value of this type from a chosen code; the code of a literal NULL is
+    NULL.
 
     Raises:
         UnsupportedSql: values of different types, or of a Text column.
@@ -474,7 +478,9 @@ def _short_text(node: exp.Expr) -> str:
 
 
 def kept(operand: Typed, test: Scalar | None) -> Typed:
-    """Returns a value that is NULL unless the test is TRUE; without a test, the value itself."""
+    """Returns a SQL value that is NULL unless ``test`` is TRUE (FILTER); without a test, the
+    value.
+    """
     if test is None:
         return operand
     wrap, codes = unified([operand])
@@ -482,7 +488,9 @@ def kept(operand: Typed, test: Scalar | None) -> Typed:
 
 
 def counted(operand: Typed, test: Scalar | None) -> Typed:
-    """Returns a value for COUNT: NULL unless the test is TRUE and the operand is not NULL."""
+    """Returns the value that COUNT with FILTER counts: NULL unless ``test`` holds and it is not
+    NULL.
+    """
     if test is None:
         return operand
     is_known = Not(compare.is_null(operand))

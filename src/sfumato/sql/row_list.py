@@ -15,7 +15,8 @@ from sfumato.sql.typed import Numbers, Person, value_of
 
 
 def row_list(statement: str, dataset: Dataset) -> RowList:
-    """Returns the values that a SELECT reads from each row; its columns may be expressions.
+    """Returns the columns that a SELECT computes for each row, for tasks on rows (a model fit,
+    say).
 
     Joins, WHERE, WITH and sub-queries are as in a question. Columns that identify the unit are
     left out: the unit of each row is known.
@@ -50,7 +51,7 @@ def row_list(statement: str, dataset: Dataset) -> RowList:
 
 
 def place_of(rows: RowList, name: str) -> int:
-    """Returns the position of a column of the rows (UnknownName if there is none)."""
+    """Returns the position of a column in a row list, by name (UnknownName if there is none)."""
     names = [value.name for value in rows.values]
     places = [place for place, known in enumerate(names) if known.lower() == name.lower()]
     if len(places) != 1:

@@ -20,7 +20,7 @@ _TIMESTAMP = exp.DataType.build("timestamp")
 
 
 def respelled(statement: exp.Select) -> exp.Select:
-    """Rewrites other spellings of supported constructs in a statement, in place.
+    """Rewrites synonyms of supported SQL constructs in a statement to the standard form, in place.
 
     >>> from sqlglot import parse_one
     >>> respelled(parse_one("SELECT a FROM t FETCH FIRST 2 ROWS ONLY", dialect="duckdb")).sql()

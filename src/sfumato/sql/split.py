@@ -55,7 +55,7 @@ _KEPT = ("limit", "offset", "distinct")
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """An inner question, and its text.
+    """A private question inside a larger statement, with its SQL text.
 
     ``asked_first`` counts its sub-queries in place of numbers and lists, each a question of its own.
     """
@@ -72,7 +72,10 @@ class Inner:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The inner questions, and the outer statement, which calls their answers by ``name_of``.
+    """A statement split into private questions (``inner``), and an outer statement over their
+    answers.
+
+    The outer statement names the answers' tables by ``name_of``.
 
     ``inner`` is empty if the statement reads declared values alone. ``notes`` are shown with the
     answer. ``is_cut``: it was cut at its own level, not in sub-queries. ``public`` are the public
@@ -87,7 +90,7 @@ class Split:
 
 
 def name_of(place: int) -> str:
-    """The table of the answer of an inner question in the outer statement.
+    """Returns the table name, in the outer statement, of the answer of an inner question.
 
     No declared table that a statement can read has such a name: ``split`` refuses it.
 
@@ -108,7 +111,9 @@ def split(
     today: datetime.date,
     parameters: Parameters | None = None,
 ) -> Split | None:
-    """Returns the inner questions of a statement and the outer one; ``today`` is CURRENT_DATE.
+    """Returns a statement's private questions, and the outer statement over their answers.
+
+    ``today`` is the value of CURRENT_DATE.
 
     None if the statement is one question, or no part of it is one.
 

@@ -40,7 +40,7 @@ _CATALOGS = ("information_schema", "pg_catalog")
 
 @dataclass(frozen=True, slots=True)
 class From:
-    """A lowered FROM: a relation, and the sources that name its columns.
+    """A translated FROM clause: its relation in the plan, and the tables that name its columns.
 
     ``table`` is the leftmost private table. ``unit`` is the declared unit, None if each row is a
     unit; ``width`` is the number of columns that identify a unit. ``limit`` is the declared largest
@@ -74,11 +74,11 @@ class From:
                 )
 
     def scope(self, context: Context) -> Scope:
-        """Returns the names that expressions over these rows can use."""
+        """Returns the column names that SQL expressions over these rows can use."""
         return Scope(context, self.sources, self.width)
 
     def over(self, relation: Relation) -> "From":
-        """Returns the sources with the same names, over another relation."""
+        """Returns a copy with the same column names over another relation."""
         return replace(self, relation=relation)
 
     def single(self, context: Context) -> Relation | None:
@@ -95,7 +95,7 @@ class From:
 
 
 def declared(context: Context, node: exp.Table) -> From:
-    """Returns the rows of a declared table.
+    """Returns the translated FROM clause of a single declared table.
 
     Raises:
         UnknownName: no table of this name is declared.
@@ -150,7 +150,9 @@ def _table_name(dataset: Dataset, node: exp.Table) -> str:
 
 
 def name_as_declared(node: exp.Table, dataset: Dataset) -> bool:
-    """Gives a public table of FROM the name that it is declared by; whether it is a public table.
+    """Replaces the name of a public table in FROM by its declared spelling, in place.
+
+    Returns whether the table is declared as public.
 
     >>> from sqlglot import parse_one
     >>> from sfumato.metadata.table import Table
@@ -173,7 +175,7 @@ def name_as_declared(node: exp.Table, dataset: Dataset) -> bool:
 
 
 def fields(relation: Relation) -> tuple[Field, ...]:
-    """Returns the columns of a relation; a deterministic order of its rows is based on them."""
+    """Returns the columns of a relation of the plan, by which its rows can be ordered."""
     match relation:
         case Scan(_, _, columns, _) | Union(_, _, columns):
             return tuple(Field(column) for column in columns)
@@ -190,7 +192,7 @@ def fields(relation: Relation) -> tuple[Field, ...]:
 
 
 def with_columns(relation: Relation, columns: dict[str, Column]) -> Relation:
-    """Returns the relation with scans that also read the unit columns that tests read."""
+    """Returns a relation whose table scans also read the given unit columns, for tests of them."""
     match relation:
         case Scan():
             return _with_unit(relation, columns)
@@ -241,7 +243,7 @@ def require_plain(alias: exp.Expr | None) -> None:
 
 
 def require_private(rows: From) -> From:
-    """Returns the rows; refuses rows of public tables alone."""
+    """Returns the rows of FROM, after checking that not all of its tables are public."""
     if rows.public:
         raise UnsupportedSql(
             "A question about public tables alone.",

@@ -54,7 +54,7 @@ def starts_with(text: Words, wanted: str) -> Truth:
 
 
 def bounds_needed(what: str, typed: Words) -> MissingDeclaration:
-    """Returns the refusal of a Text column where a number is needed."""
+    """Returns the error for a Text column where a number with declared bounds is needed."""
     name = "column"
     declared = "sf.Text()"
     if isinstance(typed.expression, Field):

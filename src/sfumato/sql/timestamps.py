@@ -44,7 +44,9 @@ def local_day(moment: Instant) -> Day:
 
 
 def midnight(moment: Day) -> Instant:
-    """Returns CAST(date AS TIMESTAMP): its first moment, as a local time in no zone."""
+    """Returns CAST(date AS TIMESTAMP): the first moment of the date, as a local time without a
+    zone.
+    """
     return Instant(moment.expression, DAY, "")
 
 
@@ -136,7 +138,8 @@ def _shift_moment(
 
 
 def as_instant(typed: Typed, zone: str) -> Instant | None:
-    """Returns a value as a timestamp: a timestamp, a constant string or date; None for others.
+    """Returns a SQL value as a timestamp: a timestamp, or a constant string or date; None for
+    others.
 
     ``zone`` is the time zone of a constant without an offset; a date alone is its first second.
 
@@ -224,7 +227,7 @@ def written(text: str) -> Label:
 
 
 def aligned(parts: Sequence[Instant]) -> tuple[int, list[Scalar]]:
-    """Returns the common step of some timestamps, and their codes on it.
+    """Returns the common step, in seconds, of some timestamps, and their integer codes in it.
 
     Raises:
         UnsupportedSql: local times beside moments.

@@ -47,7 +47,7 @@ _WHOLE = frozenset({"TINYINT", "SMALLINT", "INT", "BIGINT", "INT128"})
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The statement with its hidden columns, whose places are the ``hidden`` of the leaves."""
+    """An outer statement with hidden columns, from which intervals of its columns are computed."""
 
     query: exp.Query
     columns: tuple[Known, ...]
@@ -55,7 +55,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """The answer of an inner question as a table: its columns, and which of them are released.
+    """The answer of a private question as a table of an outer statement; ``released``: is it noisy?
 
     ``chosen``: which rows it shows depends on released numbers.
     """
@@ -68,7 +68,7 @@ class Inner:
 def traced(
     query: exp.Query, answers: Mapping[str, Inner], public: Mapping[str, Sequence[str]] = _NONE
 ) -> Trace | None:
-    """Returns an outer statement with hidden columns; None if a part of it cannot be traced.
+    """Returns an outer statement with hidden columns that trace its numbers; None if impossible.
 
     ``answers`` has the answers by the names of their tables, ``public`` the columns of public ones.
     """

@@ -69,14 +69,14 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """A date; its code is the number of days since 1970-01-01."""
+    """A SQL date of a row; its integer code is the number of days since 1970-01-01."""
 
     expression: Scalar
 
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """A timestamp; its code is a number of ``step`` seconds since 1970 in UTC.
+    """A SQL timestamp of a row; its integer code counts ``step`` seconds since 1970 in UTC.
 
     The zone "": local time that is in no zone, in seconds since 1970 of its own clock.
     """
@@ -97,7 +97,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """One of a declared list of strings; its code is the position in ``labels``.
+    """A SQL string with declared values; its integer code is its position in ``labels``.
 
     ``stored``: the same values as they are written in the data.
     """
@@ -109,14 +109,16 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """A Boolean SQL value: its condition, and its code expression if it has one already."""
+    """A SQL Boolean of a row: its condition, and its code expression (1 or 0) if it has one
+    already.
+    """
 
     test: Scalar
     known_codes: Scalar | None = None
 
     @property
     def codes(self) -> Scalar:
-        """Returns the code: 1 where true, 0 where false, NULL where neither."""
+        """The integer code expression: 1 where true, 0 where false, NULL where neither."""
         if self.known_codes is not None:
             return self.known_codes
         is_true = (self.test, Constant(1))
@@ -126,21 +128,23 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A string of a column whose values are not declared."""
+    """A SQL string of a Text column, whose values are not declared."""
 
     expression: Scalar
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """A column of lists of numbers; only tasks on rows read it."""
+    """A column of lists of numbers (sf.Array), which only tasks on rows can read, not SQL
+    functions.
+    """
 
     expression: Field
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A column that identifies the unit of the row.
+    """A SQL reference to a column that identifies the privacy unit of the row.
 
     ``reading`` is the value that tests read; None where they cannot. ``absent``: it is NULL where
     an outer join found no row; ``mark``, if there is one, is NULL there too.
@@ -169,18 +173,18 @@ _LARGEST_NUMBER = 10**300
 
 
 def number(value: Fraction | int) -> Number:
-    """Returns a constant number, on the lattice of its own denominator."""
+    """Returns a constant as a SQL number."""
     exact = Fraction(value)
     return Number(Constant(exact.numerator), Fraction(1, exact.denominator))
 
 
 def text(value: str) -> Label:
-    """Returns a string as a constant SQL value."""
+    """Returns a constant string as a SQL value."""
     return Label(Constant(0), (value,))
 
 
 def truth_of(codes: Scalar) -> Truth:
-    """Returns the Boolean for an expression of codes 1, 0 and NULL."""
+    """Returns the SQL Boolean with a code expression of 1, 0 and NULL."""
     return Truth(Member(codes, (1,)), codes)
 
 
@@ -203,7 +207,7 @@ def known(typed: Typed) -> Fraction | str | bool | None:
 
 
 def read(column: Column) -> Typed:
-    """Returns the SQL value of a declared column, by the column's type."""
+    """Returns the SQL value of a declared column, typed by its declaration."""
     leaf = Field(column)
     match column.type:
         case Integer() | Real():
@@ -225,7 +229,9 @@ def read(column: Column) -> Typed:
 
 
 def computed(column: Column, made_of: Typed) -> Typed:
-    """Returns the value of a computed column, with the rounding of its source ``made_of``."""
+    """Returns the SQL value of a computed column, with the rounding error of its source
+    ``made_of``.
+    """
     typed = read(column)
     if isinstance(typed, Number) and isinstance(made_of, Number):
         return replace(typed, rounding=made_of.rounding, nearest=made_of.nearest, cut=made_of.cut)
@@ -233,7 +239,7 @@ def computed(column: Column, made_of: Typed) -> Typed:
 
 
 def value_of(typed: Typed, name: str) -> Value:
-    """Converts a SQL value into a ``Value`` that aggregates and keys can read.
+    """Returns a SQL value as the plan's ``Value``, for aggregates and group keys.
 
     Its type spans the range that the expression can have.
     """
@@ -264,7 +270,7 @@ def value_of(typed: Typed, name: str) -> Value:
 
 
 def code_of(typed: Typed) -> Scalar:
-    """Returns the code of a value; the string itself for a Text column.
+    """Returns the integer code expression of a SQL value; the string itself for a Text column.
 
     Raises:
         UnsupportedSql: a column that identifies the unit or has lists, an interval, or a literal
@@ -343,7 +349,7 @@ def alike(column: ColumnType, other: Label) -> Scalar | None:
 
 
 def recoded(typed: Label, labels: tuple[str, ...]) -> Scalar:
-    """Returns the code of a label in another list of labels; NULL if it is not listed."""
+    """Returns the integer code of a string in another list of labels; NULL if it is not listed."""
     if typed.labels == labels:
         return typed.expression
     places = {label: place for place, label in enumerate(labels)}
@@ -356,7 +362,7 @@ def recoded(typed: Label, labels: tuple[str, ...]) -> Scalar:
 
 
 def require_small(typed: Typed) -> None:
-    """Refuses an expression that is too large or too deep, sub-queries included."""
+    """Refuses a SQL value whose expression is too large or too deep, sub-queries included."""
     if isinstance(typed, Interval | Person | Null):
         return
     level = [typed.test if isinstance(typed, Truth) else typed.expression]
@@ -373,7 +379,7 @@ def require_small(typed: Typed) -> None:
 
 
 def number_type(low: int, high: int, step: Fraction) -> Integer | Real:
-    """Returns the type of numbers ``low * step`` to ``high * step``.
+    """Returns the column type of numbers from ``low * step`` to ``high * step``.
 
     Raises:
         UnsupportedSql: they are too large, or their steps too small, for a float.

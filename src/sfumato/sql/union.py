@@ -16,7 +16,7 @@ from sfumato.sql.typed import Person, Typed, Words, code_of, computed, value_of
 
 
 def union(context: Context, arms: Sequence[From], name: str) -> From:
-    """Returns the rows of several sub-queries; columns are matched by position."""
+    """Returns the relation of a UNION ALL of sub-queries; columns are matched by position."""
     _require_alike(arms)
     head = arms[0].sources[0]
     named: dict[str, Typed] = {}

@@ -23,7 +23,7 @@ _ON_THE_UNIT = "WHERE EXISTS (SELECT 1 FROM other WHERE other.{unit} = this.{uni
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """Callbacks that lower the sub-queries of a WHERE.
+    """Callbacks that translate the sub-queries of a WHERE clause.
 
     ``rows`` lowers a whole sub-query, ``source`` only its FROM and JOIN (for EXISTS), and
     ``outside`` the FROM of the statement around it again, under new names of columns.
@@ -44,7 +44,7 @@ def filtered(
     node: exp.Expr,
     inner: Inner,
 ) -> From:
-    """Returns the rows that pass a WHERE condition."""
+    """Returns the translated FROM with only the rows that pass a WHERE condition."""
     expressions = Rows(rows.scope(context), FUNCTIONS)
     tests = []
     semis = []

@@ -70,7 +70,7 @@ def holding(relation: Relation) -> Iterator[Scalar]:
 
 
 def about(expression: Scalar, tests: Iterable[Scalar]) -> Tests:
-    """Returns the tests that read no columns but those of an expression."""
+    """Returns the tests that read no columns but those of ``expression``."""
     read = set(leaves(expression))
     if not read:
         return ()
@@ -78,7 +78,7 @@ def about(expression: Scalar, tests: Iterable[Scalar]) -> Tests:
 
 
 def left(expression: Scalar, tests: Tests, codes: Sequence[int]) -> Sequence[int]:
-    """Returns the codes, of those given, that an expression can have in rows that pass all tests."""
+    """Returns those of ``codes`` that an expression can have in rows that pass all tests."""
     for test in tests:
         passing = _true_codes(test, expression, frozenset(codes))
         if passing is not None:
@@ -87,7 +87,9 @@ def left(expression: Scalar, tests: Tests, codes: Sequence[int]) -> Sequence[int
 
 
 def narrowed(expression: Scalar, tests: Tests, whole: Span) -> Span:
-    """Returns the range of an expression in rows that pass the tests; None if it is empty.
+    """Returns the range (least and largest code) of an expression in rows that pass the tests.
+
+    None if the range is empty.
 
     ``whole`` is its range without the tests.
     """
@@ -112,7 +114,7 @@ def narrowed(expression: Scalar, tests: Tests, whole: Span) -> Span:
 
 
 def never_null(expression: Scalar, tests: Tests) -> bool:
-    """Whether some test is never TRUE in rows where the expression is NULL."""
+    """Whether the tests exclude all rows in which the expression is NULL."""
     return any(not _true_of_null(test, expression) for test in tests)
 
 

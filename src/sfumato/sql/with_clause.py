@@ -12,7 +12,7 @@ Q = TypeVar("Q", bound=exp.Query)
 
 
 def inlined(query: Q, known: Mapping[str, exp.Expr]) -> Q:
-    """Returns a copy of a query in which the names of WITH are sub-queries.
+    """Returns a copy of a query in which names defined by WITH are replaced by their sub-queries.
 
     ``known`` are the sub-queries that names of a WITH around it stand for.
 

@@ -54,7 +54,7 @@ _SAFE = (
 
 
 class App:
-    """The ASGI application of an open service.
+    """The ASGI application that serves an open ``Service`` over HTTP.
 
     Guarantees:
         nothing that may be charged is answered with what clients repeat
@@ -177,7 +177,7 @@ class App:
         return as_json(_shown(job))
 
     def close(self) -> None:
-        """Ends the threads."""
+        """Ends the application's worker threads."""
         for threads in self._threads.values():
             threads.shutdown(wait=True)
 

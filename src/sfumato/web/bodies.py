@@ -12,15 +12,15 @@ MOST_BYTES = 64 * 1024
 
 
 class TooLarge(WrongUse):
-    """A body of more than 64 KiB."""
+    """The body of an HTTP request has more than 64 KiB."""
 
 
 class NoSuchMethod(WrongUse):
-    """A path that takes other methods."""
+    """The path of an HTTP request exists, but for other methods."""
 
 
 def read_form(body: bytes, fields: Collection[str]) -> Mapping[str, Any]:
-    """The object of a body; a number with a point or an exponent is a Decimal.
+    """Parses the JSON object in a request body; numbers with a point or exponent become Decimals.
 
     Guarantees:
         a number counts by its digits

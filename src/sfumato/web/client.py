@@ -55,7 +55,7 @@ def remote(
 
 
 class Remote:
-    """One account of a service: ``preview``, ``query``, ``table``, ``budget``, ``answers``."""
+    """A client for one account of a service over HTTP, with most methods of a ``Session``."""
 
     def __init__(self, address: str, *, dataset: str, purpose: str, token: str) -> None:
         if not all(type(word) is str for word in (address, dataset, purpose, token)):
@@ -72,7 +72,7 @@ class Remote:
         self._shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
     def preview(self, sql: str | exp.Select, **price: Any) -> dict[str, Any]:
-        """The cost and the expected errors of a question, and how often one could pay; free.
+        """Returns a question's cost and expected errors, and how often one could pay it; free.
 
         Raises:
             SfumatoError: as ``Session.preview``.
@@ -84,7 +84,7 @@ class Remote:
     def advise(
         self, sql: str | exp.Select, *, rows: int | None = None, **price: Any
     ) -> dict[str, Any]:
-        """The expected errors of a question under other clips, costs and groupings; free.
+        """Returns the expected errors of a question under other clips, costs and groupings; free.
 
         Raises:
             SfumatoError: as ``Session.advise``; it takes no ``beyond``, which is charged.
@@ -101,7 +101,7 @@ class Remote:
         time_limit: float | None = None,
         **price: Any,
     ) -> Answer:
-        """The private answer to a question, as ``Session.query`` gives it.
+        """Returns the noisy answer to a question, charged to the account (``Session.query``).
 
         ``key`` is an idempotency key (default: a new one).
 
@@ -115,7 +115,7 @@ class Remote:
         return Answer(body, recalled=is_recalled)
 
     def diagnose(self, sql: str | exp.Select, **price: Any) -> dict[str, Any]:
-        """How much clipping and bounding change in a question, as ``Session.diagnose``.
+        """Returns how much clipping and bounding change an answer (``Session.diagnose``); charged.
 
         Raises:
             SfumatoError: as ``Session.diagnose``.
@@ -133,7 +133,7 @@ class Remote:
         time_limit: float | None = None,
         **price: Any,
     ) -> dict[str, Any]:
-        """Noisy marginals as ``Marginals.to_json``; with ``preview`` their cost and error, free.
+        """Returns noisy marginals (``Marginals.to_json``); with ``preview`` only cost and error.
 
         Raises:
             SfumatoError: as ``Session.marginals``.
@@ -155,7 +155,7 @@ class Remote:
         sizes: Mapping[str, int] | None = None,
         **price: Any,
     ) -> dict[str, Any]:
-        """The answers to questions that are planned together, by name, as ``Session.plan`` runs it.
+        """Returns the answers, by name, to questions that are planned together (``Session.plan``).
 
         With ``preview`` their cost and their errors, free.
 
@@ -178,7 +178,7 @@ class Remote:
         return answers
 
     def run(self, section: str, name: str, *, preview: bool = False) -> Any:
-        """Measures what the owner's file declares, once, and returns it: JSON, Arrow or a zip.
+        """Computes a release that the owner's file declares, for a charge; returns JSON or bytes.
 
         ``section`` is synopses, census, models, synthetic or mining. With ``preview`` a dictionary
         of its cost and its plan, free.
@@ -216,7 +216,7 @@ class Remote:
             raise error_of(problem, json.loads(problem)["status"])
 
     def table(self, name: str) -> Frame:
-        """Begins a question without SQL, as ``Session.table``.
+        """Returns a builder of a question on a table, without SQL, as ``Session.table`` does.
 
         Raises:
             UnknownName: there is no such table.
@@ -232,20 +232,20 @@ class Remote:
 
     @property
     def budget(self) -> dict[str, Any]:
-        """What the account has spent (``own``) and the most that it can pay (``left``)."""
+        """The account's limit and spending (``own``), and what it can still pay (``left``)."""
         options = urlencode({"purpose": self.purpose})
         budget: dict[str, Any] = json.loads(self._send("GET", f"{self._place}/budget?{options}")[0])
         return budget
 
     def answers(self, *, before: int = 0, limit: int = 50) -> list[dict[str, Any]]:
-        """The newest answers of the account: number, time, charge, statement."""
+        """Returns the account's newest answers: their entry numbers, times, charges, statements."""
         options = urlencode({"purpose": self.purpose, "before": before, "limit": limit})
         body, _, _ = self._send("GET", f"{self._place}/answers?{options}")
         answers: list[dict[str, Any]] = json.loads(body)
         return answers
 
     def answer(self, charge: str) -> Answer:
-        """The stored answer of a charge; free.
+        """Returns the stored answer that a charge (its id) paid for; free.
 
         Raises:
             NotVisible: this account has none.
@@ -254,7 +254,7 @@ class Remote:
         return Answer(body, recalled=True)
 
     def chart(self, charge: str) -> str:
-        """The chart of a stored answer, as SVG; free.
+        """Returns a chart of the stored answer that a charge paid for, as SVG; free.
 
         Raises:
             NotVisible: this account has none.
@@ -264,7 +264,7 @@ class Remote:
         return body.decode()
 
     def dummy(self, table: str, *, rows: int = 100, seed: int = 0) -> "pyarrow.Table":
-        """Made-up rows of a table, from its declarations alone, as ``Session.dummy``.
+        """Returns made-up rows of a table, generated from its declarations alone; free.
 
         Raises:
             NotVisible: there is no such table.
@@ -275,7 +275,7 @@ class Remote:
         return cast("pyarrow.Table", parquet.read_table(BytesIO(self._send("GET", path)[0])))
 
     def request(self, *, epsilon: Any, reason: str, delta: Any = None) -> dict[str, Any]:
-        """Asks the owner for another limit: the whole limit, not an addition."""
+        """Sends the owner a request to set the account's limit to this total; returns it."""
         form = {"purpose": self.purpose, "reason": reason, "epsilon": _number("epsilon", epsilon)}
         if delta is not None:
             form["delta"] = _number("delta", delta)

@@ -41,7 +41,7 @@ _TEXT = {"type": "string"}
 
 @cache
 def description() -> dict[str, Any]:
-    """The description of the service in OpenAPI 3.1."""
+    """Returns the description of the service's HTTP interface in OpenAPI 3.1, as a dictionary."""
     paths: dict[str, dict[str, Any]] = {}
     for route in ROUTES:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)

@@ -66,7 +66,10 @@ _STATUS: tuple[tuple[type[SfumatoError], int], ...] = (
 
 
 def problem(error: Exception) -> Reply:
-    """The reply for an error; one that is not of sfumato has no text of its own."""
+    """Returns the HTTP reply for an error (RFC 9457), with whether the question was charged.
+
+    An error of another library is reported without its text.
+    """
     charged: bool | None = False
     if isinstance(error, Ended):
         charged, cause = error.charged, error.error
@@ -98,7 +101,7 @@ def problem(error: Exception) -> Reply:
 
 
 def error_of(body: bytes, status: int) -> SfumatoError:
-    """The error that a problem stands for: the same class as in process.
+    """Returns the exception that an HTTP error reply describes, of the class raised in process.
 
     >>> error_of(b'{"type": "urn:sfumato:BudgetExceeded", "detail": "Nothing left."}', 402)
     BudgetExceeded('Nothing left.')

@@ -14,7 +14,9 @@ _LOG = logging.getLogger("sfumato.service")
 
 
 class Proxies:
-    """Reads the headers of proxies; those of anybody else count for nothing.
+    """Reads the headers by which a trusted proxy states a client's address and signed-in name.
+
+    Headers from any other address are ignored or refused.
 
     Guarantees:
         a sign-in header counts only from a declared address and with the secret
@@ -26,7 +28,7 @@ class Proxies:
         self._sign_in = settings.sign_in
 
     def address(self, peer: str, headers: Iterable[tuple[bytes, bytes]]) -> str:
-        """The address that a request came from: the last one that is no declared proxy."""
+        """Returns the client's address: the last in X-Forwarded-For that is no declared proxy."""
         if not self._is_proxy(peer):
             return peer
         lists = [value.decode("latin-1") for name, value in headers if name == b"x-forwarded-for"]
@@ -39,7 +41,7 @@ class Proxies:
         return peer
 
     def name(self, peer: str, headers: Iterable[tuple[bytes, bytes]]) -> str | None:
-        """The name that a proxy signed in; None if the request has no sign-in header.
+        """Returns the user name that a trusted proxy authenticated; None without a sign-in header.
 
         Raises:
             SignInFailed: the header comes from elsewhere, without the secret, or twice.
@@ -72,9 +74,10 @@ class Proxies:
 def require_caller(
     people: People, name: str | None, method: str, headers: Mapping[str, str]
 ) -> Caller:
-    """Who makes a request: the bearer of a token, or whom a proxy signed in.
+    """Returns the authenticated sender of a request: by a bearer token, or by a trusted proxy.
 
-    With both, the token says what may be done, and must be that person's.
+    ``name`` is the one from the proxy. With both, the token's rights hold, and both must name the
+    same person.
 
     Raises:
         SignInFailed: neither, or they name two people.

@@ -25,7 +25,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A status, a body and headers."""
+    """An HTTP reply of the service: its body, status, content type and further headers."""
 
     body: bytes
     status: int = 200
@@ -34,12 +34,12 @@ class Reply:
 
 
 def as_json(value: Any, status: int = 200) -> Reply:
-    """A reply of a JSON value."""
+    """Returns the HTTP reply with a value as JSON."""
     return Reply(json.dumps(value, ensure_ascii=False).encode(), status)
 
 
 def stored(answer: Answer) -> Reply:
-    """The stored bytes of an answer; the same question always returns the same."""
+    """Returns the HTTP reply with an answer's stored bytes, and its charge in a header."""
     recalled = "true" if answer.recalled else "false"
     return Reply(
         answer.bytes,
@@ -48,7 +48,7 @@ def stored(answer: Answer) -> Reply:
 
 
 def released(result: Result) -> Reply:
-    """What was released, with the charges that paid."""
+    """Returns the HTTP reply with a released result; a header names the charges that paid."""
     headers = [("Sfumato-Charge", ", ".join(result.charges))]
     if result.recalled is not None:
         headers.append(("Sfumato-Recalled", "true" if result.recalled else "false"))

@@ -26,7 +26,7 @@ _MOST_NUMBER = 2**53
 
 
 class Access(Enum):
-    """Who may call a route: nobody signed in, who is, an owner, an owner or an auditor."""
+    """The callers that a route admits: anyone, the signed-in, owners, or owners and auditors."""
 
     OPEN = None
     SIGNED_IN = frozenset(Role)
@@ -35,9 +35,10 @@ class Access(Enum):
 
 
 class Pace(Enum):
-    """How a route runs: at once, one a person, a few at once, or as a job that may be charged.
+    """The class of work of a route, which decides in which threads it runs, and how many at once.
 
-    Passwords have threads of their own, so that no long reading keeps anybody from signing in.
+    A JOB is a question that may be charged and runs in the background. Passwords have threads of
+    their own, so that no long reading keeps anybody from signing in.
     """
 
     LIGHT = "light"
@@ -49,7 +50,7 @@ class Pace(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One request that passed the table: who, the names of its path, its options and its body."""
+    """An HTTP request that a route accepted: its caller, path variables, options and body."""
 
     service: Service
     caller: Caller | None
@@ -63,20 +64,22 @@ class Visit:
 
     @property
     def who(self) -> Caller:
-        """The caller of a route that needs one."""
+        """The authenticated caller; only for routes that need one."""
         assert self.caller is not None, "the table lets nobody else in"
         return self.caller
 
     @property
     def is_preview(self) -> bool:
-        """Whether the body has "preview": true: what is charged is planned only."""
+        """Whether the body has "preview": true: the question is not asked, only its cost is
+        returned.
+        """
         is_preview = self.form.get("preview", False)
         if not isinstance(is_preview, bool):
             raise WrongUse("preview that is no true or false.")
         return is_preview
 
     def number(self, name: str, default: int = 0) -> int:
-        """A whole number among the options."""
+        """Returns a query parameter of the URL as a non-negative integer."""
         text = self.options.get(name, str(default))
         if not text.isascii() or not text.isdigit() or int(text[:20]) > _MOST_NUMBER:
             raise WrongUse(f"{name}={shown(text)}.", allowed="a whole number")
@@ -85,7 +88,10 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One line of the table. ``call`` is None for what ``app`` does itself."""
+    """A route of the service: its method, path, permitted callers, parameters and handler.
+
+    ``call`` is None for routes that ``app`` handles itself.
+    """
 
     method: str
     path: str
@@ -105,7 +111,7 @@ class Route:
         object.__setattr__(self, "segments", tuple(self.path.strip("/").split("/")))
 
     def match(self, segments: tuple[str, ...]) -> dict[str, str] | None:
-        """The names in a path that this route has; None if it has another form."""
+        """Returns the path variables of a URL path, split at slashes; None if it does not match."""
         if len(segments) != len(self.segments):
             return None
         names = {}

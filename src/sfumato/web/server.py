@@ -24,7 +24,7 @@ _SWITCH_SECONDS = 0.001
 
 
 def serve(service: Service, ready: Callable[[], None] = lambda: None) -> None:
-    """Serves until SIGTERM or Ctrl-C; ``ready`` is called when it listens.
+    """Runs the HTTP server of a service until SIGTERM or Ctrl-C; calls ``ready`` once it listens.
 
     Then nothing new begins, questions have ``drain`` seconds to end, and the rest are stopped.
 

@@ -29,7 +29,8 @@ class SqlType(Enum):
 
 
 class Expression:
-    """A node whose value is one cell of a row, or of a group if it aggregates.
+    """The base class of nodes of the SQL tree that have a value for each row, or for each group if
+    they aggregate.
 
     Python's operators build the corresponding SQL operators, and an integer operand becomes a
     constant. They add no parentheses: an operand that binds less tightly must be wrapped in
@@ -261,7 +262,7 @@ class Call(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Opaque(Expression):
-    """The value of its operand, hidden from the optimizer's statistics.
+    """An operand's value, wrapped in TRY so that DuckDB's optimizer does not know its range.
 
     DuckDB replaces a test that holds for every value in a column's statistics by IS NOT NULL of the
     column, which is wrong where a CASE maps a value to NULL. It has no statistics of a TRY.
@@ -422,7 +423,7 @@ def number(value: int) -> Typed:
 
 
 def operand(value: Operand) -> Expression:
-    """Returns an expression as it is, an integer as its constant."""
+    """Returns an expression unchanged, and an integer as a constant expression."""
     if isinstance(value, Expression):
         return value
     return Constant(value)

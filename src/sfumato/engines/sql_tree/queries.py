@@ -9,21 +9,23 @@ from sfumato.engines.sql_tree.expressions import Expression, ListOf
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: a FROM item that a source wrote, or the name of a query of ``With``."""
+    """A table in a FROM clause: the text of a source's FROM item, or the name of a subquery of
+    ``With``.
+    """
 
     sql: str
 
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """A table whose columns are lists of constants of one length."""
+    """A table in a FROM clause with constant columns, each a list of the same length."""
 
     columns: tuple[tuple[str, ListOf], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A FROM item: a table, or the rows of a query; ``alias`` is the name of its columns."""
+    """A FROM item: a table or a subquery, with an optional ``alias``."""
 
     source: "Table | Lists | Query"
     alias: str = ""

@@ -29,7 +29,8 @@ _LEAST_SHARE, _MOST_SHARE = Fraction(1, 1000), Fraction(1, 2)
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveClip:
-    """A clip that moves towards a quantile of the norms of the units' gradients.
+    """A setting of ``torch.Network``: a clipping norm that moves, step by step, towards a quantile
+    of the norms of the units' gradients.
 
     Each release has one additional number: how many units were within the clip. It takes ``share``
     of the squared distance of a release, so gradients have about ``share / 2`` more noise than with
@@ -82,7 +83,8 @@ class AdaptiveClip:
         self,
         squared: Fraction,
     ) -> int:
-        """Returns what a unit within the clip adds to the count.
+        """Returns the integer by which a unit whose gradient is within the clip raises the released
+        count of such units.
 
         ``squared`` is the squared distance of the gradient sums released with it.
         """
@@ -94,7 +96,7 @@ class AdaptiveClip:
         moved: float,
         within: float,
     ) -> float:
-        """Returns the next clip, relative to ``start``.
+        """Returns the clipping norm of the next step, as a multiple of the initial clip ``start``.
 
         ``moved`` is the current one, and ``within`` the noisy share of units below it.
         """
@@ -137,8 +139,8 @@ class Within(Block):
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveSums(GradientSums):
-    """The sum of all units' clipped gradients for a clip that adapts, and the count of units below
-    it.
+    """The statistic of a training step with an adaptive clip: the sum of all units' clipped
+    gradients, and the count of units whose gradients are within the clip.
 
     ``moved`` is the current clip relative to that of the lattice. Gradients are divided by it, then
     clipped to the clip of the lattice, so that the sensitivity stays the same. The count is
@@ -161,24 +163,28 @@ class AdaptiveSums(GradientSums):
         self,
         moved: float,
     ) -> "AdaptiveSums":
-        """Returns the same statistic with the clip at ``start`` times ``moved``."""
+        """Returns a copy of the statistic whose clipping norm is ``moved`` times the initial
+        one.
+        """
         return replace(self, moved=moved)
 
     @property
     def weight(self) -> int:
-        """What a unit within the clip adds to the last integer."""
+        """The integer by which a unit whose gradient is within the clip raises the count, which is
+        the last entry.
+        """
         return self.clipping.weight(self.lattice.distance(self.plan.neighbours).value)
 
     @property
     def scale(self) -> float:
-        """The factor of the gradients before they are clipped: the lattice's clip over the present
-        one.
+        """The factor by which gradients are multiplied before they are clipped: the initial clip
+        over the current one.
         """
         return 1 / self.moved
 
     @property
     def widths(self) -> Sequence[int]:
-        """The numbers of integers of the gradient blocks, then one for the count."""
+        """The number of released integers of each gradient block, then 1 for the count."""
         if self.whole:
             return (self.lattice.size, 1)
         return (*self.network.sizes, 1)
@@ -187,8 +193,8 @@ class AdaptiveSums(GradientSums):
         self,
         norm: Norm,
     ) -> Distance:
-        """Returns the distance of the clipped gradients and of the count, which a unit changes by
-        one.
+        """Returns the squared L2 sensitivity of the clipped gradient sum and the count together; a
+        unit changes the count by at most ``weight``.
         """
         apart = GradientSums.distance(self, norm)
         return Distance(norm, apart.value + self.weight**2, apart.relation)
@@ -198,14 +204,18 @@ class AdaptiveSums(GradientSums):
         x: torch.Tensor,
         y: torch.Tensor,
     ) -> Sequence[Block]:
-        """Returns the blocks of a chunk of rows, then the block that counts."""
+        """Returns the gradients of a chunk of rows as blocks, one for each parameter, then the
+        block that counts units within the clip.
+        """
         return [*GradientSums.parts(self, x, y), self._within(len(x))]
 
     def blocks(
         self,
         sums: Floats,
     ) -> Sequence[Block]:
-        """Returns the block of a group of units, then the block that counts."""
+        """Returns the gradients of a group of units as a block, then the block that counts units
+        within the clip.
+        """
         return [*GradientSums.blocks(self, sums), self._within(len(sums))]
 
     def _within(

@@ -27,13 +27,17 @@ _CLIP_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveTraining(NetworkTraining):
-    """A network's training run with an adaptive clip, which is stored in checkpoints too."""
+    """The training run of a network with an adaptive clip, whose current value is stored in
+    checkpoints too.
+    """
 
     sums: AdaptiveSums
 
     @property
     def everyone(self) -> float:
-        """The count of a release if all units of the declared size are within the clip."""
+        """The value of a step's released count if the gradients of all units (of the declared
+        number) are within the clip.
+        """
         return float(self.sums.weight * self.size * self.order.share)
 
     def weights(
@@ -48,8 +52,8 @@ class AdaptiveTraining(NetworkTraining):
         place: int,
         earlier: Mapping[int, bytes],
     ) -> "AdaptivePiece":
-        """Returns the task of the steps up to the checkpoint ``place``, with the clip reached
-        before.
+        """Returns the task of the training steps that end with checkpoint number ``place``; weights
+        and clip start from the last of the checkpoints ``earlier``.
         """
         state, moved = self.start, 1.0
         if earlier:
@@ -107,8 +111,8 @@ class AdaptivePiece(NetworkPiece):
 
 
 def parts_of(sums: GradientSums) -> tuple[dict[str, str], ...]:
-    """Returns the items of a cost report for the count of units below the clip; empty without such
-    a count.
+    """Returns the item of a cost report for the count of units whose gradients are within an
+    adaptive clip; empty if the clip is fixed.
 
     Training with an adaptive clip releases this count in each step, beside the sum of gradients.
     """

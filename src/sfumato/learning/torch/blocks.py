@@ -47,7 +47,8 @@ _SETTINGS = "Switch off what emulates float64 by shorter numbers."
 
 
 class Block(ABC):
-    """The gradients of one parameter for some rows, and how to add them up as integers.
+    """The gradients of one trained parameter for some rows, in a form whose clipped sum can be
+    computed exactly in integers.
 
     ``squares`` bounds the squared norm of each row's gradient from above; ``amounts`` bounds the
     squared norm of the sums of its absolute products. Integers are in units of ``unit`` fine steps;
@@ -64,8 +65,8 @@ class Block(ABC):
         self,
         factors: Floats,
     ) -> Sequence[torch.Tensor]:
-        """Returns the integers of each row, its gradient multiplied by its factor; the first axis
-        is rows.
+        """Returns integer tensors, with one line for each row, that represent its gradient
+        multiplied by its clipping factor.
 
         Factors are those of the clipping divided by a fine step.
         """
@@ -75,13 +76,13 @@ class Block(ABC):
         self,
         integers: Sequence[torch.Tensor],
     ) -> torch.Tensor:
-        """Returns the exact sum of the integers of all rows, one number per entry of the
-        parameter.
+        """Returns the exact sum of all rows' gradients, given the tensors of ``integers``: one
+        integer for each entry of the parameter.
         """
 
 
 class Vectors(Block):
-    """The gradients of a parameter as one vector for each row."""
+    """A block that stores the gradient of each row as one vector."""
 
     def __init__(
         self,
@@ -100,20 +101,20 @@ class Vectors(Block):
         self,
         factors: Floats,
     ) -> Sequence[torch.Tensor]:
-        """Returns each vector times its factor, rounded towards zero."""
+        """Returns the gradient of each row times its clipping factor, rounded towards zero."""
         return (_scaled(self._vectors, factors / self.unit).to(torch.int32),)
 
     def total(
         self,
         integers: Sequence[torch.Tensor],
     ) -> torch.Tensor:
-        """Returns the sum of the vectors."""
+        """Returns the exact sum of the integer gradients of all rows."""
         return integers[0].sum(0, dtype=torch.int32).double()
 
 
 class Products(Block):
-    """A block of a weight (m, n), as inputs (rows, positions, n) and output gradients (rows,
-    positions, m).
+    """A block for a weight matrix (m, n), stored as layer inputs (rows, positions, n) and output
+    gradients (rows, positions, m).
 
     The gradient of a row is the sum over positions of their outer products.
     """
@@ -174,7 +175,9 @@ class Products(Block):
         self,
         factors: Floats,
     ) -> Sequence[torch.Tensor]:
-        """Returns the inputs, and the output gradients times the factors, as integers."""
+        """Returns the layer inputs as integers, and the output gradients times the clipping factors
+        of their rows, rounded.
+        """
         shares = np.where(self._some, factors / (self.unit * self._scale), 0.0)
         return self._inputs, _scaled(self._outputs, shares).round_()
 
@@ -182,7 +185,9 @@ class Products(Block):
         self,
         integers: Sequence[torch.Tensor],
     ) -> torch.Tensor:
-        """Returns the product of both, summed over rows and positions."""
+        """Returns the exact sum of all rows' gradients: the product of inputs and output gradients,
+        summed over rows and positions.
+        """
         inputs, outputs = (each.flatten(0, 1) for each in integers)
         is_short = self.unit == COARSE and _fits_single(inputs, outputs)
         if not (is_short and _is_exact(inputs)):
@@ -193,8 +198,8 @@ class Products(Block):
 
 
 class Lookups(Block):
-    """The gradients of an embedding table: which of its ``size`` vectors each row looked up, and by
-    how much.
+    """A block for an embedding table of ``size`` vectors, stored as the looked-up indices and their
+    output gradients.
 
     Indices have the shape (rows, positions); the output gradients belong to them.
     """
@@ -220,14 +225,16 @@ class Lookups(Block):
         self,
         factors: Floats,
     ) -> Sequence[torch.Tensor]:
-        """Returns the indices, and the output gradients times the factors as integers."""
+        """Returns the indices, and the output gradients times the clipping factors of their rows,
+        rounded.
+        """
         return self._indices, _scaled(self._outputs, factors).round_()
 
     def total(
         self,
         integers: Sequence[torch.Tensor],
     ) -> torch.Tensor:
-        """Returns the output gradients added up by index."""
+        """Returns the exact sum of all rows' gradients: the output gradients, summed by index."""
         indices, outputs = integers
         table = torch.zeros(
             self._size, outputs.shape[2], dtype=torch.float64, device=outputs.device

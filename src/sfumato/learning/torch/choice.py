@@ -37,7 +37,8 @@ def needs_whole(
     network: Recorded,
     reading: Reading,
 ) -> bool:
-    """Whether each row's gradient must be computed as one vector, because a layer has no rule.
+    """Whether the gradient of each row must be computed as one vector by ``torch.func.vmap``,
+    because the module has a layer without a rule (``layers.has_rule``).
 
     Raises:
         WrongUse: that is not possible either.

@@ -68,7 +68,7 @@ def _require_environment() -> None:
 
 @contextmanager
 def repeatable(device: torch.device) -> Iterator[None]:
-    """A context in which equal rows give equal bits, wherever they are in a batch.
+    """Context manager in which torch computes equal rows to equal bits, at any position of a batch.
 
     Batches must have ``ROWS`` rows or a multiple.
 

@@ -48,7 +48,7 @@ def fingerprint(
     module: nn.Module,
     *others: object,
 ) -> str:
-    """Returns the hash of a module and of other settings of a training, in hexadecimal.
+    """Returns the SHA-256 hash of a module and of other settings of its training, in hexadecimal.
 
     >>> one, other = nn.Linear(2, 1), nn.Linear(2, 1)
     >>> fingerprint(one) == fingerprint(one), fingerprint(one) == fingerprint(other)
@@ -61,7 +61,8 @@ def fingerprint(
 
 
 def parts_by_name(**values: object) -> Parts:
-    """Returns the texts that the hash of values is made of, by the path of names to them.
+    """Returns the texts from which ``fingerprint`` would compute the hash of these values, by the
+    path of attribute names that leads to them.
 
     >>> list(parts_by_name(loss=[1, 2]).items())
     [('loss', ["'loss'", 'list 2', '1', '2'])]

@@ -46,7 +46,9 @@ def lattice_for(
     clip: Fraction,
     multiplier: Fraction,
 ) -> Lattice:
-    """Returns the lattice for the sum of ``size`` entries, fine enough for rounded factors."""
+    """Returns the integer grid for a gradient sum of ``size`` entries, fine enough for clipping
+    factors that are rounded.
+    """
     step = Lattice.of(size, clip, multiplier=multiplier).step
     finest, coarsest = clip / _FINEST, power_of_two_at_most(clip / _COARSEST)
     return Lattice(size, clip, min(max(step, power_of_two_at_most(finest)), coarsest))
@@ -54,7 +56,8 @@ def lattice_for(
 
 @dataclass(frozen=True, slots=True)
 class GradientSums(BoundedStatistic[Integers]):
-    """The statistic that a training step releases: the sum of the clipped gradients of all units.
+    """The statistic that a DP-SGD training step releases: the sum of the clipped gradients of all
+    units.
 
     A unit's gradient is the sum over its rows, and is clipped once. ``network`` must be isolated
     (``isolation.require_isolated``): no row may affect the gradient of another. With ``whole`` the
@@ -84,24 +87,30 @@ class GradientSums(BoundedStatistic[Integers]):
         self,
         weights: Floats,
     ) -> "GradientSums":
-        """Returns the same statistic for a network with these weights."""
+        """Returns a copy of the statistic, whose gradients are computed at these weights of the
+        network.
+        """
         return replace(self, weights=weights)
 
     @property
     def scale(self) -> float:
-        """The factor of the gradients before they are clipped."""
+        """The factor by which gradients are multiplied before they are clipped, which is 1."""
         return 1.0
 
     @property
     def widths(self) -> Sequence[int]:
-        """The number of integers of each block."""
+        """The number of released integers of each gradient block: one block for each parameter, or
+        a single one with ``whole``.
+        """
         if self.whole:
             return (self.lattice.size,)
         return self.network.sizes
 
     @property
     def rows(self) -> int:
-        """The number of rows of a chunk; shorter chunks are padded."""
+        """The number of rows whose gradients are computed in one batch; a shorter last batch is
+        padded.
+        """
         if self.whole:
             return int(np.clip(_ENTRIES // self.lattice.size // ROWS * ROWS, ROWS, MOST_ROWS))
         return MOST_ROWS
@@ -110,7 +119,9 @@ class GradientSums(BoundedStatistic[Integers]):
         self,
         norm: Norm,
     ) -> Distance:
-        """Returns how far the sums of neighbouring data can be apart: the clip, with all rounding."""
+        """Returns the squared L2 sensitivity of the gradient sum, in steps of the lattice,
+        including all rounding.
+        """
         if norm is not Norm.L2:
             raise InvalidDeclaration(f"Gradients in {norm.value}.", allowed="L2")
         return self.lattice.distance(self.plan.neighbours)
@@ -119,7 +130,7 @@ class GradientSums(BoundedStatistic[Integers]):
         self,
         opened: Opened,
     ) -> Integers:
-        """Returns the exact sums, rounded once."""
+        """Returns the exact gradient sum without noise, in steps of the lattice."""
         rows = opened.unit_rows(self.plan)
         steps = (self.lattice.step / self.fine).numerator
         with repeatable(self.network.device):
@@ -131,7 +142,9 @@ class GradientSums(BoundedStatistic[Integers]):
         chunks: Iterable[tuple[Sequence[Block], Known]],
         steps: int,
     ) -> Integers:
-        """Returns the sum of the integers of all units divided by ``steps``, rounded once."""
+        """Returns the sum of the integer gradients of all units in ``chunks``, divided by ``steps``
+        and rounded once.
+        """
         totals = [Total() for _ in self.widths]
         for blocks, known in chunks:
             integers = self.integers(blocks, known)
@@ -145,8 +158,8 @@ class GradientSums(BoundedStatistic[Integers]):
 
     @property
     def fine(self) -> Fraction:
-        """The fine step, in which the integers of a unit are counted; smaller than that of the
-        lattice.
+        """The unit of the integers to which one unit's gradient is rounded; a power of two that
+        divides the step of the lattice.
         """
         return power_of_two_at_most(self.lattice.clip / _FINE)
 
@@ -160,7 +173,8 @@ class GradientSums(BoundedStatistic[Integers]):
         blocks: Sequence[Block],
         known: Known,
     ) -> Iterator[Sequence[torch.Tensor]]:
-        """Yields, block by block, the clipped integers of each unit, in fine steps.
+        """Yields, block by block, the clipped gradients of the units as integers, in multiples of
+        ``fine``.
 
         A block is computed when it is requested, so that few are in memory at a time.
         """
@@ -258,8 +272,8 @@ class GradientSums(BoundedStatistic[Integers]):
         x: torch.Tensor,
         y: torch.Tensor,
     ) -> Sequence[Block]:
-        """Returns the blocks of a chunk in which each row is a unit; ``x`` is the output of the
-        stem.
+        """Returns the gradients of a chunk of rows as blocks, one for each parameter, where each
+        row is a unit; ``x`` is the output of the network's stem (its frozen first layers).
         """
         return self.network.bookkeeping(x, y)
 
@@ -267,7 +281,9 @@ class GradientSums(BoundedStatistic[Integers]):
         self,
         sums: Floats,
     ) -> Sequence[Block]:
-        """Returns the gradient of each unit, summed over its rows, as a ``Block``."""
+        """Returns the gradients of a group of units, each summed over the unit's rows, as a single
+        ``Block``.
+        """
         return [Vectors(torch.from_numpy(sums).to(self.network.device))]
 
 

@@ -40,7 +40,8 @@ Passed: TypeAlias = list[tuple[str, torch.Tensor, torch.Tensor]]
 
 
 def require_isolated(sums: GradientSums) -> None:
-    """Refuses a network in which one row changes a bit of another row's activations or gradient.
+    """Raises WrongUse for a network in which a row can change any bit of another row's activations
+    or gradient.
 
     Guarantees:
         a network that mixes rows is refused
@@ -74,7 +75,8 @@ def _require_isolated(sums: GradientSums) -> None:
 
 
 def require_isolated_elsewhere(sums: GradientSums) -> None:
-    """Runs ``require_isolated`` at other weights: initial weights of 0 can hide that rows mix.
+    """Runs ``require_isolated`` at other than the initial weights: where these are 0, they can hide
+    that rows affect one another.
 
     Raises:
         WrongUse: as ``require_isolated``, or the loss compares rows.
@@ -93,7 +95,7 @@ def require_forgetful(
     reading: Reading,
     rows: int,
 ) -> None:
-    """Refuses a network whose outputs or losses depend on rows that it saw before.
+    """Raises WrongUse for a network whose outputs or losses depend on rows of earlier batches.
 
     The network must have seen rows; afterwards it is renewed.
 
@@ -122,7 +124,7 @@ def require_rows_apart(
     reading: Reading,
     rows: int,
 ) -> None:
-    """Refuses a module in which rows affect one another in the forward pass.
+    """Raises WrongUse for a module in whose forward pass the rows of a batch affect one another.
 
     Raises:
         WrongUse: it names the layer; or a loss that is not one number for each row, random
@@ -138,7 +140,7 @@ def require_outputs_apart(
     reading: Reading,
     rows: int,
 ) -> None:
-    """Refuses a module in which one row changes a bit of another row's outputs.
+    """Raises WrongUse for a module in which a row can change any bit of another row's outputs.
 
     Guarantees:
         outputs that mix rows are refused

@@ -25,7 +25,7 @@ _WRITTEN = 2
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An affine map inside a larger layer, given by its parameters."""
+    """An affine map (weight and bias) that is part of a larger layer, such as an LSTM."""
 
     weight: nn.Parameter
     bias: nn.Parameter | None
@@ -70,7 +70,8 @@ Named: TypeAlias = Iterator[tuple[str, Callable[[], Part]]]
 
 
 def block_of(parts: Sequence[Part]) -> Block:
-    """Combines the gradient parts of a parameter, one for each call that uses it, into a ``Block``.
+    """Returns one ``Block`` of a parameter's gradients, combined from the parts of all layer calls
+    that use the parameter.
 
     Parts of one kind are concatenated along their positions.
 
@@ -222,7 +223,8 @@ CELLS: tuple[type[Any], ...] = (nn.RNNCell, nn.LSTMCell, nn.GRUCell)
 
 
 def has_rule(layer: nn.Module) -> bool:
-    """Whether a rule exists for a layer with these settings.
+    """Whether the gradients of single rows can be computed for a layer with these settings by a
+    rule for its type.
 
     >>> has_rule(nn.Linear(2, 3)), has_rule(nn.RNN(2, 3))
     (True, False)
@@ -237,7 +239,8 @@ def has_rule(layer: nn.Module) -> bool:
 
 
 def in_lines(layer: nn.Module) -> bool:
-    """Whether a layer is computed as affine maps (``unrolled``, ``recurrent``), or is part of one.
+    """Whether a layer (attention, recurrent) is computed as several affine maps that have a rule,
+    or is part of such a layer.
 
     >>> in_lines(nn.LSTM(2, 3, bidirectional=True)), in_lines(nn.LSTM(2, 3, 2, dropout=0.5))
     (True, False)
@@ -257,7 +260,8 @@ def parts_of(
     inputs: torch.Tensor,
     outputs: torch.Tensor,
 ) -> Named:
-    """Yields the gradient factors of each parameter of a layer, row by row.
+    """Yields, for each parameter of a layer, the factors from which the gradients of single rows
+    are computed.
 
     ``inputs`` are the layer's inputs, ``outputs`` the gradients of the loss at its outputs; the
     first axis of both is rows.

@@ -23,7 +23,8 @@ def trying(
     loss: Loss,
     allowed: str,
 ) -> Iterator[None]:
-    """A context in which copies of a module and a loss are tried on made-up rows.
+    """Context manager in which copies of a module and a loss are run on made-up rows; their
+    failures raise WrongUse.
 
     Raises:
         WrongUse: they fail, and ``allowed`` says what does not; or they change what the caller's

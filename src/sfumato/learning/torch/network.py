@@ -131,7 +131,8 @@ class Network(Recipe[NetworkModel]):
         budget: Budgeted,
         orders: Collection[Fraction],
     ) -> NetworkTraining | NetworkStream:
-        """Checks the module on made-up rows and returns the run; nothing is charged.
+        """Checks the module on made-up rows and returns the training run (steps, noise and
+        checkpoints); nothing is charged.
 
         Raises:
             WrongUse: the module mixes rows, or its loss is not one number for each row.
@@ -257,8 +258,8 @@ class Network(Recipe[NetworkModel]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> Planned[NetworkModel]:
-        """Returns the planned run; its model is the module with the weights of the last
-        checkpoint.
+        """Returns the planned fit: a training run whose model is the module with the weights of the
+        last checkpoint.
         """
         return self.prepared(examples)(asked, orders)
 
@@ -266,7 +267,9 @@ class Network(Recipe[NetworkModel]):
         self,
         examples: Examples,
     ) -> Prepared[NetworkModel]:
-        """Returns a function that plans for several costs; the module is tried only once."""
+        """Returns a function that plans the fit for different costs; the module is checked on
+        made-up rows only once.
+        """
         tried = cache(partial(self._tried, examples))
 
         def planned(asked: Asked, orders: Collection[Fraction]) -> Planned[NetworkModel]:
@@ -380,7 +383,8 @@ def _reading_of(examples: Examples) -> Reading:
 
 
 def inputs_of(examples: Examples) -> tuple[Input, ...]:
-    """Returns how a module reads the features of examples; reads declarations only.
+    """Returns a description of each input of a module (column, range, class or number), from the
+    declarations of the examples.
 
     Raises:
         WrongUse: a column with one value, or of a type that no model reads.

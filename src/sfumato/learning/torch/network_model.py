@@ -55,7 +55,8 @@ _AT_ONCE = MOST_ROWS
 
 @dataclass(frozen=True, repr=False)
 class NetworkModel(Scorable):
-    """The fitted model of ``Network``: a trained module, and the columns that it reads.
+    """The fitted model of ``Network``: a trained torch module, and descriptions of the columns that
+    it reads.
 
     ``module`` is an ordinary torch module in evaluation mode.
     """
@@ -118,7 +119,8 @@ class NetworkModel(Scorable):
         self,
         examples: Examples,
     ) -> NetworkOutcomes:
-        """Returns the statistic that counts right and wrong predictions.
+        """Returns the statistic that counts the model's right and wrong predictions on private
+        examples.
 
         Raises:
             WrongUse: a module that mixes or keeps rows.
@@ -167,7 +169,8 @@ def require_released(
     network: Recorded,
     reading: Reading,
 ) -> None:
-    """Refuses, before the charge, a module whose model could not be returned, saved and loaded.
+    """Raises WrongUse, before the charge, for a module whose trained copy could not be returned,
+    saved and loaded.
 
     Raises:
         WrongUse: it says what fails.
@@ -223,7 +226,9 @@ def no_loss(
     outputs: torch.Tensor,
     labels: torch.Tensor,
 ) -> torch.Tensor:
-    """Returns 0 for each row: stands for the loss function where a network only predicts."""
+    """Returns the sum of each row's outputs; stands in for a loss function where a network only
+    predicts.
+    """
     return outputs.flatten(1).sum(1)
 
 

@@ -15,7 +15,9 @@ from sfumato.noise import Integers
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The optimizer's state: the weights after some releases, and two moments of the gradients."""
+    """The state of an optimizer after some releases: the network's weights, and two moments of the
+    gradients.
+    """
 
     released: int
     weights: Floats
@@ -33,7 +35,7 @@ class Weights:
 
     @staticmethod
     def size(width: int) -> int:
-        """Returns the number of bytes that a stored state of ``width`` weights takes."""
+        """Returns the size in bytes of a stored state of ``width`` weights."""
         return 8 * (1 + 3 * width)
 
     def to_bytes(self) -> bytes:
@@ -71,7 +73,9 @@ class SGD:
         sums: Floats | Integers,
         example: float = 1.0,
     ) -> Weights:
-        """Returns the state after one more noisy gradient: ``sums`` divided by ``example``."""
+        """Returns the optimizer's state after one more step, with the noisy gradient ``sums`` /
+        ``example``.
+        """
         weights, speeds = np.empty_like(state.weights), state.first
         if self.momentum:
             speeds = np.empty_like(state.first)
@@ -106,7 +110,9 @@ class Adam:
         sums: Floats | Integers,
         example: float = 1.0,
     ) -> Weights:
-        """Returns the state after one more noisy gradient: ``sums`` divided by ``example``."""
+        """Returns the optimizer's state after one more step, with the noisy gradient ``sums`` /
+        ``example``.
+        """
         count = state.released + 1
         weights, first, second = (np.empty_like(state.weights) for _ in range(3))
         for part in _pieces(weights):

@@ -25,7 +25,8 @@ _TINY = 1e-12
 
 
 class OrientedGradients(nn.Module):  # type: ignore[misc] # torch is not read by mypy
-    """A module without parameters: eight edge strengths from 0 to 1 per cell of an image.
+    """A torch module without parameters that computes eight edge strengths (0 to 1) for each cell
+    of an image.
 
     A row is an image of ``height`` times ``width`` numbers from 0 to 1, row by row, as an
     ``sf.Array((height, width), ...)`` column provides it. Every third pixel is the middle of a

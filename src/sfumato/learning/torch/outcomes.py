@@ -18,7 +18,8 @@ from sfumato.query.statistic import Rows
 
 @dataclass(frozen=True, slots=True)
 class NetworkOutcomes(Outcomes):
-    """Counts of a network's right and wrong predictions on private rows.
+    """A statistic of a network on private rows: the numbers of its right and of its wrong
+    predictions.
 
     The network must be isolated (``isolation.require_outputs_apart``).
 
@@ -31,24 +32,28 @@ class NetworkOutcomes(Outcomes):
 
     @property
     def at_once(self) -> int:
-        """The number of rows of a chunk; shorter chunks are padded."""
+        """The number of rows that are predicted in one batch; a shorter last batch is padded."""
         return MOST_ROWS
 
     @property
     def read(self) -> str:
-        """The canonical text of the plan and of the columns that are read."""
+        """A canonical string of the plan and of the columns that are read, for the answer's cache
+        key.
+        """
         return f"{form(self.plan)} {form(self.reading)}"
 
     def codes(self, rows: Rows, first: int, last: int) -> Integers:
-        """Returns the codes of some rows, and the bags of their texts."""
+        """Returns the codes of the rows ``first`` to ``last`` (exclusive), followed by those of
+        their bags of words.
+        """
         return self.reading.codes(rows, first, last)
 
     def predicted(
         self,
         codes: Integers,
     ) -> Integers:
-        """Returns the class with the largest output; of a single output, class 1 if it is
-        positive.
+        """Returns the index of the predicted class of each row: that with the largest output; for a
+        network with one output, class 1 if it is positive.
         """
         x, _, _ = self.reading.tensors(codes, MOST_ROWS, self.network.device)
         with torch.no_grad(), repeatable(self.network.device):

@@ -21,8 +21,8 @@ from sfumato.noise import Integers
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """A frozen public network as a feature extractor: maps each row to a vector of ``width``
-    outputs.
+    """A frozen public network as a feature extractor, which maps each row to a vector of its
+    ``width`` outputs.
 
     Models that are fitted on the outputs of a network (``Whitening``, for example) read rows
     through it. Each output is clipped to -``reach``..``reach`` and stored as an integer from -STEPS

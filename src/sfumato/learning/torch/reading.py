@@ -23,8 +23,8 @@ Known: TypeAlias = NDArray[np.bool]
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One input of a network: the column at index ``place``, scaled to 0 to 1, or the index of a
-    class.
+    """One number that a network reads of a row: the column at index ``place``, scaled to 0 to 1, or
+    the index of its class.
 
     A missing number becomes 0; a missing or undeclared class becomes the number of classes.
 
@@ -39,13 +39,15 @@ class Input:
 
     @property
     def most(self) -> int:
-        """The largest value of the input."""
+        """The largest value that the input can have."""
         return self.upper - self.lower + 1 if self.is_class else 1
 
 
 @dataclass(frozen=True)
 class Reading:
-    """The inputs of a network, and its label: a class index, or a number scaled to 0 to 1."""
+    """The description of what a network reads of a row: its inputs, and its label (the index of a
+    class, or a number scaled to 0 to 1).
+    """
 
     inputs: tuple[Input, ...]
     label: Input
@@ -67,14 +69,16 @@ class Reading:
         return places
 
     def codes(self, rows: Rows, first: int, last: int) -> Integers:
-        """Returns the codes of some rows."""
+        """Returns the codes of the rows ``first`` to ``last`` (exclusive)."""
         return rows.codes[first:last]
 
     def floats(
         self,
         codes: Integers,
     ) -> NDArray[np.float32]:
-        """Converts codes (a column per input) to floats, for any codes."""
+        """Converts codes (a column for each input) to the network's input floats; defined for any
+        codes.
+        """
         return _floats(codes, self._ends)
 
     def tensors(
@@ -83,8 +87,8 @@ class Reading:
         rows: int,
         device: torch.device = CPU,
     ) -> tuple[torch.Tensor, torch.Tensor, Known]:
-        """Returns inputs and labels on a device, padded to ``rows``, and which rows have a known
-        label.
+        """Returns tensors of the inputs and labels of rows, padded to ``rows`` lines, and an array
+        that says which rows have a known label.
         """
         count = len(codes)
         x = self.floats(codes[:, self._places])
@@ -104,7 +108,8 @@ class Reading:
         seed: int,
         device: torch.device = CPU,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Returns made-up inputs and labels on a device, within and at the declared bounds.
+        """Returns tensors of made-up inputs and labels within the declared bounds, on which a
+        network is checked without private rows.
 
         Three of every four rows have half of their columns at a bound, like rows that end early.
         """
@@ -136,7 +141,8 @@ class Reading:
 
 @dataclass(frozen=True)
 class TextReading(Reading):
-    """A reading of rows with texts: after the codes of a row come those of the bag of each text.
+    """A ``Reading`` of rows with texts, whose inputs include the bucket of each token in a text's
+    bag of words.
 
     Each place of a bag is an input: the bucket of a token, or their number where there is none.
     """
@@ -144,7 +150,9 @@ class TextReading(Reading):
     bag: Bag
 
     def codes(self, rows: Rows, first: int, last: int) -> Integers:
-        """Returns the codes of some rows, and the bags of their texts."""
+        """Returns the codes of the rows ``first`` to ``last`` (exclusive), followed by those of
+        their bags of words.
+        """
         return codes_with_bags(rows, first, last, self.bag)
 
 

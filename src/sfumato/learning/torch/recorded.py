@@ -42,7 +42,8 @@ Brought = TypeVar("Brought")
 
 
 class Recorded:
-    """A copy of a module in training mode; its parameters are set before each step.
+    """A copy of a module in training mode that can compute the gradients of single rows; its
+    parameters are set before each step.
 
     Frozen parts keep the mode that they came with. Slots are the trained parameters, each once, in
     the order of ``named_parameters``. All is computed on ``device``, that of the parameters.
@@ -66,7 +67,9 @@ class Recorded:
         self.start = self.weights
 
     def renew(self) -> None:
-        """Replaces the copies that saw rows by new ones, at the initial weights."""
+        """Replaces the copies of module and loss that saw private rows by new ones, at the initial
+        weights.
+        """
         module, loss = self._unused
         self.module, self.loss = _copied(module), _copied(loss)
         _set_modes(self.module)
@@ -80,7 +83,9 @@ class Recorded:
         self,
         x: torch.Tensor,
     ) -> torch.Tensor:
-        """Returns the output of the stem; the inputs themselves if there is no stem."""
+        """Returns the output of the stem (the frozen first layers) for a batch; the batch itself if
+        there is no stem.
+        """
         if self.stem is None:
             return x
         with torch.no_grad(), repeatable(self.device):
@@ -122,7 +127,7 @@ class Recorded:
 
     @property
     def weights(self) -> Floats:
-        """All trained parameters as one vector, in the order of the slots."""
+        """The current values of all trained parameters as one vector, in the order of the slots."""
         parts = [value.detach().double().flatten() for value in self.named.values()]
         return np.concatenate([np.zeros(0), *(part.cpu().numpy() for part in parts)])
 
@@ -130,7 +135,9 @@ class Recorded:
         self,
         weights: Floats,
     ) -> None:
-        """Sets the weights of all slots; values are clipped to float32, and NaN becomes 0."""
+        """Sets all trained parameters to these weights; values are clipped to the range of float32,
+        and NaN becomes 0.
+        """
         _fill(self.named, weights)
 
     def bookkeeping(
@@ -138,8 +145,8 @@ class Recorded:
         x: torch.Tensor,
         y: torch.Tensor,
     ) -> Sequence[Block]:
-        """Returns the blocks of all slots after one pass; every slot must belong to a layer with a
-        rule.
+        """Returns the gradients of each row as one block for each slot, from a single backward
+        pass; every slot must belong to a layer with a rule.
 
         ``x`` is the output of the stem.
         """
@@ -192,7 +199,9 @@ class Recorded:
         x: torch.Tensor,
         y: torch.Tensor,
     ) -> Sequence[Block]:
-        """Returns one vector per slot and row, by ``torch.func.vmap`` of the gradient."""
+        """Returns the gradients of each row as one block of vectors for each slot, computed by
+        ``torch.func.vmap``.
+        """
         return [Vectors(part) for part in self.vectors(x, y)]
 
     def vectors(
@@ -200,7 +209,9 @@ class Recorded:
         x: torch.Tensor,
         y: torch.Tensor,
     ) -> Sequence[torch.Tensor]:
-        """Returns the gradients of each row, slot by slot, flattened."""
+        """Returns the gradients of each row as one matrix for each slot, with a line for each row,
+        computed by ``torch.func.vmap``.
+        """
         layers = {
             name: value.detach()
             for name, value in (*self.module.named_parameters(), *self.module.named_buffers())
@@ -263,7 +274,8 @@ def _copied(brought: Brought) -> Brought:
 
 
 def modes_kept(module: nn.Module) -> tuple[str, ...]:
-    """Returns the names of frozen parts in evaluation mode, which training leaves in that mode.
+    """Returns the names of a module's frozen parts that are in evaluation mode, and stay so in
+    training.
 
     >>> modes_kept(nn.Sequential(nn.Dropout().eval(), nn.Linear(2, 2).eval()))
     ('0',)

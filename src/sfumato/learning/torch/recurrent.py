@@ -28,8 +28,8 @@ def recurrent(
     x: torch.Tensor,
     state: Any = None,
 ) -> tuple[torch.Tensor, Any]:
-    """Computes ``nn.LSTM``, ``nn.GRU`` or ``nn.RNN`` without dropout: the outputs and the last
-    states.
+    """Returns the outputs and last states of an ``nn.LSTM``, ``nn.GRU`` or ``nn.RNN`` without
+    dropout, computed as affine maps that ``tape`` records.
 
     Raises:
         WrongUse: a packed sequence.
@@ -63,7 +63,8 @@ def one_step(
     x: torch.Tensor,
     state: Any = None,
 ) -> Any:
-    """Computes ``nn.LSTMCell``, ``nn.GRUCell`` or ``nn.RNNCell``: the next state.
+    """Returns the next state of an ``nn.LSTMCell``, ``nn.GRUCell`` or ``nn.RNNCell``, computed as
+    affine maps that ``tape`` records.
 
     Raises:
         WrongUse: a packed sequence.

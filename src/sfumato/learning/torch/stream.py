@@ -26,7 +26,8 @@ from sfumato.query.cycle import Cycle
 
 @dataclass(frozen=True, slots=True)
 class NetworkStream:
-    """A network's training run in cyclic order, with noise that is correlated between steps.
+    """The training run of a network in cyclic order, with noise that is correlated between steps
+    (``MatrixNoise``).
 
     Like ``NetworkTraining`` otherwise. ``bands`` is the number of steps of a piece over which the
     noise is correlated.
@@ -46,27 +47,31 @@ class NetworkStream:
 
     @property
     def line(self) -> str:
-        """The number of steps, and the number of steps between two uses of a unit."""
+        """The line about the run in the ledger: the numbers of releases, checkpoints, batches and
+        bands.
+        """
         steps = f"{sum(self.sizes)} releases, {len(self.sizes)} checkpoints"
         return f"network: {steps}, {self.order.separation} batches, {self.bands} bands"
 
     @property
     def form(self) -> str:
-        """The canonical text of the plan, the hash of the module and the numbers."""
+        """A canonical string of all that the run depends on (plan, hash of the module, settings),
+        from which cache keys are computed.
+        """
         return form(self)
 
     @property
     def mechanism(self) -> AdditiveMechanism:
-        """The mechanism that adds noise to every row of a stream."""
+        """The noise mechanism of each released row."""
         return AdditiveMechanism(RoundedGaussian(self.sigma))
 
     def cycle(self, steps: int) -> Cycle:
-        """Returns the cycle of a piece of ``steps`` steps."""
+        """Returns the correlated-noise stream of ``steps`` steps between two checkpoints."""
         return cycle_of(self.sums, self.order, self.bands, steps)
 
     @property
     def event(self) -> Composed | Block:
-        """The privacy event of all pieces, each of which is one stream of releases."""
+        """The privacy event of the whole run: one stream of releases for each checkpoint."""
         mechanism = self.mechanism
         plan = Composed(tuple(self.cycle(size).event(mechanism) for size in self.sizes))
         block = self.budget.block
@@ -76,7 +81,7 @@ class NetworkStream:
 
     @property
     def example(self) -> float:
-        """What a mean gradient of 1 is in the integers of a sum."""
+        """The integer value of a mean gradient of 1 in the gradient sum of a step."""
         return float(self.size * self.order.share / self.sums.lattice.step)
 
     def weights(
@@ -91,8 +96,8 @@ class NetworkStream:
         place: int,
         earlier: Mapping[int, bytes],
     ) -> "StreamPiece":
-        """Returns the steps between the checkpoints ``place`` - 1 and ``place``, as one stream of
-        releases.
+        """Returns the task of the training steps that end with checkpoint number ``place``, as one
+        stream of releases.
 
         ``earlier`` has the stored checkpoints.
         """
@@ -157,6 +162,8 @@ def cycle_of(
     bands: int,
     steps: int,
 ) -> Cycle:
-    """Returns the cycle of ``steps`` steps with at most ``bands`` bands."""
+    """Returns the correlated-noise stream of ``steps`` steps in cyclic order, whose noise is
+    correlated over at most ``bands`` steps.
+    """
     apart = sums.distance(Norm.L2)
     return Cycle(apart, sums.lattice.size, steps, order.separation, min(bands, steps))

@@ -13,7 +13,8 @@ PIECE = 2**15
 
 
 class Total:
-    """The running sum of chunks of integers below 2^45 fine steps (below 2^24 if float32).
+    """An exact running sum of integer gradients, to which chunks of rows are added one after the
+    other.
 
     A single chunk is used as it is. Several chunks are added up in float64 fine steps, and moved to
     64-bit integers before float64 would round.
@@ -30,8 +31,8 @@ class Total:
         chunk: torch.Tensor,
         unit: float,
     ) -> None:
-        """Adds a chunk of integers in units of ``unit`` fine steps; the chunk may be
-        overwritten.
+        """Adds the integers of a chunk, in units of ``unit`` fine steps (``GradientSums.fine``);
+        the tensor may be overwritten.
         """
         self._chunks += 1
         if self._held is None:

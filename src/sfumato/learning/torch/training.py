@@ -27,7 +27,7 @@ from sfumato.query.curator import Curator
 
 @dataclass(frozen=True, slots=True)
 class NetworkTraining:
-    """A network's training run, as a series of pieces that each end with a checkpoint.
+    """The training run of a network by DP-SGD, in parts that each end with a checkpoint.
 
     ``made_of`` is the hash of the module, loss and optimizer; ``sizes`` are the numbers of steps of
     each piece; ``sigma`` is the noise of each coordinate, in steps of the lattice.
@@ -46,17 +46,19 @@ class NetworkTraining:
 
     @property
     def line(self) -> str:
-        """A line for the ledger: the number of steps."""
+        """The line about the run in the ledger, which states the number of steps."""
         return f"network: {sum(self.sizes)} releases, {len(self.sizes)} checkpoints"
 
     @property
     def form(self) -> str:
-        """The canonical text of the plan, the hash of the module and the numbers."""
+        """A canonical string of all that the run depends on (plan, hash of the module, settings),
+        from which cache keys are computed.
+        """
         return form(self)
 
     @property
     def mechanism(self) -> AdditiveMechanism:
-        """The mechanism that adds noise to every release."""
+        """The noise mechanism of each training step."""
         return AdditiveMechanism(RoundedGaussian(self.sigma))
 
     @property
@@ -66,7 +68,9 @@ class NetworkTraining:
 
     @property
     def event(self) -> Composed | Repeated | Block:
-        """The privacy event of all steps: one part per piece."""
+        """The privacy event of the whole run: the steps between checkpoints, one after the
+        other.
+        """
         plan = Composed(tuple(Repeated(self.step, size) for size in self.sizes))
         block = self.budget.block
         if block is None:
@@ -75,7 +79,7 @@ class NetworkTraining:
 
     @property
     def example(self) -> float:
-        """What a mean gradient of 1 is in the integers of a release."""
+        """The integer value of a mean gradient of 1 in the release of a step."""
         return float(self.size * self.order.share / self.sums.lattice.step)
 
     @property
@@ -95,8 +99,8 @@ class NetworkTraining:
         place: int,
         earlier: Mapping[int, bytes],
     ) -> "NetworkPiece":
-        """Returns the task of the steps up to the checkpoint ``place``, from the last stored one
-        on.
+        """Returns the task of the training steps that end with checkpoint number ``place``; it
+        starts from the last of the checkpoints ``earlier``.
         """
         state = self.start
         if earlier:
@@ -106,7 +110,7 @@ class NetworkTraining:
 
 @dataclass(frozen=True, slots=True)
 class NetworkPiece:
-    """The training steps from a checkpoint to the next, as one task."""
+    """The task of the training steps between two checkpoints of a network's run."""
 
     run_of: NetworkTraining
     state: Weights
@@ -118,12 +122,12 @@ class NetworkPiece:
 
     @property
     def event(self) -> Event:
-        """The privacy event of the steps of this piece."""
+        """The privacy event of the training steps of this task."""
         return Repeated(self.run_of.step, self.steps)
 
     @property
     def cells(self) -> tuple[int, ...]:
-        """The number of integers of each release."""
+        """The number of noisy integers in the release of each step."""
         return (self.run_of.sums.lattice.size,) * self.steps
 
     @property
@@ -135,7 +139,9 @@ class NetworkPiece:
         self,
         declarations: Dataset,
     ) -> BoundedRows:
-        """Checks the network again at these weights, then returns the bounded rows."""
+        """Checks at the current weights that the network does not mix rows, then returns the plan
+        of the private rows.
+        """
         require_isolated(self.run_of.sums.at(self.state.weights))
         return self.run_of.sums.plan
 
@@ -143,7 +149,9 @@ class NetworkPiece:
         self,
         curator: Curator,
     ) -> bytes:
-        """Runs the steps and returns the state at the checkpoint, as bytes."""
+        """Runs the training steps through a curator, and returns the optimizer's state at the
+        checkpoint as bytes.
+        """
         training, state = self.run_of, self.state
         for _ in range(self.steps):
             sample = drawn(training.order, curator)

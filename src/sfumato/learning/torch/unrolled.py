@@ -23,7 +23,9 @@ _COLUMNS = 16
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One recorded call of a layer: its input, and the shape and graph edge of its output."""
+    """A recorded call of a layer in a forward pass: its input, and the shape and autograd edge of
+    its output.
+    """
 
     layer: Any
     inputs: torch.Tensor
@@ -33,7 +35,8 @@ class Seen:
 
 @dataclass(slots=True)
 class Tape:
-    """A record of the layer calls in one pass of a network, with their inputs and outputs.
+    """A recorder of the layer calls in one forward pass of a network, from which the gradients of
+    single rows are computed.
 
     Calls are recorded only while ``is_on``.
     """
@@ -73,7 +76,8 @@ def padded(
     layer: Any,
     x: torch.Tensor,
 ) -> torch.Tensor:
-    """Computes a linear layer with columns padded by zeros, in its forward and backward pass.
+    """Returns the output of a linear layer, computed with zero columns added, so that a row gives
+    equal bits at any position of a batch.
 
     Without padding, BLAS may compute a row differently at another position.
     """
@@ -98,8 +102,8 @@ def attention(
     *more: Any,
     **others: Any,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """Computes ``nn.MultiheadAttention`` of a sequence to itself, without returning attention
-    weights.
+    """Returns the output of ``nn.MultiheadAttention`` of a sequence to itself (no attention
+    weights), computed as affine maps that ``tape`` records.
     """
     mask = others.get("attn_mask")
     if more or not (query is key is value and query.dim() == 3 and _is_known(mask, others)):

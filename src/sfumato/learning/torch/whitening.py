@@ -56,8 +56,8 @@ class UnitLength(nn.Module):  # type: ignore[misc] # torch is not read by mypy
 
 @dataclass(frozen=True, repr=False)
 class Whitened:
-    """The result of ``Whitening``: a frozen ``layer`` that whitens the outputs of a module, and its
-    cost.
+    """The result of a ``Whitening`` fit: a frozen layer that whitens the outputs of a module, and
+    the privacy cost.
 
     ``fit`` returns one for ``Whitening``. ``layer`` is a ``nn.Linear`` onto the directions of most
     variance, then a ``UnitLength``. ``shares`` are the noisy shares of the variance along them.
@@ -111,7 +111,8 @@ class Whitening(Recipe[Whitened]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> Spread[Outputs]:
-        """Tries the module on made-up rows and returns the task of the three releases.
+        """Checks the module on made-up rows and returns the task that releases a noisy mean, radius
+        and covariance of its outputs; nothing is charged.
 
         Raises:
             WrongUse: a label; a module that mixes rows, fails, or has too few or many outputs.
@@ -139,7 +140,7 @@ class Whitening(Recipe[Whitened]):
         asked: Asked,
         orders: Collection[Fraction],
     ) -> Planned[Whitened]:
-        """Plans a fit as one task with three releases."""
+        """Returns the planned fit of a whitening layer: one task with three noisy releases."""
         task = self.task(examples, asked, orders)
         device = task.box.network.device
 

@@ -15,7 +15,7 @@ Ends: TypeAlias = Mapping[str, tuple[int, str]]
 
 
 class Acknowledged:
-    """The last acknowledged entry of each chain. Safe to share between threads.
+    """The last acknowledged journal entry of each chain, in memory; safe to share between threads.
 
     Guarantees:
         a chain that ends before an acknowledged entry is noticed
@@ -34,19 +34,18 @@ class Acknowledged:
         self._change = threading.Lock()
 
     def note(self, ends: Ends) -> None:
-        """Records the ends of chains (entry number and hash) that are durable now."""
+        """Records the last durable journal entries: a number and hash by chain."""
         with self._change:
             for chain, end in ends.items():
                 self._ends[chain] = max(end, self._ends.get(chain, end))
 
     def ends(self) -> dict[str, tuple[int, str]]:
-        """Returns, by chain, the number and hash of the last acknowledged entry."""
+        """Returns the number and hash of the last acknowledged journal entry of each chain."""
         with self._change:
             return dict(self._ends)
 
     def missing_from(self, ends: Ends) -> str:
-        """Describes the first chain that lost an entry which the server had acknowledged; "" if
-        none did.
+        """Returns a description of a chain that has lost an acknowledged entry; "" if none has.
 
         ``ends`` has the current last entry of each chain.
         """
@@ -61,7 +60,7 @@ class Acknowledged:
 
 
 def not_passed(ends: Ends, entries: Iterable[tuple[str, int, str]]) -> str:
-    """Describes the first chain that lacks the entry that ``ends`` names for it; "" if none does.
+    """Returns a description of a chain that lacks the journal entry in ``ends``; "" if none does.
 
     ``entries`` are the stored entries with these numbers, as (chain, number, hash).
     """

@@ -50,7 +50,7 @@ SUCCEEDED_BY = "succeeded_by"
 
 
 class AccountRow(NamedTuple):
-    """An account as stored. Strings are canonical JSON, or empty if there is nothing.
+    """A row of the ledger's table of accounts; strings are canonical JSON, or empty.
 
     ``id`` is its path (``dataset``, ``dataset/purpose``, ``dataset/purpose/analyst``) and
     ``parent`` the path above, empty for a dataset. A dataset has a ``contract``, a ``policy`` and
@@ -166,7 +166,7 @@ class PartRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The number of rows of each kind, for verification."""
+    """The number of rows in each table of a ledger, for its verification."""
 
     accounts: int
     charges: int
@@ -226,11 +226,13 @@ class Rows(Protocol):
         ...
 
     def accounts(self) -> Iterator[AccountRow]:
-        """All accounts by id (code points), so that parents come first."""
+        """Returns all account rows, ordered by id (code points), so that parents come first."""
         ...
 
     def twins(self, folded: str) -> list[str]:
-        """Returns the ids of the accounts whose normalised name is ``folded``, in order."""
+        """Returns the ids of the accounts whose normalised name is ``folded``, to find confusable
+        names.
+        """
         ...
 
     def put_account(self, row: AccountRow) -> None:
@@ -244,7 +246,7 @@ class Rows(Protocol):
         ...
 
     def under_way(self, question: str) -> ChargeRow | None:
-        """Returns the unfinished charge of a question, or None; there is at most one."""
+        """Returns the unfinished charge for a question, of which there is at most one; or None."""
         ...
 
     def overdue(self, until: int | None, limit: int, dataset: str | None = None) -> list[ChargeRow]:
@@ -256,8 +258,7 @@ class Rows(Protocol):
         ...
 
     def failed(self, dataset: str, analyst: str) -> list[ChargeRow]:
-        """Returns the charges whose failures count towards freezing an analyst (states
-        ``COUNTED``).
+        """Returns an analyst's failed charges that count towards freezing (states ``COUNTED``).
 
         Failures that the owner acknowledged are left out. The lookup takes the same time however
         many other charges there are.
@@ -265,7 +266,7 @@ class Rows(Protocol):
         ...
 
     def failures(self, dataset: str) -> list[ChargeRow]:
-        """Returns the unacknowledged failures of a dataset, found by partial indexes."""
+        """Returns the failed charges of a dataset that the owner has not acknowledged."""
         ...
 
     def answer(self, question: str) -> AnswerRow | None: ...
@@ -303,13 +304,13 @@ class Rows(Protocol):
     def instalments(
         self, charge_id: str, after: int, limit: int
     ) -> list[tuple[InstalmentRow, Entry]]:
-        """The instalments of a charge after a place, by place, with the entries that stored
+        """Returns a charge's instalments after number ``after``, with the entries that stored
         them.
         """
         ...
 
     def stored_instalments(self, charge_id: str) -> int:
-        """The number of stored instalments of a charge."""
+        """Returns the number of stored instalments of a charge."""
         ...
 
     def all_instalments(self, after: Ends | None = None) -> Iterator[InstalmentRow]:
@@ -331,7 +332,9 @@ class Rows(Protocol):
         ...
 
     def released(self, part: str, account: str) -> list[AnswerRow]:
-        """Returns an account's answers that contain a reusable part, by ``chain`` and ``seq``."""
+        """Returns an account's answers that contain a reusable part, ordered by ``chain`` and
+        ``seq``.
+        """
         ...
 
     def append(self, entry: Entry) -> None:
@@ -343,19 +346,21 @@ class Rows(Protocol):
     def entry(self, chain: str, seq: int) -> Entry | None: ...
 
     def chains(self) -> list[str]:
-        """The names of all chains by code points, without a scan of the entries."""
+        """Returns the names of all journal chains, sorted, without reading the entries."""
         ...
 
     def entries(self, chain: str, after: int = 0) -> Iterator[Entry]:
-        """Yields the entries of a chain after number ``after``, by ``seq``."""
+        """Yields the journal entries of a chain after number ``after``, in order."""
         ...
 
     def acts(self, chain: str) -> list[Entry]:
-        """Returns the few entries of a chain that are commands of the owner (``ACTS``), by ``seq``."""
+        """Returns the journal entries of a chain that are commands of the owner (``ACTS``), in
+        order.
+        """
         ...
 
     def history(self, after: Ends | None = None) -> Iterator[tuple[ChargeRow, AnswerRow | None]]:
-        """Yields every charge with its answer, by ``chain`` and ``seq``.
+        """Yields every charge with its answer, ordered by journal ``chain`` and ``seq``.
 
         ``after`` has the number of an entry for some chains: of these chains only later rows are
         returned.
@@ -434,7 +439,9 @@ class Store(Protocol):
         ...
 
     def peek(self, account_id: str) -> AccountRow | None:
-        """Returns an account's state after the last durable transaction, without waiting for a running one."""
+        """Returns an account's row after the last durable transaction, without waiting for a
+        running one.
+        """
         ...
 
     def remember(self, listener: Callable[[int, str], None]) -> None:
@@ -447,8 +454,8 @@ class Store(Protocol):
         ...
 
     def damage(self, *, pages: bool = True) -> list[str]:
-        """Describes the damage that the database finds: broken pages, indexes, constraints, a
-        missing log.
+        """Returns descriptions of damage in the database: broken pages, indexes, constraints or
+        log.
 
         ``pages`` False leaves out checks that read the whole file.
         """

@@ -27,7 +27,7 @@ _ZSTD, _LARGE = "zstd", "large"
 
 
 class Packed(NamedTuple):
-    """The bytes of an answer or instalment as stored in a row.
+    """The stored encoding of an answer's or instalment's bytes in a row.
 
     ``coding`` is empty for plain bytes, else the name of a codec and the length.
     """
@@ -37,7 +37,9 @@ class Packed(NamedTuple):
 
 
 def pack(body: bytes, size: int, keep: Callable[[str, bytes], None]) -> Packed:
-    """Encodes a body for its row; its public size bound alone decides whether it is stored outside.
+    """Encodes a body (the bytes of an answer or instalment) for its row in the ledger.
+
+    Its public size bound alone decides whether it is stored outside the row.
 
     ``size`` is this bound in bytes. ``keep`` stores a body outside the row under its name, durably
     or within the current transaction.
@@ -87,7 +89,7 @@ def is_name(name: str) -> bool:
 
 
 class BodyFiles:
-    """The files of large bodies beside a ledger file, in the folder ``<ledger>.bodies``.
+    """The files of large answers beside a ledger file, in the folder ``<ledger>.bodies``.
 
     They have mode 0600 and are named by the SHA-256 of their content.
 
@@ -99,7 +101,7 @@ class BodyFiles:
         self.folder = Path(f"{ledger}.bodies")
 
     def keep(self, name: str, body: bytes) -> None:
-        """Writes a body to its file durably, also if there is a file, which may be incomplete.
+        """Writes a body (an answer's bytes) to its file durably, even if an incomplete file exists.
 
         Raises:
             LedgerUnavailable: the disk refuses it.
@@ -123,7 +125,7 @@ class BodyFiles:
             ) from None
 
     def kept(self, name: str, size: int) -> bytes:
-        """Returns the body with a name; empty if no file has this name and length."""
+        """Returns the stored body with a name; empty if no file has this name and length."""
         try:
             path = self.folder / name
             return path.read_bytes() if is_name(name) and path.stat().st_size == size else b""

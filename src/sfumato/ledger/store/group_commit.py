@@ -26,7 +26,7 @@ _LONGEST_WAIT = 0.01
 
 
 class Task:
-    """A transaction and its outcome, which is a result or an error (a future with a single lock)."""
+    """A transaction submitted to the writing thread, and its result or error (a light future)."""
 
     __slots__ = ("_done", "_error", "_value", "dropped", "ended", "work", "writes")
 
@@ -43,7 +43,7 @@ class Task:
         self._done.acquire()
 
     def succeed(self, value: object) -> None:
-        """Sets the result."""
+        """Sets the transaction's result."""
         self._value, self.ended = value, True
         self._done.release()
 
@@ -53,7 +53,7 @@ class Task:
         self._done.release()
 
     def wait(self) -> object:
-        """Waits for the result."""
+        """Waits for the transaction and returns its result, or raises its error."""
         self._done.acquire()
         if self._error is None:
             return self._value
@@ -110,7 +110,7 @@ class _Inbox:
 
 
 class Writer:
-    """The writing thread of a store: it runs all transactions that wait as one batch.
+    """The thread that runs a store's transactions: all that wait together, as one durable batch.
 
     ``run`` executes a batch: it gives every task a result or an error. ``end`` is called last, on
     the thread. Neither may refer to the object that owns this writer, so that an owner that is
@@ -134,8 +134,7 @@ class Writer:
         return self._inbox.closed
 
     def do(self, work: Callable[[], T], *, writes: bool) -> T:
-        """Submits a transaction and waits for it; an interrupted caller does not know whether it
-        took effect.
+        """Submits a transaction and waits for its result; if interrupted, its outcome is unknown.
 
         Raises:
             LedgerUnavailable: the writer was closed.
@@ -150,7 +149,7 @@ class Writer:
             raise
 
     def close(self) -> None:
-        """Waits for the submitted work and the final ``end``, and stops the thread."""
+        """Waits for the submitted transactions and the final ``end``, and stops the thread."""
         self._closing()
 
     def abandon(self) -> None:

@@ -40,7 +40,7 @@ _DIGITS = 20
 
 @dataclass(frozen=True, slots=True)
 class OpenMark:
-    """The content of the file ``ledger.db.open``, which exists while a ledger file is open.
+    """The content of the file ``ledger.db.open``, which marks a ledger file as open.
 
     ``opening`` is the id of this opening, ``entries`` the number of acknowledged entries. ``after``
     is the state of the ledger file before the opening; None once the file itself has the new state.
@@ -53,7 +53,9 @@ class OpenMark:
     after: str | None = None
 
     def to_bytes(self) -> bytes:
-        """Returns the content as bytes of constant length; the number of entries comes last."""
+        """Returns the file's content as bytes of constant length; the number of entries comes
+        last.
+        """
         about = {
             "ledger": self.identity,
             "opening": self.opening,
@@ -85,7 +87,7 @@ class OpenMark:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a ledger file looks like when it is opened, for comparison with its open mark.
+    """The state of a ledger file when it is opened, to compare with its mark (``OpenMark``).
 
     ``state`` is the row ``opening`` of the file, "" if there is none; ``log`` says whether there is
     a write-ahead log.
@@ -104,7 +106,7 @@ def mark_path(ledger: str) -> Path:
 
 
 def read_mark(ledger: str) -> OpenMark | None:
-    """The content of the file ``ledger.db.open`` beside a ledger file; None if there is none.
+    """Returns the content of ``ledger.db.open`` beside a ledger file; None if there is none.
 
     Raises:
         ValueError: the file holds no mark.
@@ -118,7 +120,7 @@ def read_mark(ledger: str) -> OpenMark | None:
 
 
 def shortfall(file: Found, mark: OpenMark | None) -> str:
-    """Says why a ledger file may lack acknowledged transactions; "" if it has all.
+    """Returns why a ledger file may lack acknowledged transactions; "" if it has all.
 
     Compares the ``file`` with the ``mark`` beside it.
 
@@ -148,14 +150,12 @@ def shortfall(file: Found, mark: OpenMark | None) -> str:
 
 
 def opened(opening: str) -> str:
-    """Returns the string that a ledger file stores as its state while it is open; ``opening`` is an
-    id.
-    """
+    """Returns the string that marks a ledger file as open; ``opening`` is this opening's id."""
     return f"open {opening}"
 
 
 def closed(opening: str) -> str:
-    """Returns the string that a ledger file stores as its state after it was closed in order.
+    """Returns the string that marks a ledger file as closed in order after this opening.
 
     ``opening`` is the id of the opening that ended.
     """
@@ -176,7 +176,7 @@ def shortfall_in(problem: str) -> str:
 
 
 def incomplete(ledger: str, why: str) -> LedgerIncomplete:
-    """Returns the error for a ledger that may lack spending."""
+    """Returns the error for a ledger file that may lack spending, with the reason ``why``."""
     if why == _IS_BACKUP:
         return LedgerIncomplete(
             f"The ledger {ledger!r} may have forgotten what was spent: {why}.",
@@ -201,7 +201,7 @@ class MarkFile:
         self._offset = 0
 
     def write(self, mark: OpenMark) -> None:
-        """Replaces the mark durably."""
+        """Writes the file ``ledger.db.open`` durably."""
         content = mark.to_bytes()
         fresh = f"{self._path}.new"
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -217,7 +217,7 @@ class MarkFile:
         self._descriptor, self._offset = descriptor, len(content) - _DIGITS - 1
 
     def acknowledge(self, entries: int) -> None:
-        """Writes the number of entries that are on disk, without a flush.
+        """Writes the number of durable journal entries to the file, without a flush.
 
         Raises:
             OSError: the disk refuses it.
@@ -225,7 +225,7 @@ class MarkFile:
         os.pwrite(self._descriptor, f"{entries:0{_DIGITS}d}".encode(), self._offset)
 
     def remove(self) -> None:
-        """Removes the mark of a closed ledger."""
+        """Removes the file ``ledger.db.open`` of a closed ledger."""
         self._close()
         with suppress(OSError):
             self._path.unlink()

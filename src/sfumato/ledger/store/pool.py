@@ -22,7 +22,7 @@ _LOOK = 0.05
 
 
 class Pool(Generic[C]):
-    """Up to ``size`` connections. Further callers wait for their turn.
+    """A pool of up to ``size`` database connections; further callers wait for one.
 
     Guarantees:
         an interrupted caller leaves its place to others
@@ -44,8 +44,8 @@ class Pool(Generic[C]):
 
     @contextmanager
     def one(self) -> Iterator[C]:
-        """Lends a connection for the ``with`` block; afterwards it is closed if it cannot be
-        reused.
+        """Lends a database connection for the ``with`` block; closes it afterwards if not
+        reusable.
         """
         caller = object()
         try:

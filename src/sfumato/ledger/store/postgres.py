@@ -83,7 +83,7 @@ class _Undone(Exception):
 
 
 class Postgres:
-    """A ledger in the schema ``sfumato`` of a database, shared by all who open it.
+    """A ledger in the schema ``sfumato`` of a PostgreSQL database, shared by all who open it.
 
     Refuses a server that can lose commits (``fsync`` or ``synchronous_commit`` off), one that has
     lost what it acknowledged to this process, and one that has replaced the server on which the

@@ -49,7 +49,7 @@ _DAMAGED = (
 
 @contextmanager
 def heeding(connection: Connection, place: str) -> Iterator[None]:
-    """Raises the server's warnings as errors within a block.
+    """Raises the PostgreSQL server's warnings as errors within a ``with`` block.
 
     For example, a warning says that waiting for a standby was cancelled.
     """
@@ -69,7 +69,7 @@ def heeding(connection: Connection, place: str) -> Iterator[None]:
 
 @contextmanager
 def typed(place: str) -> Iterator[None]:
-    """Raises errors of psycopg within a block as errors of the ledger."""
+    """Raises the errors of psycopg within a ``with`` block as errors of the ledger."""
     try:
         yield
     except psycopg.Error as error:
@@ -105,7 +105,7 @@ def incomplete(place: str, why: str) -> LedgerIncomplete:
 
 
 def place_of(url: str) -> str:
-    """Returns an address without its password."""
+    """Returns a postgresql:// address without its password."""
     try:
         parts = conninfo_to_dict(url)
     except psycopg.Error:

@@ -32,7 +32,7 @@ _PAGE = 1000
 
 
 class PostgresReader:
-    """A ledger in the schema ``sfumato`` of a database, read over one connection.
+    """A read-only ledger in the schema ``sfumato`` of a PostgreSQL database, over one connection.
 
     Guarantees:
         a role that may only select is enough

@@ -103,7 +103,9 @@ class SQLite:
 
     @property
     def shortfall(self) -> str:
-        """Why the file, opened with ``accept_loss``, may lack transactions; "" if it has all."""
+        """The reason why a file opened with ``accept_loss`` may lack transactions; "" if it has
+        all.
+        """
         return self._batches.shortfall
 
     def remember(self, listener: Callable[[int, str], None]) -> None:
@@ -111,13 +113,13 @@ class SQLite:
         self._batches.listener = listener
 
     def peek(self, account_id: str) -> AccountRow | None:
-        """Returns an account from the cache, as of the last batch."""
+        """Returns an account's row from the cache, as of the last batch of transactions."""
         self._require_here()
         known = None if self._writer.closed else self._batches.rows.held.known.get(account_id)
         return known if known is not None else self.read(lambda rows: rows.account(account_id))
 
     def damage(self, *, pages: bool = True) -> list[str]:
-        """The problems that SQLite finds with pages and indexes; a missing log."""
+        """Returns descriptions of the damage that SQLite finds in pages, indexes and log."""
         return forgotten(self.shortfall) + (self._apart(self._broken) if pages else [])
 
     def _broken(self) -> list[str]:

@@ -48,7 +48,7 @@ class Opening:
         self._inodes: dict[Path, int] = {}
 
     def shortfall(self, entries: int) -> str:
-        """Says why the file may lack acknowledged transactions; "" if it has all."""
+        """Returns why the ledger file may lack acknowledged transactions; "" if it has all."""
         return shortfall_of(self._connection, self.path, log=self._log, entries=entries)
 
     def begin(self, entries: int, accepted: str) -> OpenMark:
@@ -115,7 +115,7 @@ class Opening:
         return True
 
     def ended(self) -> None:
-        """Removes the open mark after the connection is closed.
+        """Removes the file ``ledger.db.open`` after the connection is closed.
 
         The mark stays if SQLite could not move the log into the file.
         """
@@ -138,7 +138,7 @@ def _stat(path: Path) -> os.stat_result | None:
 
 
 def shortfall_of(connection: apsw.Connection, path: str, *, log: bool, entries: int) -> str:
-    """Says why a ledger file may lack acknowledged transactions; "" if it has all."""
+    """Returns why a ledger file may lack acknowledged transactions; "" if it has all."""
     identity, state = _text(connection, _IDENTITY), _text(connection, _STATE)
     try:
         mark = read_mark(path)

@@ -11,7 +11,9 @@ T = TypeVar("T")
 
 
 class Layers(Generic[T]):
-    """Rows by id in three layers; an upper layer hides the lower ones. No row may be falsy.
+    """A cache of rows by id in three layers: committed, current batch, and current transaction.
+
+    An upper layer hides the lower ones. No row may be falsy.
 
     Other threads may read only ``known``, the layer of the last commit.
 
@@ -66,7 +68,7 @@ class Layers(Generic[T]):
         self._transaction = {}
 
     def commit(self, keep: Callable[[T], bool]) -> None:
-        """Ends the batch, which is on disk: its rows for which ``keep`` is true become known."""
+        """Ends the durable batch: its rows for which ``keep`` is true join the committed layer."""
         for key, row in self._batch.items():
             if keep(row):
                 self.known[key] = row

@@ -10,7 +10,8 @@ from sfumato.privacy.distance import Norm
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The inputs of the passes besides the plan: the declarations, and the norm of the noise.
+    """The inputs of the compiler passes besides the plan: the declarations, and the norm of the
+    noise.
 
     ``kept`` maps each table with a prepared layout to the most rows of a unit in that layout.
     """

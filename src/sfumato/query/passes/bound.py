@@ -8,7 +8,7 @@ from sfumato.query.stability import distance, occupied, refinement
 
 
 def bound(plan: Tracked, context: Context) -> Bounded:
-    """Proves the sensitivity of each aggregate of a plan; returns the plan with these bounds.
+    """Returns a plan with a proved sensitivity for each of its aggregates.
 
     Only a bounded plan can be run by an engine.
     """

@@ -12,7 +12,8 @@ from sfumato.query.stability import full_weight, marginal
 
 
 def cube(raw: Cube, context: Context) -> BoundedCube:
-    """Bounds the contribution of each unit to a cube.
+    """Returns a cube (contingency table) in which the contribution of each unit is bounded by
+    weights.
 
     At most T rows of a unit count fully; if a unit has more, each of its rows gets less weight. T
     is ``max_rows_total``, or ``max_rows`` times ``max_groups`` if that is less.

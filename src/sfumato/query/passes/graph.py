@@ -15,7 +15,7 @@ from sfumato.query.passes.prune import prune
 
 
 def graph(raw: Raw, context: Context) -> BoundedGraph:
-    """Reads the rows that a question counts as the edges of a graph.
+    """Returns the bounded graph whose edges are the rows that a question counts.
 
     The question reads them without an owner: the declared unit decides between whom an edge is.
 
@@ -29,7 +29,9 @@ def graph(raw: Raw, context: Context) -> BoundedGraph:
 
 
 def bound_graph(relation: Relation, context: Context) -> BoundedGraph:
-    """The graph of some rows of one declared table; raises as ``graph``."""
+    """Returns the bounded graph whose edges are some rows of one declared table; raises as
+    ``graph``.
+    """
     source = relation
     while isinstance(source, Filter):
         source = source.source

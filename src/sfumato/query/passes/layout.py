@@ -17,7 +17,8 @@ from sfumato.query.stability import distance, occupied, refinement
 
 
 def layout(plan: Tracked, context: Context) -> Tracked:
-    """Reads prepared layouts if every table has one and no part then needs more noise.
+    """Returns the plan so that it reads prepared layouts (fixed samples of each unit's rows), if
+    every table has one and no aggregate then needs more noise.
 
     The decision depends on declarations only. The sample in a layout is fixed, so nothing may
     multiply its rows afterwards: only relations that return each row at most once are read from
@@ -41,7 +42,9 @@ def layout(plan: Tracked, context: Context) -> Tracked:
 
 
 def layout_notes(bounded: Bounded, dataset: Dataset, layouts: Mapping[str, int]) -> tuple[str, ...]:
-    """A note on whether a prepared layout was read, and why; empty if there is none."""
+    """Returns a note for the reader on whether a prepared layout was read, and why; empty if there
+    is none.
+    """
     relation = bounded.tracked.raw.relation
     tables = [table for table in _tables(relation) if table in layouts]
     if not tables:

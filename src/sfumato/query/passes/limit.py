@@ -11,7 +11,8 @@ from sfumato.query.passes import Context
 
 
 def limit(plan: Tracked, context: Context) -> Tracked:
-    """Derives limits from one another, and drops those that cannot bind.
+    """Returns the plan with contribution limits derived from one another, and without those that
+    cannot bind.
 
     A unit with at most T rows has at most T in a group, and is in at most T groups. A unit is in
     no more groups than there are, and in one group if the keys are properties of the unit. If the

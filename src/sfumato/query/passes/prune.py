@@ -25,8 +25,8 @@ from sfumato.query.passes import Context
 
 
 def prune(plan: Raw, context: Context) -> Raw:
-    """Drops the columns that no expression reads, and completes the ties of every ``Ranked``
-    and ``Windowed``.
+    """Returns the plan without columns that no expression reads, and with all others as ties of
+    every ``Ranked`` and ``Windowed``.
 
     Afterwards these ties distinguish all rows that differ in a column that the question reads, so
     the ranks are a function of the rows (lemma 1 of stability.proof.md).

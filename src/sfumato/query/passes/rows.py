@@ -16,7 +16,7 @@ def rows(
     most: int | None = None,
     naming: str = "",
 ) -> BoundedRows:
-    """Bounds a list of rows: at most T rows of a unit are read.
+    """Returns the plan that reads a list of rows, at most T of each unit.
 
     T is ``most`` if it is given; else ``max_rows_total``, or ``max_rows`` times ``max_groups`` if
     that is less. With ``naming``, the units of the rows are named.

@@ -17,7 +17,8 @@ MAX_GROUPS = 100_000
 
 
 def track(plan: Raw, context: Context) -> Tracked:
-    """Attaches the unit that all private tables of a question share, with its declared limits.
+    """Returns the plan with the privacy unit that all its private tables share, and the unit's
+    declared limits.
 
     Guarantees:
         every private row has the declared owner
@@ -48,8 +49,8 @@ def whose(relation: Relation, dataset: Dataset) -> tuple[str | None, Limits]:
 
 
 def rows_in_all(unit: str | None, limits: Limits, beyond: str) -> int:
-    """Returns how many rows of a unit may count in all; ``beyond`` says in the error what happens
-    to more.
+    """Returns the largest number of rows of a unit that are read; ``beyond`` ends the refusal if no
+    limit is declared.
 
     Raises:
         MissingDeclaration: no limit bounds the rows of a unit.
