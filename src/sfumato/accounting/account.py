@@ -372,7 +372,9 @@ def _block(event: Block) -> Profile:
 
 
 def check_relations(event: Event) -> None:
-    """Refuses an event of an unknown type, or whose parts have different neighbour relations."""
+    """Raises an error for an event of an unknown type, or one whose parts have different neighbour
+    relations.
+    """
     if len(relations_of(event)) > 1:
         raise InvalidDeclaration(
             "Parts of one event are about different neighbour relations.",

@@ -56,7 +56,8 @@ Promise: TypeAlias = Guarantee | PrivacyCurve
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """The statement P(A) <= odds Q(A) + delta and Q(A) <= odds P(A) + delta, for every set A.
+    """The (ln(odds), delta)-DP statement about neighbours P and Q: P(A) <= odds Q(A) + delta and
+    Q(A) <= odds P(A) + delta, for every set A.
 
     ``odds`` None states nothing.
 
@@ -86,7 +87,9 @@ class Statement:
         return max(rest - self.odds * false_alarms, (rest - false_alarms) / self.odds, Fraction(0))
 
     def excess(self, odds: Fraction) -> Fraction:
-        """Returns the largest possible P(A) - odds Q(A) for these ``odds``."""
+        """Returns the largest P(A) - odds Q(A), over all sets A, that the statement admits for
+        these ``odds``: the delta at ln(odds).
+        """
         if self.odds is None:
             return Fraction(1)
         if odds * self.odds <= 1:
@@ -99,7 +102,8 @@ Family: TypeAlias = Callable[[float], Statement]
 
 
 def family(promise: Promise) -> Family:
-    """Returns the statements of a guarantee, as a function of a position along its trade-off curve.
+    """Returns the (epsilon, delta) statements that a guarantee implies, as a function of a position
+    along its trade-off curve.
 
     Position 0 is at small type I errors, 1 at large ones.
 

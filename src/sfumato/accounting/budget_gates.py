@@ -66,14 +66,16 @@ class Charge:
         return Charge(pure, self.rho + other.rho, self.delta + other.delta, orders)
 
     def at(self, order: Fraction | None) -> int | None:
-        """Returns ``rho``, the Renyi cost, if it is stated at the Renyi order ``order``; else None."""
+        """Returns ``rho``, the Renyi cost, if it is a cost at the Renyi order ``order``; else
+        None.
+        """
         if self.orders is None or order in self.orders:
             return self.rho
         return None
 
 
 def common(one: Orders, other: Orders) -> Orders:
-    """Returns the Renyi orders that both sets contain; None stands for the set of all orders."""
+    """Returns the Renyi orders that two sets share; None stands for the set of all orders."""
     if one is None:
         return other
     if other is None:
@@ -85,7 +87,7 @@ NOTHING = Charge(0, 0, 0)
 
 
 def charge_for(profile: Profile) -> Charge:
-    """Returns a cost as integers for the ledger, each rounded up once.
+    """Returns an event's cost (a profile) as integers for the ledger, each rounded up once.
 
     Guarantees:
         a charge is never below the cost
@@ -102,7 +104,8 @@ def charge_for(profile: Profile) -> Charge:
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """The caps of an account, as integers in the ledger's units, fixed when its limit is set.
+    """The caps of a ledger account's total cost, as integers in the ledger's units, fixed when its
+    budget is set.
 
     ``rho`` is None for a pure account, which has gate (a) alone.
 
@@ -148,8 +151,8 @@ class Gates:
         return cls(epsilon, max(cap, 0), delta_events, order)
 
     def admits(self, total: Charge) -> bool:
-        """Whether an account may reach the total cost ``total``: spent, reserved and the new charge
-        together.
+        """Whether the caps admit the total cost ``total`` of an account: spent, reserved and the
+        new charge together.
         """
         if total.delta > self.delta_events:
             return False
@@ -174,7 +177,7 @@ class Gates:
         )
 
     def share(self, charge: Charge, spent: Charge) -> Fraction | None:
-        """Returns which share of the remaining budget a charge would take, from 0 to 1.
+        """Returns the share of the remaining budget, from 0 to 1, that a charge would take.
 
         Of the two gates, the one with the smaller share counts. None if no gate admits the charge.
         """
@@ -196,7 +199,9 @@ class Gates:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """The largest single charge that an account still admits, as a pure epsilon or as a zCDP rho."""
+    """The remaining budget of an account: the largest single charge that it still admits, as a pure
+    epsilon or as a zCDP rho.
+    """
 
     epsilon: Fraction
     rho: Fraction

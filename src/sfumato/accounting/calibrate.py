@@ -107,7 +107,7 @@ def least_noise(
     precision: float = _PRECISION,
 ) -> Calibrated[Fraction]:
     """Returns the least noise scale, to five significant digits, at which a plan meets a privacy
-    target.
+    target, with the scale below it that fails.
 
     ``event`` builds the plan's privacy event from the scale of its noise. ``curve`` computes the
     event's cost if the target is (epsilon, delta); if it is ``Quick``, its estimates give a better

@@ -199,7 +199,9 @@ class Shifts:
 
 @dataclass(frozen=True, slots=True)
 class Reports:
-    """The curve of shuffled reports: the upper bound by clones, the lower bound by counting."""
+    """The privacy curve of shuffled reports: its upper bound hides one report among clones, its
+    lower bound counts the answers yes.
+    """
 
     event: Shuffled
 
@@ -212,7 +214,7 @@ class Reports:
 
 @dataclass(frozen=True, slots=True)
 class FixedSize:
-    """The curve of a mechanism on a sample of fixed size under replace-one.
+    """The privacy curve of a mechanism on a random sample of fixed size under replace-one.
 
     delta'(ln(1 + q (e^epsilon - 1))) <= q delta(epsilon), where q is the ``rate`` and delta the
     curve ``whole`` without sampling: Balle, Barthe, Gaboardi (2018), Theorem 9, for every
@@ -349,8 +351,8 @@ def _searched(
 
 
 def spare_of(delta: Number, own: OwnDelta) -> tuple[Fraction, Fraction]:
-    """Returns what is left of a target delta after the events' own deltas, rounded down and rounded
-    up.
+    """Returns the part of a target delta that remains after the deltas that the events themselves
+    spend, rounded down and rounded up.
     """
     stated_delta = to_fraction("delta", delta)
     if not 0 <= stated_delta < 1:
@@ -369,7 +371,7 @@ def spare_of(delta: Number, own: OwnDelta) -> tuple[Fraction, Fraction]:
 
 
 def loss_of(epsilon: Number) -> Fraction:
-    """Returns a requested epsilon as a Fraction; refuses an invalid one."""
+    """Returns the epsilon of a request as a Fraction; raises an error for an invalid one."""
     asked = to_fraction("epsilon", epsilon)
     if asked < 0:
         raise InvalidNumber(f"epsilon = {asked}.", allowed="0 or greater")

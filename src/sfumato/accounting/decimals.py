@@ -49,7 +49,7 @@ def exp_below(number: Fraction) -> Decimal:
 
 
 def log_above(number: Decimal) -> Decimal:
-    """An upper bound of ln(number), number > 0; exact at 1."""
+    """Returns an upper bound of ln(number), for number > 0; exact at 1."""
     if number == ONE:
         return Decimal(0)
     return UP.next_plus(UP.ln(number))

@@ -17,7 +17,8 @@ _HALF = Fraction(1, 2)
 
 
 def pure_divergence(epsilon: Fraction, order: Fraction) -> Fraction:
-    """Returns the largest divergence of pairs with a loss of at most epsilon (randomised response).
+    """Returns the largest Renyi divergence of this order between P and Q whose privacy loss is at
+    most epsilon, attained by randomised response.
 
     ln(cosh((a - 1/2) epsilon) / cosh(epsilon/2)) / (a - 1).
 
@@ -39,7 +40,8 @@ def pure_divergence(epsilon: Fraction, order: Fraction) -> Fraction:
 
 
 def range_divergence(eta: Fraction, order: Fraction) -> Fraction:
-    """Returns the largest divergence of pairs whose losses lie in an interval of length eta.
+    """Returns the largest Renyi divergence of this order between P and Q whose privacy losses lie
+    in an interval of length eta.
 
     Source: Dong, Durfee, Rogers 2020.
 
@@ -66,7 +68,8 @@ def range_divergence(eta: Fraction, order: Fraction) -> Fraction:
 def laplace_divergence(
     epsilon: Fraction, order: Fraction, scale: Fraction | None = None
 ) -> Fraction:
-    """Returns the divergence between Laplace noise and the same noise shifted by epsilon scales.
+    """Returns the Renyi divergence between Laplace noise and the same noise shifted by epsilon
+    times its scale.
 
     With a ``scale`` the noise is discrete. ln(A e^((a-1) epsilon) + (1 - A) e^(-a epsilon)) / (a -
     1), A = a/(2a - 1) (Mironov 2017, Proposition 6); on the integers A = (g +
@@ -84,7 +87,8 @@ def laplace_divergence(
 
 
 def response_divergence(epsilon: Fraction, categories: int, order: Fraction) -> Fraction:
-    """Returns the divergence of randomised response among k categories.
+    """Returns the Renyi divergence of randomised response among k categories, between two true
+    values.
 
     ln((e^(a epsilon) + e^((1-a) epsilon) + k - 2)/(e^epsilon + k - 1)) / (a - 1).
 

@@ -57,7 +57,7 @@ AnyPair: TypeAlias = Atoms | Ramp | Gaussian | Sampled | Replaced | Swapped | Sw
 
 @dataclass(frozen=True, slots=True)
 class FixedPlan:
-    """A fixed plan as dominating pairs with their number of uses, Gaussian mechanisms, and deltas.
+    """A plan fixed in advance: dominating pairs with their uses, Gaussian mechanisms, deltas.
 
     ``squared`` is the mu^2 of all Gaussian mechanisms, ``own`` the deltas that events spend
     themselves. ``pure`` is the exact sum of the largest losses, None if they are unbounded.
@@ -75,7 +75,7 @@ class FixedPlan:
 
     @classmethod
     def of(cls, event: Event) -> "FixedPlan | None":
-        """Reduces an event to a plan; None if the event has a cost but no pair."""
+        """Reduces an event to dominating pairs; None if it has a cost but no pair."""
         rule = _ROUTES.get(type(event), _known)
         return rule(event)
 
@@ -98,8 +98,7 @@ class FixedPlan:
 
     @property
     def one_way(self) -> "FixedPlan | None":
-        """The plan with pairs that neighbours attain, in place of the worst pairs of replaced
-        units.
+        """The plan with pairs that neighbours attain, in place of those of replaced units.
 
         None if the plan has no sample in which a unit is replaced.
         """
@@ -143,7 +142,7 @@ class FixedPlan:
         )
 
     def apart(self) -> tuple[Fraction, Fraction, Fraction]:
-        """A summary in numbers: the sum of bounded losses, the mu^2 of Gaussians, other deltas."""
+        """Returns the sum of bounded losses, the mu^2 of Gaussians, and the mass left out."""
         bounded = outside = Fraction(0)
         squared = self.squared
         for pair, times in self.pairs:
@@ -162,7 +161,7 @@ class FixedPlan:
         return bounded, squared, outside
 
     def parts(self) -> tuple[Part, ...]:
-        """The pairs with their numbers of uses; those of the Gaussian mechanisms are included."""
+        """Returns the dominating pairs with their numbers of uses, Gaussian ones included."""
         parts = [Part(pair, times) for pair, times in self.pairs]
         if self.squared:
             mu = float(sqrt_up(self.squared))

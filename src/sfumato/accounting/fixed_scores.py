@@ -31,8 +31,8 @@ _FIRST_GAP = 2.0**-22
 
 @dataclass(frozen=True, slots=True)
 class FixedScores:
-    """``times`` mechanisms of bounded range ``eta`` whose scores were fixed before the first
-    answer.
+    """The privacy curve of ``times`` mechanisms of bounded range ``eta`` whose scores were fixed
+    before the first answer.
 
     ``eta`` is the float nearest to the range; ``pure``, the exact sum of the ranges, bounds every
     loss. ``reached``: whether neighbours and scores exist that attain the curve, or nearly.

@@ -49,7 +49,8 @@ class _Grid(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Decimals:
-    """The grid of decimals with a given number of significant digits, from 1e-30 to 1e30.
+    """A search grid for calibration: the decimals with a given number of significant digits, from
+    1e-30 to 1e30.
 
     ``falling``: the smaller a number, the easier the target is met.
 
@@ -95,7 +96,8 @@ class Decimals:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The grid of integers up to ``most``, whose smaller numbers meet a target more easily.
+    """A search grid for calibration: the integers up to ``most``, whose smaller numbers meet a
+    target more easily.
 
     Index -n stands for n.
     """
@@ -119,7 +121,8 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The two indices that a search proved: ``meets`` meets the target, ``fails`` does not.
+    """The result of a search on a grid: the index ``meets`` is proved to meet the target, ``fails``
+    not to.
 
     The first is proved by the upper bound of its cost (``cost``), the second by the lower bound of
     its own. ``fails`` None: no index is known to fail.
@@ -139,8 +142,8 @@ def frontier(
     precision: float = 0.0,
     slope: float = _FALLS,
 ) -> Found:
-    """Returns where the cost first meets the target, within a relative ``precision`` or as close as
-    the readings (cost brackets of indices) allow.
+    """Returns the neighbouring grid indices at which the cost first meets the target, proved by
+    readings (bounds of the cost at an index), within a relative ``precision``.
 
     ``start`` and ``slope`` (of the logarithm of the cost, below 0) are guesses: they save readings
     and prove nothing.

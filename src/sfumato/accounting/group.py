@@ -26,8 +26,8 @@ Kind = TypeVar("Kind", bound=Guarantee)
 
 
 def for_group(guarantee: Kind, size: int) -> Kind:
-    """Returns the same kind of guarantee for datasets that differ in ``size`` steps of the
-    relation.
+    """Returns the guarantee of the same kind for datasets that are ``size`` steps of the neighbour
+    relation apart (group privacy).
 
     Pure and bounded range: size times (Dwork and Roth 2014, Theorem 2.2). Approximate: size
     epsilon, and delta (1 + e^epsilon + ... + e^((size-1) epsilon)). zCDP: size^2 rho (Bun and

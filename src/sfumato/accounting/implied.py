@@ -17,7 +17,9 @@ from sfumato.privacy.event import Composed, Event, Repeated
 
 
 def gather_equal(event: Event) -> Event:
-    """Returns the same plan with equal events as one ``Repeated``, so that it has one curve."""
+    """Returns the same plan with equal events gathered into one ``Repeated`` each, so that equal
+    plans have one privacy curve.
+    """
     times: dict[Event, int] = {}
 
     def count(part: Event, uses: int) -> None:
@@ -35,8 +37,8 @@ def gather_equal(event: Event) -> Event:
 
 
 def find_pairs(event: Event) -> FixedPlan | None:
-    """Returns the dominating pairs of an event; None if some event inside it has no dominating
-    pair.
+    """Returns the composition of an event's dominating pairs; None if some event inside it has no
+    dominating pair.
     """
     try:
         return FixedPlan.of(event)
@@ -46,8 +48,8 @@ def find_pairs(event: Event) -> FixedPlan | None:
 
 
 def imply_curve(event: Event) -> Curve:
-    """Returns the curve implied by an event's cost, its Renyi divergences, and rare draws of
-    samples.
+    """Returns the privacy curve that follows from an event's cost, its Renyi divergences, and the
+    rarity of its samples, without dominating pairs.
 
     Raises:
         InvalidDeclaration: an event has no rule.

@@ -257,7 +257,8 @@ _SECRET = {
 
 
 def unprotected(relation: Relation) -> tuple[str, ...]:
-    """Returns sentences that say which secret a guarantee protects, and what it does not protect.
+    """Returns sentences that say which secret a guarantee with this neighbour relation protects,
+    and which it does not.
 
     >>> unprotected(Relation.REPLACE_ONE)[0][:19]
     'The secret is value'

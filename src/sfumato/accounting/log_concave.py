@@ -23,7 +23,8 @@ _ITERATIONS = 60
 
 @dataclass(frozen=True, slots=True)
 class LogConcave:
-    """The privacy curve of one integer with ``noise``, which neighbours change by up to ``shift``.
+    """The privacy curve of one integer plus ``noise`` (Skellam or binomial), which neighbours
+    change by up to ``shift``.
 
     Guarantees:
         a shifted integer loses what its probabilities say

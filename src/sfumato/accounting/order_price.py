@@ -19,7 +19,8 @@ from sfumato.privacy.event import BestOf, Block, Composed, Event, Repeated, Samp
 
 
 def price(event: Event, orders: Collection[Fraction]) -> Charge:
-    """Returns what an event costs an account whose path has these Renyi orders; rounded up once.
+    """Returns the charge of an event to a ledger account that composes at these Renyi orders,
+    rounded up once.
 
     An event with a zCDP cost has the same cost at every order. Any other event costs its largest
     D_a / a over ``orders``, and the charge names these orders. Without an order it gets a cost that

@@ -16,7 +16,8 @@ _LONGEST, _KEPT = 4096, 320
 
 @dataclass(frozen=True, slots=True)
 class OwnDelta:
-    """Bounds of the probability that at least one event of a plan hides nothing at all.
+    """Bounds of the probability that at least one event of a plan fails completely, revealing its
+    data: the deltas that events spend themselves.
 
     Exact while the fractions are short.
 
@@ -33,11 +34,13 @@ class OwnDelta:
 
     @classmethod
     def of(cls, delta: Fraction) -> "OwnDelta":
-        """Returns the probability for a single event with this delta of its own."""
+        """Returns the failure probability of a single event with this delta of its own."""
         return cls(delta, delta)
 
     def either(self, other: "OwnDelta") -> "OwnDelta":
-        """Returns the probability for two independent sets of events: a + b - a b."""
+        """Returns the failure probability of two independent sets of events together: a + b - a
+        b.
+        """
         if not self.upper or not other.upper:
             return self if self.upper else other
         return OwnDelta(
@@ -46,7 +49,9 @@ class OwnDelta:
         )
 
     def times(self, count: int) -> "OwnDelta":
-        """Returns the probability for ``count`` such events, by repeated squaring."""
+        """Returns the failure probability of ``count`` such sets of events, by repeated
+        squaring.
+        """
         total, power = OwnDelta(), self
         while count and self.upper:
             if count & 1:
@@ -56,8 +61,8 @@ class OwnDelta:
         return total
 
     def left(self, delta: Fraction) -> tuple[Fraction, Fraction]:
-        """Returns the part of ``delta`` left for the case that no event failed, rounded down and
-        up.
+        """Returns the part of a target ``delta`` that remains for the case that no event failed,
+        rounded down and up.
         """
         return (delta - self.upper) / (1 - self.upper), (delta - self.lower) / (1 - self.lower)
 

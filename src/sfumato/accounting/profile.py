@@ -11,7 +11,8 @@ from sfumato.privacy.guarantee import PureDP
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The exact cost of an event in the measures of the gates.
+    """The exact cost of an event in the three measures of a ledger account: pure epsilon, zCDP rho
+    and delta.
 
     ``epsilon`` is the pure loss, None if unbounded (Gaussian noise); ``rho`` the zCDP cost;
     ``delta`` the delta that the event spends itself.

@@ -39,7 +39,8 @@ _TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class RareSamples:
-    """The curve of ``times`` samples of Gaussian noise; it has upper bounds only.
+    """The privacy curve of ``times`` Poisson samples with Gaussian noise, where a unit is rarely
+    drawn; it has upper bounds only.
 
     ``squared`` is the mu^2 of the noise of one sample, ``rate`` the probability that a unit is
     drawn. delta(epsilon) <= P(a unit is drawn more than k times) + delta of k Gaussians, for every

@@ -183,7 +183,9 @@ def _from_profile(profile: Profile, event: Event, order: Fraction) -> Fraction:
 
 
 def profile_of(event: Event) -> Profile | None:
-    """Returns the exact cost of an event in the account's measures; None if no rule computes it."""
+    """Returns the exact cost of an event in the measures of a ledger account; None if no rule
+    computes it.
+    """
     try:
         return account(event)
     except InvalidDeclaration:

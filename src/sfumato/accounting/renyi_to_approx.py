@@ -56,7 +56,8 @@ def delta_of_renyi(order: Fraction, divergence: Fraction, epsilon: Fraction) -> 
 
 
 def tangent(order: Fraction, divergence: Fraction, one: Fraction, other: Fraction) -> Line | None:
-    """Returns the tangent at (one, other) to the set {M(p, q) <= M(one, other)}, moved outward.
+    """Returns the tangent at (one, other) to the set {M(p, q) <= M(one, other)}, moved outward: a
+    line from which an (epsilon, delta) bound of a Renyi divergence follows.
 
     It is moved to the set {M(p, q) <= e^((order - 1) divergence)}, where M(p, q) = p^a q^(1-a) +
     (1-p)^a (1-q)^(1-a). None if its slope is not positive.

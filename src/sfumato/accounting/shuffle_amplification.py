@@ -26,8 +26,8 @@ _PI = (
 def hidden_delta(
     odds: Fraction, rate: Fraction, others: int, factor: Fraction, ignored: Fraction
 ) -> Fraction:
-    """Returns an upper bound of delta at epsilon = ln(``factor``) for one report hidden among
-    clones.
+    """Returns an upper bound of delta at epsilon = ln(``factor``) for one shuffled report hidden
+    among clones, reports that are drawn independently of their value.
 
     The victim (the unit under attack) reports 0 or 1 by randomised response with these ``odds``;
     each of the ``others`` is a clone with probability ``rate``, which reports 0 or 1 by a fair

@@ -49,7 +49,8 @@ def approx_from_zcdp(
 
 
 def zcdp_within(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """Returns the largest rho whose conversion at one order gives (epsilon, delta); <= 0 if none.
+    """Returns the largest rho for which rho-zCDP, converted at one order, implies (epsilon,
+    delta)-DP; <= 0 if there is none.
 
     Guarantees:
         the zcdp within an approximate guarantee converts to at most its epsilon
@@ -70,7 +71,9 @@ def conversion_cost(delta: Fraction, order: Fraction) -> Fraction:
 
 
 def order_for(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """Returns the order at which (epsilon, delta) allows the most rho; fixed once per account."""
+    """Returns the Renyi order at which a budget of (epsilon, delta) allows the most rho; fixed once
+    per account.
+    """
     return _rounded(_coarse(_per_rho(epsilon, delta)) / 16, 20)
 
 
@@ -86,7 +89,8 @@ def order_of_least(score: Callable[[float], float]) -> Fraction:
 
 
 def delta_to_spend(cost: Fraction, delta: Number) -> Fraction:
-    """Returns delta as a fraction; above 0 if there is a cost, since zCDP implies no pure loss.
+    """Returns the delta of a conversion as a fraction; it must be above 0 if there is a zCDP cost,
+    since that implies no pure loss.
 
     Raises:
         InvalidNumber: delta is 0 or less, or above 1, for a cost above 0.

@@ -36,7 +36,8 @@ _HALVINGS = 20
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The test of a set of outputs, on ``runs`` fresh runs of the mechanism on each of two inputs.
+    """The statistical test of a set of outputs, on ``runs`` fresh runs of the mechanism on each of
+    two inputs.
 
     ``hits`` counts outputs in the set for the input under which the set is likelier, ``misses`` for
     the other input. ``swapped``: the set is likelier under the second input. ``epsilon`` is the

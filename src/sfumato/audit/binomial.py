@@ -15,7 +15,8 @@ _HALVINGS = 60
 
 
 def at_least(happened: int, runs: int, miss: float) -> float:
-    """A lower bound of a probability from a count, with confidence 1 - ``miss``.
+    """Returns a lower bound of a probability, given the number of times it ``happened`` in
+    ``runs``, with confidence 1 - ``miss``.
 
     If the probability were smaller, so many events would happen with probability at most ``miss``.
 
@@ -34,7 +35,8 @@ def at_least(happened: int, runs: int, miss: float) -> float:
 
 
 def at_most(happened: int, runs: int, miss: float) -> float:
-    """An upper bound of a probability from a count, with confidence 1 - ``miss``.
+    """Returns an upper bound of a probability, given the number of times it ``happened`` in
+    ``runs``, with confidence 1 - ``miss``.
 
     >>> round(at_most(0, 1000, 0.001), 4)
     0.0069
@@ -45,7 +47,7 @@ def at_most(happened: int, runs: int, miss: float) -> float:
 
 
 def usual(probability: float, runs: int, miss: float) -> tuple[int, int]:
-    """The range of counts to expect at a probability: a pair low <= high.
+    """Returns the range (low, high) of counts to expect in ``runs`` trials at a probability.
 
     Fewer than low, and more than high, each have probability at most ``miss``.
 

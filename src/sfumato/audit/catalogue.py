@@ -35,7 +35,8 @@ _ROWS = [3] * 4, [3] * 5
 
 @dataclass(frozen=True, slots=True)
 class Promised:
-    """A mechanism to be audited, with its claimed sensitivity and two inputs at that distance.
+    """An entry of the catalogue of mechanisms to audit: its claimed sensitivity and two inputs at
+    that distance.
 
     ``exact``: whether its exact output distribution can be computed. ``run``: the function that is
     run on an input, by default ``release``. ``stated``: the guarantee it is calibrated to, if that
@@ -60,7 +61,8 @@ class Promised:
         return self.stated or account(self.mechanism.event(self.distance))
 
     def check(self, runs: int, progress: Callable[[int, int], None] | None = None) -> "Checked":
-        """Checks the claim, with ``verify`` if the mechanism is ``exact``, and with ``audit``.
+        """Tests the claim, with ``verify`` if the mechanism is ``exact``, and with ``audit``;
+        returns both results.
 
         ``runs`` is the number of runs of each input for ``audit``; 0 skips it.
 
@@ -85,7 +87,8 @@ class Promised:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The result of checking an entry of the catalogue.
+    """The results of auditing an entry of the catalogue: from exact output distributions (``law``)
+    and from random ``runs``; None if that was not done.
 
     ``law`` is from its exact distributions, ``runs`` from runs; None if that was not done.
 

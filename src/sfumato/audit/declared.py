@@ -31,7 +31,9 @@ _Asks: TypeAlias = Callable[[str, str, Any], object]
 
 @dataclass(frozen=True, slots=True)
 class DeclaredTask:
-    """A task of a file by its section and name; ``refusal`` says why there is none."""
+    """A task that a configuration file declares, by its section and name; if it cannot be built,
+    ``refusal`` says why.
+    """
 
     name: str
     task: Task | Series | None
@@ -74,7 +76,7 @@ class _Unpriced:
 
 
 def declared_tasks(path: str) -> Iterator[DeclaredTask]:
-    """Yields the tasks of a file, by their sections and names."""
+    """Yields the tasks that a configuration file declares, by their sections and names."""
     dataset = read_declarations(path).dataset.described
     for section, ask in _SECTIONS.items():
         named = read_section(path, section) if section in read_toml(path) else ()

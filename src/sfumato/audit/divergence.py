@@ -32,7 +32,7 @@ class Compared:
     other: Explored
 
     def delta(self, epsilon: Fraction) -> Bracket:
-        """The hockey-stick divergence: the largest P(A) - e^epsilon Q(A)."""
+        """Returns bounds of the hockey-stick divergence: the largest P(A) - e^epsilon Q(A)."""
         # bounds of e^epsilon in multiples of 1 / ONE
         down = math.floor(exp_down(epsilon) * ONE)
         up = math.ceil(exp_up(epsilon) * ONE)
@@ -47,7 +47,8 @@ class Compared:
         )
 
     def epsilon(self, delta: Fraction) -> Bracket:
-        """The smallest epsilon >= 0 whose hockey-stick divergence is at most ``delta``.
+        """Returns bounds of the smallest epsilon >= 0 whose hockey-stick divergence is at most
+        ``delta``.
 
         Infinite if there is none.
         """
@@ -64,7 +65,7 @@ class Compared:
         return Bracket(max(lower, 0.0), max(upper, 0.0))
 
     def renyi(self, order: int, ignored: Fraction) -> Bracket:
-        """The Renyi divergence of an integer ``order`` >= 2.
+        """Returns bounds of the Renyi divergence of an integer ``order`` >= 2.
 
         The upper bound is over the outcomes that were reached under both, if all others have at
         most the probability ``ignored``, as approximate zCDP requires; else it is infinite. The

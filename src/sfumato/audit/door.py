@@ -42,7 +42,8 @@ _STATE = "XDG_STATE_HOME"
 def differing_statements(
     dataset: Dataset, one: Mapping[str, Table], other: Mapping[str, Table], texts: Sequence[str]
 ) -> list[str]:
-    """Returns the statements that show more than other released numbers on two worlds.
+    """Returns the SQL statements whose outcome on two neighbouring made-up datasets differs in
+    anything besides the released numbers.
 
     Compared as bytes: answers without released numbers, errors, the account, previews, log lines
     and warnings.
@@ -52,7 +53,9 @@ def differing_statements(
 
 
 def noisy_cells(name: str) -> Residuals:
-    """Asks one question of 2,000 cells at a price of ``NOISES``, and tests released minus exact."""
+    """Tests the noise of one grouped count with 2,000 cells, asked at the price ``name`` of
+    ``NOISES``, by released minus exact numbers.
+    """
     price, law = NOISES[name]
     # cell number c has c % 3 rows
     codes = [code for code in range(_CELLS) for _ in range(code % 3)]

@@ -39,7 +39,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Explored:
-    """The explored part of an output distribution: bounds of the probability of each outcome.
+    """The part of a mechanism's output distribution that was computed: bounds of the probability of
+    each outcome.
 
     ``masses`` has a (lower, upper) bound for each outcome that was reached, in multiples of 2^-160.
     ``rest`` is an upper bound of the probability that was not reached.
@@ -60,7 +61,7 @@ class Explored:
 
 
 class Tape:
-    """Determines the noise draws of one run of a mechanism.
+    """A script of the noise draws of one run of a mechanism, which makes the run deterministic.
 
     A draw is named by its rank in its ``Table`` (0 is the likeliest value). The first draws have
     the ranks in ``plan``, all later ones rank 0. ``taken`` records the table and rank of each draw
@@ -78,7 +79,7 @@ class Tape:
         self.taken: list[tuple[Table, int]] = []
 
     def take(self, table: "Table") -> int:
-        """Returns the next draw from a distribution."""
+        """Returns the next noise draw, from the distribution ``table``."""
         at = len(self.taken)
         rank = self.plan[at] if at < len(self.plan) else 0
         self.taken.append((table, rank))
@@ -133,7 +134,8 @@ class NoEntropy:
 
 
 def explore(run: Callable[[], object], tape: Tape, *, paths: int, aim: int) -> Explored:
-    """Computes the distribution of the output of ``run`` over the draws from ``tape``.
+    """Computes the distribution of the output of ``run`` by running it once for each likely
+    sequence of noise draws from ``tape``.
 
     It ends when all but ``aim`` of the probability is reached, or after ``paths`` runs.
 
@@ -183,7 +185,7 @@ def paths_to(tables: Sequence[Table], aim: int) -> float:
 
 
 def watched(subject: T, tape: Tape) -> T:
-    """Returns a copy of a mechanism in which every noise distribution reads from this tape."""
+    """Returns a copy of a mechanism in which every noise distribution draws from this tape."""
     if not is_dataclass(subject) or isinstance(subject, type):
         raise InvalidDeclaration(
             f"The noise of a {type(subject).__name__} cannot be found.",
@@ -231,7 +233,9 @@ def _branch(open_paths: list[tuple[float, tuple[int, ...]]], tape: Tape) -> None
 
 @lru_cache(maxsize=64)
 def table_of(law: Any) -> Table:
-    """Tabulates a distribution outward from 0, until almost no probability is beyond."""
+    """Returns a table of a noise distribution, outward from 0, until almost no probability is
+    beyond.
+    """
     entries: list[tuple[int, int, int]] = []
     reached = 0
     for distance in range(_WIDEST):
@@ -257,7 +261,7 @@ def table_of(law: Any) -> Table:
 
 
 def masses_of(probability: Bracket) -> tuple[int, int]:
-    """Rounds the bounds of a probability outward to multiples of 2^-160."""
+    """Returns bounds of a probability as integer multiples of 2^-160, rounded outward."""
     low, low_denominator = probability.lower.as_integer_ratio()
     high, high_denominator = probability.upper.as_integer_ratio()
     rounded_down = (low << BITS) // low_denominator

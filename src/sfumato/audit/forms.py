@@ -29,7 +29,7 @@ _SQLITE_COLLATIONS = ("BINARY", "NOCASE", "RTRIM")
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A physical form of a table.
+    """A physical form in which a table can be stored, such as an Arrow table or a file format.
 
     >>> [form.name for form in FORMS][:2]
     ['arrow', 'arrow dictionary']

@@ -66,7 +66,8 @@ class Effort:
 
 
 def law_of(mechanism: Any, event: Event, given: Any, effort: Effort) -> Explored:
-    """Computes the output distribution of a mechanism on one input, by the type of its event.
+    """Returns the exact output distribution of a mechanism on one input (``given``), as bounds, by
+    the type of its event.
 
     Guarantees:
         the law is that of the code that releases
@@ -83,7 +84,8 @@ def law_of(mechanism: Any, event: Event, given: Any, effort: Effort) -> Explored
 
 
 def law_by_formula(mechanism: Any, event: Event, given: Any) -> Explored | None:
-    """Computes the distribution from a formula, if that is as informative as running the code.
+    """Returns the output distribution of a mechanism on one input by a formula, if that is as
+    informative as running the code; else None.
 
     Otherwise None.
     """

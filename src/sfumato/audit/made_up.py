@@ -29,7 +29,8 @@ _ENTERING = "entering"
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Made-up rows of all tables of a dataset, and the declarations without their sources.
+    """A generator of made-up rows for all tables of a dataset, from their declarations, to audit a
+    system with.
 
     Raises:
         InvalidDeclaration: the tables have units that are not made up here: reached by way of
@@ -50,7 +51,7 @@ class World:
                 _require_made_up(f"{name}.{column}", kind)
 
     def rows(self, count: int) -> dict[str, pa.Table]:
-        """Makes rows of every table: ``count`` of each, of a few units."""
+        """Returns ``count`` made-up rows of every table, of a few units."""
         generator = np.random.default_rng(self.seed)
         made = {}
         for name, table in self.dataset.tables.items():
@@ -62,7 +63,9 @@ class World:
         return made
 
     def with_unit(self, made: Mapping[str, pa.Table], shape: str, seed: int) -> dict[str, pa.Table]:
-        """Adds the rows of one more unit, of a shape, to all tables of the unit."""
+        """Returns the made-up tables with the rows of one more unit: a neighbouring dataset.
+        ``shape`` says what its rows are like.
+        """
         generator = np.random.default_rng(seed)
         units = [
             (name, _unit_name(table))
@@ -86,14 +89,14 @@ class World:
         return grown
 
     def tables(self, sources: Mapping[str, object]) -> dict[str, Table]:
-        """Returns the declared tables with other sources."""
+        """Returns the declared tables with other sources of rows."""
         return {
             name: with_source(table, sources[name]) for name, table in self.dataset.tables.items()
         }
 
 
 def with_source(table: Table, source: object, /, **options: Any) -> Table:
-    """Returns a declared table that reads another source, with nothing left of its own."""
+    """Returns a declared table that reads another source, without the options of its own source."""
     plain = dict.fromkeys(
         ("table", "delimiter", "encoding", "decimal", "thousands", "sheet", "header_row")
     )
@@ -101,7 +104,7 @@ def with_source(table: Table, source: object, /, **options: Any) -> Table:
 
 
 def key_columns(table: Table) -> tuple[str, ...]:
-    """Returns the columns of the unit's id that are not declared otherwise: they are texts."""
+    """Returns the unit's id columns whose type is not declared; they are filled with strings."""
     if not isinstance(table.unit, Unit):
         return ()
     return tuple(column for column in table.unit.columns if column not in table.columns)

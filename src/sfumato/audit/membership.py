@@ -59,7 +59,7 @@ class Membership:
         return self.test.sentence
 
     def found(self, false_alarms: Number) -> float:
-        """Returns the share of the members that are found at this rate of false alarms.
+        """Returns the share of the members that the attack finds at this rate of false alarms.
 
         It is measured on this run alone, and no bound.
         """

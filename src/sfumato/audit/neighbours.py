@@ -48,7 +48,8 @@ class Neighbours:
 
 
 def worst_neighbours(mechanism: Any, event: Event, distance: Distance) -> tuple[Neighbours, ...]:
-    """Returns the pairs of inputs to compare for a claimed distance.
+    """Returns the pairs of inputs at the claimed ``distance`` on which a mechanism's privacy is
+    tested: the worst ones known for its type.
 
     Guarantees:
         neighbours are no further apart than the distance

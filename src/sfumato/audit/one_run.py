@@ -110,8 +110,8 @@ class OneRun:
 
     @property
     def needed(self) -> int | None:
-        """How many coins could refute the claim if every guess were right; None: not even 65,536
-        coins do.
+        """The number of coins with which the claim could be refuted if every guess were right; None
+        if not even 65,536 suffice.
         """
         doubt = float_down(1 - self.confidence) / self.tries
         p_value = p_values(self.claim)

@@ -17,7 +17,7 @@ Key: TypeAlias = Hashable
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """Stands for an exception of this type where a mechanism returns no output; observers see it
+    """The outcome of a run in which a mechanism raised an exception of this type; observers see it
     too.
 
     >>> Raised("ValueError") == Raised("ValueError")
@@ -28,7 +28,8 @@ class Raised:
 
 
 def key_of(output: object) -> Key:
-    """Returns a key that is equal for two outputs iff an observer cannot distinguish them.
+    """Returns a hashable key for an output; two outputs have equal keys iff an observer cannot
+    distinguish them.
 
     Numbers of different types differ, sequences and mappings are compared in order, and NaN equals
     itself.

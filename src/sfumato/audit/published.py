@@ -35,7 +35,7 @@ _STARTS = 6
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A combination of all columns, with the count that follows from the tables.
+    """A combination of all columns, with its exact count as it follows from the published tables.
 
     >>> rows = [{"sex": "f", "n": 1}, {"sex": "m", "n": 2}]
     >>> published([rows]).cells[0]
@@ -66,12 +66,14 @@ class Published:
 
     @property
     def determined(self) -> int:
-        """How many persons have a combination whose count follows."""
+        """The number of persons whose combination of columns has a count that follows from the
+        tables.
+        """
         return sum(cell.count for cell in self.cells)
 
     @property
     def unique(self) -> int:
-        """How many of them are alone in their combination."""
+        """The number of persons who are proved to be alone in their combination of columns."""
         return sum(cell.count == 1 for cell in self.cells)
 
 

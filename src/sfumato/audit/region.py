@@ -71,7 +71,8 @@ Region: TypeAlias = Within | Among
 def best_region(
     one: Sequence[Any], other: Sequence[Any], delta: float, evidence: float
 ) -> tuple[Region, int]:
-    """Returns the set with the largest estimated ln((P - delta) / Q), and the number of candidates.
+    """Returns the set of outputs with the largest estimated ln((P - delta) / Q), and the number of
+    candidates.
 
     ``evidence`` is ln(1 / false alarm rate) of the test that follows. Floats and heuristics
     suffice: the chosen set is tested on other runs.

@@ -38,7 +38,7 @@ _TILTS = np.geomspace(1e-4, 50, 200)
 
 @dataclass(frozen=True, slots=True)
 class Residuals:
-    """The result of ``residuals``.
+    """The result of ``residuals``, the test of released minus exact numbers.
 
     ``p_values`` has an upper bound for each test: how probable its result, or one further off, is
     under the stated noise, with both directions and all cells paid for. ``spread`` is an interval

@@ -76,7 +76,9 @@ def all_seen(session: Session, texts: Iterable[str]) -> dict[str, dict[str, Any]
 
 
 def seen_with_keys(session: Session, text: str, price: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what one question shows; open groups are paid for with a delta."""
+    """Returns all that an observer sees of one question; if its groups are not declared, a delta is
+    paid for them.
+    """
     shown = seen(session, text, price)
     if "spends delta" in str(shown["answer"]):
         return seen(session, text, {**price, **DELTA})
@@ -84,7 +86,7 @@ def seen_with_keys(session: Session, text: str, price: Mapping[str, Any]) -> dic
 
 
 def previewed(session: Session, texts: Iterable[str]) -> dict[str, object]:
-    """Returns what a preview of each question shows."""
+    """Returns, for each question, all that an observer sees of its preview."""
     return {text: _previewed(session, text, {**EPSILON, **DELTA}) for text in texts} | {
         f"{text} (rho)": _previewed(session, text, RHO) for text in texts
     }

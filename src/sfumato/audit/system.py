@@ -45,7 +45,8 @@ DIFFERS = "DIFFERS"
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a physical form of the tables gave: the integers of the reference, others, or a refusal.
+    """The outcome of a question on one physical form of the tables: the integers of the reference,
+    others, or a refusal.
 
     >>> Result("csv", SAME).result
     'as the reference'

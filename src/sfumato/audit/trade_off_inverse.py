@@ -21,7 +21,8 @@ Line: TypeAlias = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Inverse:
-    """The largest of lines ``slope y + intercept``, each of which bounds the false alarms.
+    """A lower bound of a test's false alarm rate, as a function of its hit rate: the largest of the
+    lines ``slope y + intercept``.
 
     ``breaks[i]`` is about where line i + 1 overtakes line i.
 
@@ -42,7 +43,8 @@ class Inverse:
 
 
 def inverse_of(statements: Family) -> Inverse:
-    """Returns the inverse of the curve on which all statements of a family hold.
+    """Returns a lower bound of the false alarm rate of a test by its hit rate, under all statements
+    of a family.
 
     Guarantees:
         no test has fewer false alarms than the inverse

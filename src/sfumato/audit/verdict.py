@@ -36,7 +36,7 @@ def overall(verdicts: Sequence[Verdict]) -> Verdict:
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """Rows of text in columns; the first row is the heading.
+    """Returns rows of text as a table in columns; the first row is the heading.
 
     >>> print(table([("measure", "claimed"), ("epsilon", "1")]))
     measure  claimed
@@ -54,7 +54,7 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def shown(bounds: Bracket) -> str:
-    """Returns bounds as text with six digits.
+    """Returns a lower and an upper bound as text with six digits.
 
     >>> shown(Bracket(0.12345678, float("inf")))
     '[0.123457, inf]'
@@ -63,7 +63,7 @@ def shown(bounds: Bracket) -> str:
 
 
 def number(value: Fraction) -> str:
-    """An exact number as text; a long one is cut to six digits.
+    """Returns an exact number as text; a long one is cut to six digits.
 
     >>> number(Fraction(1, 8)), number(Fraction(10**40 + 1, 3 * 10**40))
     ('0.125', '0.333333')

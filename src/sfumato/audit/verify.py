@@ -41,7 +41,7 @@ _FINEST = 44
 
 
 class Measure(Enum):
-    """The privacy measure in which a claim is checked.
+    """The privacy measure in which a claim is checked, such as delta or rho.
 
     >>> [measure.value for measure in Measure]
     ['delta at the claimed epsilon', 'rho of zCDP']

@@ -23,7 +23,8 @@ _LARGE = b'{"error":"A batch of more than 4 MiB."}'
 
 
 class Collector:
-    """The ASGI application of a collector: hands out signed tasks and takes batches of reports.
+    """The ASGI application of a telemetry collector: hands out signed tasks and takes batches of
+    reports.
 
     ``GET /v1/tasks/ID`` returns a signed task; ``POST /v1/tasks/ID/reports`` takes a batch of
     concatenated reports. The answer to a batch is the same whether its reports were kept or

@@ -34,7 +34,7 @@ _ROWS = 1 << 18
 
 
 class Folder:
-    """The reports of several tasks in a folder, which one process at a time may write.
+    """A store of the reports of several tasks in a folder, which one process at a time may write.
 
     A report with an id that is stored already is dropped; sealed reports show no id, and are all
     kept. A growing file becomes a part when it is large, when its period ends and when the folder
@@ -77,7 +77,7 @@ class Folder:
         self._growing: dict[tuple[ReportTask, int], _Growing] = {}
 
     def append(self, task: ReportTask, period: int, rows: Payloads) -> int:
-        """Stores the reports that are new, durably; returns how many they were.
+        """Stores the reports that are not stored yet, durably; returns their number.
 
         Raises:
             StoreFailed: nothing was stored; the same reports may be sent again.
@@ -151,7 +151,9 @@ class Folder:
         self.close()
 
     def close(self) -> None:
-        """Makes parts of the growing files (not with ``holds``), and releases the lock."""
+        """Turns the growing files into Parquet parts (not with ``holds``), and releases the
+        lock.
+        """
         for growing in self._growing.values():
             if not self._holds:
                 growing.settle()
@@ -265,7 +267,7 @@ def where(place: Path, task: ReportTask, period: int) -> Path:
 
 
 def read(place: str | Path, task: ReportTask, period: int) -> Iterator[pa.Array]:
-    """Yields the reports of a period part by part, for ``Aggregator.add_many``."""
+    """Yields the stored reports of a period part by part, for ``Aggregator.add_many``."""
     return _read(where(Path(place), task, period), sent_size(task))
 
 
@@ -286,7 +288,7 @@ def _read(folder: Path, size: int) -> Iterator[pa.Array]:
 
 
 def rows_of_part(path: Path) -> pa.Array:
-    """Returns the reports in a Parquet part."""
+    """Returns the reports in a Parquet part, as an Arrow column of bytes."""
     return parquet.read_table(path)[COLUMN].combine_chunks()
 
 

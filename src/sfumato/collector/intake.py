@@ -19,7 +19,7 @@ AHEAD = 3600
 
 
 class Intake:
-    """Takes batches of unsealed reports of one task.
+    """The collector's intake of unsealed reports of one task, in batches.
 
     A period is open from its beginning (an hour earlier, for clocks that are ahead) until one more
     period has passed, for devices that were offline. The period is the only time that is stored.
@@ -59,7 +59,9 @@ class Intake:
         self._begun: set[int] = set()
 
     def take(self, body: bytes) -> int:
-        """Stores the valid reports of a batch, which ``body`` concatenates; returns how many."""
+        """Stores the valid reports of a batch, given one after the other in ``body``; returns the
+        number of those that are new.
+        """
         size = self._layout.size
         if len(body) % size:
             return 0
@@ -89,7 +91,7 @@ class Intake:
 
 
 class SealedIntake:
-    """Takes batches of sealed (encrypted) reports of one task.
+    """The collector's intake of sealed (encrypted) reports of one task, in batches.
 
     It checks only their size; the aggregator drops reports that cannot be opened, and duplicates.
     They are stored under the period in which they came; with ``apart=False``, all under the first.
@@ -125,7 +127,9 @@ class SealedIntake:
         self._last = 0
 
     def take(self, body: bytes) -> int:
-        """Stores the reports of a batch, which ``body`` concatenates; returns how many."""
+        """Stores the reports of a batch, given one after the other in ``body``; returns the number
+        that was stored.
+        """
         task, now = self.signed.task, self._clock()
         size = sent_size(task)
         # what a shuffler held back may come one period late

@@ -22,7 +22,8 @@ PERIOD = 0
 
 
 class Shuffler:
-    """Forwards the reports that wait in a ``Folder`` opened with ``holds``.
+    """A shuffler, which forwards to the collector the reports that wait in a ``Folder`` opened with
+    ``holds``, in shuffled batches.
 
     A batch has at least ``min_batch`` reports of one task. It is shuffled once, when it is
     complete, and sent until the collector has acknowledged all of it, always with the same reports:

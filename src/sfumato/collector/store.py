@@ -18,7 +18,8 @@ class StoreFailed(Failed):
 
 
 class ReportStore(Protocol):
-    """Stores the reports of tasks by period, without duplicates, senders and times.
+    """The interface of a store of reports, by task and period: without duplicates, senders and
+    times.
 
     >>> import tempfile
     >>> from sfumato.collector.folder import Folder
@@ -27,7 +28,7 @@ class ReportStore(Protocol):
     """
 
     def append(self, task: ReportTask, period: int, rows: Payloads) -> int:
-        """Stores the reports that are new, durably; returns how many they were.
+        """Stores the reports that are not stored yet, durably; returns their number.
 
         Raises:
             StoreFailed: nothing may be acknowledged; the same reports may come again.
@@ -35,7 +36,7 @@ class ReportStore(Protocol):
         ...
 
     def finish(self, task: ReportTask, period: int) -> None:
-        """Called when a period has closed: no more of its reports come."""
+        """Closes a period: no more of its reports will be appended."""
         ...
 
     def close(self) -> None:

@@ -157,9 +157,7 @@ class DuckDB:
             lane.connection.interrupt()
 
     def served(self, table: str) -> Served | None:
-        """Returns how a table of a database server or SQLite file is copied, for the data owner's
-        check; None for any other table.
-        """
+        """Returns how a remote table is copied, for the owner's check; None for a local one."""
         return self._opened[table].served
 
     def unprotected(

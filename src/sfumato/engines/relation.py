@@ -72,8 +72,8 @@ class Tables:
 
     @property
     def joined(self) -> "Tables":
-        """A copy for the right side of a join by unit: of a prepared layout only one row of each
-        unit is read.
+        """A copy for the right side of a join by unit: it reads one row of each unit of a
+        layout.
         """
         if not self.kept:
             return self
@@ -128,8 +128,8 @@ def _add_owner_columns(stored: dict[str, set[str]], scan: Scan) -> None:
 
 
 def rows(relation: Relation, tables: Tables) -> sql.Query:
-    """Returns the SELECT that computes the rows of a plan's relation: the codes of their columns,
-    and their unit.
+    """Returns the SELECT of the rows of a plan's relation: the codes of their columns and their
+    unit.
 
     Guarantees:
         every relation has the rows of the reference
@@ -202,8 +202,8 @@ def _join_word(*, outer: bool) -> str:
 
 
 def same_unit(word: str, other: sql.Query) -> sql.Join:
-    """Returns the SQL join of rows ``l`` with the rows ``r`` of the same unit; ``word`` is the kind
-    of join, such as LEFT JOIN.
+    """Returns the SQL join of rows ``l`` with rows ``r`` of the same unit; ``word``: LEFT JOIN
+    etc.
     """
     left, right = sql.columns(["unit"], "l") + sql.columns(["unit"], "r")
     return sql.Join(word, sql.Item(other, "r"), left.equals(right))
@@ -289,16 +289,12 @@ def _layout_scan(scan: Scan, tables: Tables) -> sql.Query:
 
 
 def in_layout(scan: Scan, column: Column) -> sql.Column:
-    """Returns the reference to the column of a prepared layout that stores the codes of a declared
-    column.
-    """
+    """Returns the column of a prepared layout that stores the codes of a declared column."""
     return stored(f"c_{column.name.removeprefix(scan.prefix)}")
 
 
 def first_in_layout(scan: Scan, column: Column) -> sql.Column:
-    """Returns the reference to the Boolean column of a prepared layout that marks, for a declared
-    column, each unit's first row with each value.
-    """
+    """Returns the Boolean column of a layout that marks each unit's first row with each value."""
     return stored(f"f_{column.name.removeprefix(scan.prefix)}")
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """A proved upper bound of a number, and a proved lower bound if one is known (else None).
+    """A proved upper bound of a number, and a proved lower bound of it or None.
 
     >>> Bounds(None, 0.2)
     Bounds(lower=None, upper=0.2)

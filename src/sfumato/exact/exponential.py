@@ -3,7 +3,7 @@
 
 
 def exp_scaled(numerator: int, denominator: int, precision: int) -> tuple[int, int]:
-    """Returns integers lower <= 2^precision e^-(numerator/denominator) <= upper, at most 2 apart.
+    """Returns integer bounds, at most 2 apart, of 2^precision e^-(numerator/denominator).
 
     Guarantees:
         the scaled exponential lies between its bounds

@@ -138,7 +138,7 @@ def decimal_text(number: Fraction) -> str:
 
 
 def power_of_two_at_most(number: Fraction) -> Fraction:
-    """The largest power of two that is <= ``number`` > 0.
+    """Returns the largest power of two that is at most ``number`` (above 0).
 
     >>> power_of_two_at_most(Fraction(99, 2**20))
     Fraction(1, 16384)
@@ -151,7 +151,7 @@ def power_of_two_at_most(number: Fraction) -> Fraction:
 
 
 def two_digits(number: Fraction) -> str:
-    """Returns a positive number, rounded up to two significant digits, as a string.
+    """Returns a positive number as a string, rounded up to two significant digits.
 
     >>> two_digits(Fraction(1, 3)), two_digits(Fraction(1001))
     ('0.34', '1100')

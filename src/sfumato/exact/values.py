@@ -61,8 +61,7 @@ def copied(value: T, known: Known | None = None) -> T:
 
 
 def is_same(value: object, own: object) -> bool:
-    """Whether ``value`` is equal to ``own``, which ``copied`` returned, with the same type in every
-    part.
+    """Whether ``value`` equals ``own`` (a result of ``copied``), with the same type in every part.
 
     Objects that ``copied`` passes on uncopied (enumeration members, arrays, objects that are no
     dataclass) are the same only if they are identical.

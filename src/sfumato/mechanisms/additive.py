@@ -40,8 +40,8 @@ _NORM = {
 
 @dataclass(frozen=True, slots=True)
 class AdditiveMechanism:
-    """Adds independent draws of ``noise`` to integers; ``cells`` is their number, if it is
-    declared.
+    """The mechanism that adds independent draws of ``noise`` to integers; ``cells`` is their
+    number, if it is declared.
 
     Guarantees:
         the event names the very noise that is drawn
@@ -98,8 +98,8 @@ class AdditiveMechanism:
         return tuple(value + _integer(extra) for value, extra in zip(values, noise, strict=True))
 
     def release_many(self, exact: Integers, drawn: Integers | None = None) -> Integers:
-        """Does ``release`` for an int64 array; returns Python integers if a sum may overflow 64
-        bits.
+        """Returns an int64 array of exact integers plus noise, as ``release``; Python integers if a
+        sum may overflow 64 bits.
 
         Raises:
             InvalidDeclaration: as ``release``.

@@ -22,7 +22,8 @@ _HALF = 27
 
 
 class Statistic(Enum):
-    """Which statistic is estimated; the value is the degree of its Bernstein polynomials.
+    """The statistic to estimate, mean or variance; the value is the degree of its Bernstein
+    polynomials.
 
     >>> Statistic.VARIANCE.amounts, Statistic.VARIANCE.most
     (3, Fraction(1, 4))
@@ -33,7 +34,7 @@ class Statistic(Enum):
 
     @property
     def amounts(self) -> int:
-        """The number of polynomial sums that the statistic needs."""
+        """The number of polynomial sums over rows from which the statistic is computed."""
         return int(self.value) + 1
 
     @property
@@ -63,7 +64,8 @@ class Interval:
 
 
 def sums(parts: Integers, width: int, statistic: Statistic) -> tuple[int, ...]:
-    """Returns the sums over rows whose shares are parts / width, times width^degree.
+    """Returns the exact sums over rows of the statistic's Bernstein polynomials at parts / width,
+    times width^degree.
 
     0 <= parts <= width <= 2^53.
 
@@ -89,7 +91,8 @@ def sums(parts: Integers, width: int, statistic: Statistic) -> tuple[int, ...]:
 
 
 def share(noisy: Sequence[int], reach: int, statistic: Statistic) -> Interval:
-    """Returns the mean or variance of the shares, from noisy sums that are at most ``reach`` off.
+    """Returns an estimate of the mean or variance of rows scaled to [0, 1], with an interval, from
+    noisy ``sums`` of which each is at most ``reach`` off.
 
     If all sums may be 0, the interval is the whole range; if all are estimated as 0, the estimate
     is its middle.
@@ -116,7 +119,8 @@ def share(noisy: Sequence[int], reach: int, statistic: Statistic) -> Interval:
 
 
 def share_error(whole: int, reach: int, statistic: Statistic) -> Fraction:
-    """Returns an upper bound of the error of ``share`` if the true sums add up to ``whole``.
+    """Returns an upper bound of the error of the estimate of ``share`` if the true sums add up to
+    ``whole``.
 
     Guarantees:
         the error of a share is within its bound

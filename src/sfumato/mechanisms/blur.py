@@ -71,12 +71,14 @@ class Blur:
 
     @property
     def rate(self) -> Fraction:
-        """The loss of one lattice step."""
+        """The privacy loss (epsilon) between two lattice points one step apart."""
         return self.epsilon * self.step / self.per
 
     @property
     def guarantee(self) -> MetricDP:
-        """The promise for lattice points; for places see the description of the class."""
+        """The metric privacy guarantee for lattice points; for places see the description of the
+        class.
+        """
         return MetricDP(self.epsilon, self.per)
 
     def release(
@@ -84,7 +86,7 @@ class Blur:
         place: tuple[Number, Number],
         entropy: Entropy = SYSTEM,
     ) -> tuple[float, float]:
-        """A lattice point near a place, in metres.
+        """Returns the report of a place: a random lattice point near it, in metres.
 
         Raises:
             InvalidNumber: a coordinate that is not finite.
@@ -118,7 +120,8 @@ class Blur:
                 return first, second
 
     def error(self, confidence: Number = "0.95") -> float:
-        """The radius about the snapped place that a report is within, in metres.
+        """Returns the radius in metres about the snapped place within which a report is, with this
+        confidence.
 
         It is computed in floating point, from public numbers alone.
         """

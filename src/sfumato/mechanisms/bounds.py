@@ -34,7 +34,8 @@ _RAREST = Fraction(1, 10**290)
 
 @dataclass(frozen=True, slots=True)
 class ApproximateBounds:
-    """Finds private bounds: the first and the last bin with a noisy count above ``threshold``.
+    """The mechanism of private bounds: the first and the last bin of a histogram with a noisy count
+    above ``threshold``.
 
     The edges of the bins are ..., -4, -2, -1, 0, 1, 2, 4, ... within the widest bounds, which are 0
     or powers of two. A release returns the lower edge of the first bin above the threshold and the
@@ -90,7 +91,7 @@ class ApproximateBounds:
         return self.additive.event(distance)
 
     def draw(self, entropy: Entropy = SYSTEM) -> tuple[int, ...]:
-        """Samples the noise of all bins."""
+        """Returns a noise sample for every bin."""
         bins = len(self.edges) - 1
         return self.additive.draw(bins, entropy)
 
@@ -115,8 +116,8 @@ class ApproximateBounds:
         return least, most
 
     def error(self, confidence: Number) -> int:
-        """Returns a number of rows: every bin with so many is within the bounds with this
-        confidence.
+        """Returns a number of rows such that, with this confidence, every bin with at least so many
+        is within the released bounds.
         """
         miss = 1 - open_unit("confidence", confidence)
         bins = len(self.edges) - 1

@@ -31,7 +31,8 @@ _EXACT = 1024
 
 @dataclass(frozen=True, slots=True)
 class Buffered:
-    """Encodes a stream: rows are weighted sums of buffers, each a decaying sum of inputs.
+    """An encoder of a stream of counts (see ``Encoder``): rows are weighted sums of buffers, each a
+    decaying sum of inputs.
 
     The coefficient of an input k ticks old is the sum of weight * rate^k over the buffers, up to
     rounding. ``rates`` and ``weights`` are in steps of 2^-48; a rate is at most 1, and the weights
@@ -67,8 +68,8 @@ class Buffered:
 
     @property
     def slack(self) -> int:
-        """Four per row: rounding moves a row by less than two steps, which are squared and added
-        up.
+        """A bound of the change of one cell's rows by rounding, as a squared L2 norm: four per
+        row.
         """
         return 4 * self.steps
 
@@ -91,7 +92,7 @@ class Buffered:
         return 1
 
     def begin(self, cells: int) -> Integers:
-        """Returns empty buffers; the first axis is the pieces of a buffer, the second the buffers."""
+        """Returns the memory before the first tick: empty buffers."""
         return np.zeros((_PIECES, len(self.rates), cells), np.int64)
 
     def row(
@@ -100,7 +101,8 @@ class Buffered:
         memory: Integers,
         counts: Integers,
     ) -> tuple[Integers, list[int]]:
-        """Multiplies the buffers by their rates, adds the input, and returns their weighted sum.
+        """Returns the memory after a tick, and the tick's row: the weighted sum of the decayed
+        buffers with the input added.
 
         All products are rounded down.
         """

@@ -9,8 +9,8 @@ from sfumato.noise.law import open_unit
 
 
 def deviation(coins: int, variance: Fraction, confidence: Number) -> Fraction:
-    """Returns h with P(|sum - its mean| <= h) >= confidence, for a sum of independent Bernoulli
-    variables ("coins").
+    """Returns an error h with P(|sum - its mean| <= h) >= confidence, for a sum of independent
+    Bernoulli variables ("coins").
 
     ``variance`` is an upper bound of the variance of one coin. The result is the smaller of the
     bounds of Hoeffding (1963, Theorem 1), tight for fair coins, and Bernstein (Boucheron, Lugosi,

@@ -29,8 +29,8 @@ _WORKING = 128
 
 
 class Encoder(Protocol):
-    """Maps the inputs of a stream's ticks so far to the integers that are released, with noise, at
-    a tick.
+    """The interface of an encoder (matrix mechanism) of a stream: a linear map from the inputs of
+    the ticks so far to the integers that are released, with noise, at a tick.
 
     The map is linear and lower triangular. ``memory`` is an int64 array whose last axis is the
     cells; it is all that later rows depend on.
@@ -38,7 +38,7 @@ class Encoder(Protocol):
 
     @property
     def steps(self) -> int:
-        """The number of ticks."""
+        """The number of ticks of the stream."""
         ...
 
     @property
@@ -48,12 +48,13 @@ class Encoder(Protocol):
 
     @property
     def most_numbers(self) -> int:
-        """The largest number of integers for each cell in any row."""
+        """The largest number of integers, for each cell, that a tick releases."""
         ...
 
     @property
     def slack(self) -> int:
-        """A bound of the change of one cell's rows by rounding, as a squared L2 norm.
+        """A bound of the change of one cell's released integers by rounding, over all ticks, as a
+        squared L2 norm.
 
         An integer; 0 for a linear encoder.
         """
@@ -73,7 +74,9 @@ class Encoder(Protocol):
         ...
 
     def numbers(self, tick: int) -> int:
-        """Returns the number of integers for each cell in the row of a tick; ticks count from 1."""
+        """Returns the number of integers, for each cell, that a tick releases; ticks count from
+        1.
+        """
         ...
 
     def begin(self, cells: int) -> Integers:
@@ -92,7 +95,8 @@ class Encoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SquareRoot:
-    """Encodes by the square root of the matrix of running totals, in integers, with few bands.
+    """An encoder of a stream by the square root of the matrix of running totals, in integers, with
+    few bands.
 
     The coefficient of an input k ticks old is C(2k, k) / 4^k, rounded down to steps of 2^-18, and 0
     for k >= ``bands``. With one band each tick is released by itself.
@@ -129,8 +133,8 @@ class SquareRoot:
         participations: int,
         separation: int,
     ) -> int:
-        """Returns the squared L2 norm of the sum of the matrix columns of the earliest possible
-        ticks.
+        """Returns the squared L2 sensitivity: the squared norm of the sum of the matrix columns of
+        the earliest possible ticks.
         """
         return _sensitivity(self, participations, separation)
 
@@ -139,7 +143,9 @@ class SquareRoot:
         return 1
 
     def begin(self, cells: int) -> Integers:
-        """Returns a memory of zeros; each of its rows is an earlier input, the latest last."""
+        """Returns the memory before the first tick: zeros. Each of its rows is an earlier input,
+        the latest last.
+        """
         return np.zeros((0, cells), np.int64)
 
     def row(
@@ -148,7 +154,9 @@ class SquareRoot:
         memory: Integers,
         counts: Integers,
     ) -> tuple[Integers, list[int]]:
-        """Returns the weighted sum of the inputs of the last ``bands`` ticks."""
+        """Returns the memory after a tick, and the tick's row: the weighted sum of the inputs of
+        the last ``bands`` ticks.
+        """
         kept, high, low = self.weighed(memory, counts)
         sums = zip(high.tolist(), low.tolist(), strict=True)
         return kept, [(upper << LOW_BITS) + lower for upper, lower in sums]
@@ -171,7 +179,8 @@ class SquareRoot:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """Encodes by a tree: the sum of each block of base^level ticks, when complete, times a weight.
+    """An encoder of a stream by a tree: it releases the sum of each block of base^level ticks, when
+    complete, times a weight.
 
     ``weights`` has one positive integer for each level, from single ticks up.
 
@@ -205,15 +214,19 @@ class Tree:
         participations: int,
         separation: int,
     ) -> int:
-        """Returns the sum of the weights, times the possible number of participations."""
+        """Returns the L1 sensitivity: the sum of the level weights, times the possible number of
+        participations.
+        """
         return most_times(self.steps, participations, separation) * sum(self.weights)
 
     def complete(self, tick: int) -> list[int]:
-        """Returns the levels of which a block ends with a tick."""
+        """Returns the levels of the tree at which a block ends with the tick."""
         return [level for level in range(len(self.weights)) if tick % self.base**level == 0]
 
     def numbers(self, tick: int) -> int:
-        """Returns the number of blocks that end with the tick."""
+        """Returns the number of blocks that end with the tick, which is the number of integers that
+        it releases for each cell.
+        """
         return len(self.complete(tick))
 
     def begin(self, cells: int) -> Integers:
@@ -236,7 +249,7 @@ class Tree:
 
 
 def require_steps(steps: object) -> None:
-    """Raises InvalidDeclaration for a number of ticks that an encoder cannot have."""
+    """Raises InvalidDeclaration for a number of ticks that encoders do not support."""
     if type(steps) is not int or not 1 <= steps <= MOST_TICKS:
         raise InvalidDeclaration(f"{steps} ticks.", allowed=f"from 1 to {MOST_TICKS:,}")
 
@@ -246,7 +259,9 @@ def most_times(
     participations: int,
     separation: int,
 ) -> int:
-    """Returns how many participations fit into ``steps`` ticks if they are ``separation`` apart."""
+    """Returns the largest number of ticks in which a unit can take part: at most ``participations``
+    of ``steps``, ``separation`` apart.
+    """
     return min(participations, 1 + (steps - 1) // separation)
 
 

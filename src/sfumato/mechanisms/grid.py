@@ -32,7 +32,8 @@ _ENDS = Fraction(99, 100)
 
 @dataclass(frozen=True, slots=True)
 class GridQuantiles:
-    """Private quantiles of a group: for each level q one leaf, by the exponential mechanism.
+    """The mechanism of private quantiles of a group: for each level q one leaf of a grid, by the
+    exponential mechanism.
 
     A leaf has probability proportional to exp(-rate x its rank error / max(q, 1 - q)). Its rank
     error is the distance of q N from the interval of its ranks, where N is the weight of the group:
@@ -73,8 +74,8 @@ class GridQuantiles:
             )
 
     def event(self, distance: Distance, groups: int) -> Composed:
-        """Returns the event of the quantiles of all groups, if a unit is in at most ``groups`` of
-        them.
+        """Returns the privacy event of the quantiles of all groups, if a unit is in at most
+        ``groups`` of them.
 
         ``distance`` (Linf) bounds the weight of any set of leaves of a group that one unit moves. A
         replaced unit leaves as many groups as it enters, or stays in them.
@@ -96,8 +97,8 @@ class GridQuantiles:
         size: int,
         entropy: Entropy = SYSTEM,
     ) -> tuple[int, ...]:
-        """Returns the selected leaf of one group for each level; with ``ends``, then those below,
-        above.
+        """Returns, for one group, the selected leaf of each level; with ``ends``, then the leaves
+        below the levels and those above.
 
         ``leaves`` are the leaves that have a weight, ascending, and ``weights`` their weights;
         ``size`` is the number of all leaves.
@@ -122,7 +123,8 @@ class GridQuantiles:
         return tuple(self.rate / _reach(level) for level in self.levels)
 
     def shifts(self, leaves: int) -> tuple[int, ...]:
-        """Returns for each level how far its interval's ends are selected from it, in weights.
+        """Returns, for each level, the rank shift (in weights) at which the ends of its interval
+        are selected.
 
         Empty without ``ends``.
         """
@@ -148,7 +150,8 @@ def grid_quantiles(
     *,
     ends: bool = False,
 ) -> GridQuantiles:
-    """Quantiles of every group, together epsilon-DP; with ``ends``, those of intervals too.
+    """Returns the mechanism of quantiles of every group, together epsilon-DP; with ``ends``, those
+    of intervals too.
 
     ``distance`` (Linf) bounds the weight of any set of leaves of a group that one unit moves; a
     unit is in at most ``groups`` groups.
@@ -176,7 +179,8 @@ def concentrated_grid_quantiles(
     *,
     ends: bool = False,
 ) -> GridQuantiles:
-    """Quantiles of every group, together rho-zCDP; the arguments are those of ``grid_quantiles``.
+    """Returns the mechanism of quantiles of every group, together rho-zCDP; the arguments are those
+    of ``grid_quantiles``.
 
     An epsilon-DP selection costs rho = epsilon^2 / 8 (Cesar and Rogers 2021).
     """

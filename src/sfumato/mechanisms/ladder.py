@@ -26,7 +26,7 @@ _REST = 1e-13
 
 @dataclass(frozen=True, slots=True)
 class LadderMechanism:
-    """Draws an integer r with probability proportional to exp(-rate rung(r)).
+    """The ladder mechanism: draws an integer r with probability proportional to exp(-rate rung(r)).
 
     The rung of the exact integer f is 0; that of the next ``width + t - 1`` integers on each side
     is t, for t = 1, 2, and so on: ``width`` is what a change of one unit can make of f, and grows
@@ -51,7 +51,9 @@ class LadderMechanism:
         object.__setattr__(self, "rate", positive("rate", self.rate))
 
     def event(self, distance: Distance) -> Selection:
-        """The event of a release; the rung of each integer moves by at most ``distance`` (Linf)."""
+        """Returns the privacy event of a release; the rung of each integer moves by at most
+        ``distance`` (Linf).
+        """
         return Selection(Rule.EXPONENTIAL, self.rate, distance)
 
     def release(
@@ -60,7 +62,7 @@ class LadderMechanism:
         width: int,
         entropy: Entropy = SYSTEM,
     ) -> int:
-        """An integer drawn around ``exact``.
+        """Returns a random integer drawn around ``exact``.
 
         Raises:
             InvalidNumber: a value that is no integer, or a negative width.
@@ -90,7 +92,8 @@ class LadderMechanism:
                 return _below_rung(rung, width) + width + before + 1
 
     def error(self, confidence: Number, width: int) -> int:
-        """Returns the least h such that the released integer is within h of the exact one.
+        """Returns the least h such that the released integer is within h of the exact one, with
+        this confidence and ``width``.
 
         This holds with the given confidence, for this ``width``. Computed in floating point;
         privacy does not depend on it.
@@ -105,7 +108,7 @@ class LadderMechanism:
         return distance + integers // 2
 
     def mean_error(self, width: int) -> float:
-        """The mean of |released - exact|, for this width."""
+        """Returns the mean of |released - exact|, for this width."""
         mean = 0.0
         for integers, probability, distance in self._rungs(width):
             side = integers // 2
@@ -132,7 +135,8 @@ class LadderMechanism:
 
 
 def ladder(distance: Distance, epsilon: Number) -> LadderMechanism:
-    """The ladder mechanism, epsilon-DP: rate epsilon / (2 how far a rung moves) (Linf).
+    """Returns the ladder mechanism that is epsilon-DP: its rate is epsilon over twice the
+    sensitivity of a rung (Linf).
 
     Raises:
         InvalidDeclaration: a distance that is not in Linf.

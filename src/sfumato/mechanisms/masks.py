@@ -25,7 +25,7 @@ _STEP = b"sfumato study step 1\n"
 
 
 def roster_of(sites: Mapping[str, ec.EllipticCurvePublicKey]) -> str:
-    """The hash of the names and keys of sites.
+    """Returns the hash of the names and public keys of the sites of a secure sum.
 
     Raises:
         InvalidDeclaration: two sites have the same key.
@@ -37,7 +37,8 @@ def roster_of(sites: Mapping[str, ec.EllipticCurvePublicKey]) -> str:
 
 
 class FreshKey:
-    """The key pair of one site for one run, in memory alone; ``signature`` is by the site's key.
+    """The key pair of one site for one run of secure sums, in memory alone; ``signature`` is by the
+    site's long-term key.
 
     >>> identities = {name: ec.generate_private_key(ec.SECP256R1()) for name in ("a", "b", "c")}
     >>> sites = {name: key.public_key() for name, key in identities.items()}
@@ -62,7 +63,8 @@ class FreshKey:
         sites: Mapping[str, ec.EllipticCurvePublicKey],
         fresh: Mapping[str, tuple[bytes, bytes]],
     ) -> "Masks":
-        """The masks of this site with the sites that take part in the run.
+        """Returns the masks of this site, from key agreement with the other sites that take part in
+        the run.
 
         ``sites`` are all sites of the study with their keys, ``fresh`` the keys of the run, each
         with its signature.
@@ -92,8 +94,8 @@ class FreshKey:
 
 
 class Masks:
-    """The random masks that a site adds to its share in one run, so that only the sum of all is
-    readable.
+    """The random masks that a site adds to its shares in one run of secure sums, so that only the
+    sum over all sites is readable.
 
     The masks of all ``sites`` of a roster cancel in the sum.
 
@@ -109,7 +111,8 @@ class Masks:
         self.roster, self.sites = roster, len(pairs) + 1
 
     def masked(self, step: int, values: Integers) -> bytes:
-        """Integers modulo 2^64 plus the masks of a step, which must be later than the last one.
+        """Returns a site's share as bytes: integers modulo 2^64 plus the masks of a step, which
+        must be later than the last one.
 
         Raises:
             InvalidDeclaration: the step is masked already.

@@ -68,7 +68,7 @@ class Moment:
         return self.additive.event(_moved(distance, self._width, self.statistic))
 
     def draw(self, entropy: Entropy = SYSTEM) -> tuple[int, ...]:
-        """Samples the noise of the sums."""
+        """Returns a noise sample for the sums."""
         return self.additive.draw(self.statistic.amounts, entropy)
 
     def release(

@@ -29,7 +29,8 @@ from sfumato.privacy.event import NoisyMax
 
 @dataclass(frozen=True, slots=True)
 class Winner:
-    """The selected candidate, and by how much its noisy score exceeds the least one that would win.
+    """The candidate that report noisy max selected, with the lead of its noisy score over the least
+    one that would win (``gap``).
 
     The first index wins a tie, so a later candidate must exceed an earlier one by 1. So the
     difference of the two largest noisy scores is ``gap`` or ``gap`` + 1.

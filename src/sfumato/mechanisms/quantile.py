@@ -38,7 +38,8 @@ _NO_NUMBER = re.compile(r"[^0-9.eE/+\- ]")
 
 @dataclass(frozen=True, slots=True)
 class Quantile:
-    """A private q-quantile: point v has probability proportional to exp(-rate x its rank error).
+    """The mechanism of a private q-quantile: point v has probability proportional to exp(-rate x
+    its rank error).
 
     The rank error of v is the distance of q n from the interval of its ranks among the n rows, from
     #(rows < v) to #(rows <= v). Without rows every point is equally likely. ``rate`` is per row of
@@ -77,8 +78,8 @@ class Quantile:
         return _choose(codes, ends, self.q, self.rate, entropy)
 
     def error(self, confidence: Number) -> int:
-        """Returns a rank error that the answer exceeds with probability <= 1 - confidence, for any
-        rows.
+        """Returns a rank error, in rows, that the answer exceeds with probability <= 1 -
+        confidence, for any rows.
         """
         others = self.within.upper_code - self.within.lower_code
         return math.ceil(union(others, confidence) / self.rate)
@@ -86,7 +87,7 @@ class Quantile:
 
 @dataclass(frozen=True, slots=True)
 class Quantiles:
-    """Several private quantiles in increasing order, by recursive halving.
+    """The mechanism of several private quantiles in increasing order, by recursive halving.
 
     The middle quantile is selected as by ``Quantile`` from all rows. Then those before it are
     selected from the rows below the answer, and those after it from the rows above. So a row is

@@ -29,7 +29,8 @@ def rank_runs(
     q: Fraction,
     shift: int = 0,
 ) -> Runs:
-    """Returns the runs of all points between ``ends``, ends included, as (starts, widths, errors).
+    """Returns all points between ``ends`` (included) as runs of neighbouring points with one rank
+    error: their starts, widths and errors.
 
     ``values`` are the points that have a weight, ascending. With N the sum of the weights, the rank
     error of a point is the distance of q N + ``shift`` from its ranks: from the weight before it to
@@ -58,7 +59,8 @@ def rank_runs(
 
 
 def draw_point(runs: Runs, rate: Fraction, entropy: Entropy) -> int:
-    """Draws a point of the runs with probability proportional to exp(-rate x its rank error).
+    """Draws a point of the runs by the exponential mechanism: with probability proportional to
+    exp(-rate x its rank error).
 
     >>> from sfumato.noise import SYSTEM
     >>> draw_point((np.array([5, 0]), np.array([1, 5]), np.array([0, 10**6])), Fraction(1), SYSTEM)

@@ -26,7 +26,8 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Representative(Generic[Candidate]):
-    """Selects a candidate with a small total distance to the rows, by the exponential mechanism.
+    """A mechanism that selects a candidate with a small total distance to the rows, by the
+    exponential mechanism.
 
     ``far(c, row)`` is the distance of a row from candidate c, whose score is minus the sum of
     min(far(c, row), cap) over the rows. ``candidates`` and ``far`` must be public, not derived from
@@ -91,7 +92,8 @@ class Representative(Generic[Candidate]):
 
 @dataclass(frozen=True, slots=True)
 class Mode(Generic[Key]):
-    """Selects a frequent candidate, by the exponential mechanism on its number of rows.
+    """A mechanism that selects a frequent candidate, by the exponential mechanism on the number of
+    rows that equal it.
 
     Rows that equal no candidate are ignored. If each unit has one row per candidate of its own,
     this is the candidate of most units. If the selection is monotone, neighbours must differ by

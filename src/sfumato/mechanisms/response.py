@@ -35,7 +35,7 @@ _MOST = 1 << 31
 
 @dataclass(frozen=True, slots=True)
 class ResponseMechanism:
-    """k-ary randomized response over the categories 0 to k-1.
+    """The mechanism of k-ary randomized response over the categories 0 to k-1.
 
     Reports the true category with probability e^epsilon / (e^epsilon + k - 1), otherwise a uniform
     one of the others. A value outside the categories counts as the nearest one, and a value that is

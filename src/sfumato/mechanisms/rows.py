@@ -68,7 +68,8 @@ def on_lattice(values: Rows, within: Integer | Real, *, imputed: Number | None =
 
 
 def rows_apart(distance: Distance) -> Fraction:
-    """Returns the number of rows in which neighbours differ: two for one replaced row.
+    """Returns the number of rows in which neighbours differ, by their L1 ``distance`` in rows: two
+    for one replaced row.
 
     >>> rows_apart(Distance(Norm.L1, Fraction(1)))
     Fraction(1, 1)

@@ -81,7 +81,8 @@ def chosen_units(design: Design, units: int, entropy: Entropy = SYSTEM) -> Integ
 
 @dataclass(frozen=True, slots=True)
 class SamplingMechanism(Generic[Statistic, Released]):
-    """Runs ``inner`` on a secret sample of the units, drawn again for each release.
+    """A mechanism that runs ``inner`` on a secret random sample of the units, drawn again for each
+    release.
 
     The cost falls from epsilon to ln(1 + q (e^epsilon - 1)), about q epsilon, where q is the
     sampling rate. Several questions on one sample must be one ``inner``.
@@ -114,8 +115,8 @@ class SamplingMechanism(Generic[Statistic, Released]):
         _checked(self.design)
 
     def event(self, distance: Distance) -> Sampled:
-        """Returns the event of a release; ``distance`` bounds one unit's change of the inner
-        statistic.
+        """Returns the privacy event of a release; ``distance`` is the sensitivity of the inner
+        statistic to one unit.
         """
         if distance.relation is not self.design.relation:
             raise InvalidDeclaration(

@@ -23,7 +23,8 @@ _DRAW = {Rule.EXPONENTIAL: select.exponential, Rule.PERMUTE_AND_FLIP: select.per
 
 @dataclass(frozen=True, slots=True)
 class SelectionMechanism:
-    """Selects one candidate at random, with a higher probability for a higher score.
+    """A mechanism that selects one candidate at random, with a higher probability for a higher
+    score.
 
     ``monotone`` states that between neighbours all scores move in the same direction, as counts do
     when rows are added. It halves the cost; the caller must prove it.
@@ -140,7 +141,7 @@ def _calibrated(
 
 
 def union(events: int, confidence: Number) -> Fraction:
-    """Returns x >= 0 with events e^-x <= 1 - confidence.
+    """Returns an x >= 0 with events e^-x <= 1 - confidence, where ``events`` is a number of events.
 
     If each of so many events has probability at most e^-x, then none of them happens with the
     confidence (union bound).

@@ -22,7 +22,8 @@ _MOST = 2**62
 
 @dataclass(frozen=True, slots=True)
 class ShareMechanism:
-    """Releases a vector only inside its sum over at least ``least`` sites of a roster.
+    """A mechanism of a federated sum: releases a site's vector only as a masked share, readable
+    inside its sum over at least ``least`` sites of a roster.
 
     The other fields are as in ``SharedNoise``.
 
@@ -39,7 +40,9 @@ class ShareMechanism:
     roster: str
 
     def event(self, distance: Distance) -> SharedNoise:
-        """The event of a share of a statistic whose sensitivity at one site is ``distance``."""
+        """Returns the privacy event of a share of a statistic whose sensitivity at one site is
+        ``distance``.
+        """
         return SharedNoise(
             self.noise,
             self.least,

@@ -34,7 +34,8 @@ _APART = Fraction(1, 1 << 20)
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a noisy answer was above the noisy threshold, and by how much if gaps are released.
+    """The answer to one question of the sparse vector technique: whether its noisy answer was above
+    the noisy threshold, and by how much if gaps are released.
 
     >>> bool(Verdict(above=True, gap=3)), Verdict(above=False).gap
     (True, None)
@@ -49,7 +50,8 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class SparseVectorMechanism:
-    """Compares noisy answers with one noisy threshold, until ``positives`` of them are above it.
+    """The sparse vector technique: compares noisy answers with one noisy threshold, until
+    ``positives`` of them are above it.
 
     ``gap`` also releases by how much each of these exceeds the threshold, at no further cost.
     ``monotone`` states that between neighbours all answers move in the same direction. It halves
@@ -129,7 +131,8 @@ class SparseVectorMechanism:
 
 
 class SparseSession:
-    """An open stream of comparisons with one noisy threshold, until all positives are used.
+    """An open stream of sparse-vector comparisons with one noisy threshold, until all positives are
+    used.
 
     It is safe to share between threads. It cannot be copied, pickled or used after a fork, and it
     answers nothing after it has stopped, so that noise is never used twice.
@@ -157,7 +160,8 @@ class SparseSession:
         return 0 if self._noise is None else self._left
 
     def ask(self, answer: int) -> Verdict:
-        """Returns whether an exact integer answer, plus noise, is above the noisy threshold.
+        """Returns the verdict whether an exact integer answer, plus noise, is above the noisy
+        threshold.
 
         Raises:
             BudgetExceeded: the stream has stopped.

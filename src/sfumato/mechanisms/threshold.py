@@ -41,7 +41,8 @@ _PLAIN = frozenset({int, str, bytes, type(None)})
 
 @dataclass(frozen=True, slots=True)
 class ThresholdMechanism:
-    """Releases each key whose noisy number of units is at least ``threshold``, with this number.
+    """The mechanism of private key (partition) selection: releases each key whose noisy number of
+    units is at least ``threshold``, with this number.
 
     The caller must count distinct units, with each unit in at most ``keys`` keys and at most once
     in each (RULES 16).
@@ -160,7 +161,8 @@ def threshold_laplace(
     delta: Number,
     relation: Relation,
 ) -> ThresholdMechanism:
-    """Private partition selection with discrete Laplace noise and the smallest threshold for delta.
+    """Returns the mechanism of private partition selection with discrete Laplace noise and the
+    smallest threshold for delta.
 
     (epsilon, delta)-DP. ``keys`` is the most keys of a unit. The scale of the noise is keys /
     epsilon, under replace-one 2 keys / epsilon. Source: Korolova et al. (2009), with the exact law
@@ -191,8 +193,8 @@ def threshold_gaussian(
     delta: Number,
     relation: Relation,
 ) -> ThresholdMechanism:
-    """Returns a mechanism that selects keys by noisy counts, with Gaussian noise and the least
-    threshold.
+    """Returns the mechanism of private partition selection with discrete Gaussian noise and the
+    smallest threshold for delta.
 
     rho-zCDP, except with probability delta. ``keys`` is the most keys of a unit. sigma^2 is keys /
     (2 rho), under replace-one 2 keys / (2 rho).
@@ -221,7 +223,8 @@ def threshold_geometric(
     delta: Number,
     relation: Relation,
 ) -> ThresholdMechanism:
-    """Private partition selection with discrete Laplace noise truncated at the threshold.
+    """Returns the mechanism of private partition selection with discrete Laplace noise truncated at
+    the threshold.
 
     (epsilon, delta)-DP, with the smallest threshold for delta, which covers the truncation and keys
     of a single unit. With one key per unit, no (epsilon, delta)-DP selection releases any key more

@@ -45,7 +45,8 @@ class _TopK:
 
 @dataclass(frozen=True, slots=True)
 class PeelingMechanism(_TopK):
-    """Selects k candidates by k exponential mechanisms in turn, each among the candidates left.
+    """The peeling mechanism of private top-k: selects k candidates by k exponential mechanisms in
+    turn, each among the candidates left.
 
     Guarantees:
         the event of peeling is one selection for each
@@ -80,14 +81,17 @@ class PeelingMechanism(_TopK):
         return tuple(picked)
 
     def error(self, confidence: Number, candidates: int) -> Fraction:
-        """Returns x: with this confidence every i-th pick scores above the i-th best score - x."""
+        """Returns an x such that, with this confidence, every i-th selected candidate has a score
+        above the i-th best score - x.
+        """
         _enough(self.k, count("candidates", candidates))
         return union(self.k * (candidates - 1), confidence) / self.rate
 
 
 @dataclass(frozen=True, slots=True)
 class JointMechanism(_TopK):
-    """Selects k candidates by a single exponential mechanism over all sequences of k candidates.
+    """The joint mechanism of private top-k: selects k candidates by a single exponential mechanism
+    over all sequences of k candidates.
 
     Scores must be integers. The loss of a sequence is the largest difference, over i, between the
     i-th best score and the score of its i-th member. For the same epsilon it is usually more
@@ -128,7 +132,9 @@ class JointMechanism(_TopK):
         return tuple(int(order[rank]) for rank in ranks)
 
     def error(self, confidence: Number, candidates: int) -> Fraction:
-        """Returns x: with this confidence every i-th pick scores above the i-th best score - x."""
+        """Returns an x such that, with this confidence, every i-th selected candidate has a score
+        above the i-th best score - x.
+        """
         _enough(self.k, count("candidates", candidates))
         others = math.perm(candidates, self.k) - 1
         return union(others, confidence) / self.rate

@@ -27,7 +27,7 @@ _LARGEST = 1 << 61
 
 @dataclass(frozen=True, slots=True)
 class VectorMechanism:
-    """Adds independent noise to each of ``cells`` integers, in arrays.
+    """The mechanism that adds independent noise to each of ``cells`` integers, in arrays.
 
     Guarantees:
         a vector costs its sensitivity in the norm of its noise
@@ -54,7 +54,7 @@ class VectorMechanism:
         return self.additive.event(_summed(distance, self.cells, norm))
 
     def draw(self, entropy: Entropy = SYSTEM) -> Integers:
-        """Samples noise for all cells."""
+        """Returns a noise sample for all cells."""
         return self.additive.noise.sample(self.cells, entropy)
 
     def release(
@@ -73,7 +73,7 @@ class VectorMechanism:
         return add_saturating(exact, noise)
 
     def error(self, confidence: Number) -> int:
-        """Returns h with P(|noise| <= h in every cell) >= confidence (union bound)."""
+        """Returns an error h with P(|noise| <= h in every cell) >= confidence (union bound)."""
         miss = 1 - open_unit("confidence", confidence)
         return self.additive.error(1 - miss / self.cells)
 
@@ -85,7 +85,8 @@ def vector(
     epsilon: Number | None = None,
     rho: Number | None = None,
 ) -> VectorMechanism:
-    """Noise for a vector: Laplace for epsilon (L1 sensitivity), Gaussian for rho (L2 sensitivity).
+    """Returns the mechanism that adds noise to a vector: Laplace for epsilon (L1 sensitivity),
+    Gaussian for rho (L2 sensitivity).
 
     An Linf sensitivity, which bounds each cell, is converted to L1 or L2 over all cells.
 

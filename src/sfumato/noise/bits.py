@@ -27,7 +27,7 @@ def random_bits(
     *,
     levels: int = 12,
 ) -> Words:
-    """Draws ``count`` independent random bits, each 1 with the same probability, packed 64 to a
+    """Returns ``count`` independent random bits, each 1 with the same probability, packed 64 to a
     word.
 
     Bit i is ``words[i // 64] >> (i % 64) & 1``. ``bias`` bounds the probability, a real number in

@@ -116,7 +116,7 @@ class Coin(ABC):
 
 @dataclass(frozen=True, slots=True, init=False)
 class Bernoulli(Coin):
-    """A random truth value that is true with a rational probability.
+    """A Bernoulli distribution: true with a rational probability.
 
     Raises:
         InvalidNumber: the probability is outside [0, 1].
@@ -136,7 +136,7 @@ class Bernoulli(Coin):
         object.__setattr__(self, "probability", bias)
 
     def bounds(self, precision: int) -> tuple[int, int]:
-        """The probability times 2^precision, rounded down and up."""
+        """Returns 2^precision times the probability of true, rounded down and up."""
         scaled = self.probability.numerator << precision
         denominator = self.probability.denominator
         return scaled // denominator, -(-scaled // denominator)
@@ -144,7 +144,7 @@ class Bernoulli(Coin):
 
 @dataclass(frozen=True, slots=True, init=False)
 class BernoulliExp(Coin):
-    """True with probability e^-gamma, gamma any rational >= 0.
+    """A Bernoulli distribution: true with probability e^-gamma, gamma any rational >= 0.
 
     >>> BernoulliExp(1).pmf(1)
     Bracket(lower=0.3678794411714423, upper=0.36787944117144233)
@@ -156,14 +156,15 @@ class BernoulliExp(Coin):
         object.__setattr__(self, "gamma", _decay("gamma", gamma))
 
     def bounds(self, precision: int) -> tuple[int, int]:
-        """Bounds of 2^precision e^-gamma."""
+        """Returns integer bounds of 2^precision e^-gamma."""
         lower, upper = exp_scaled(self.gamma.numerator, self.gamma.denominator, precision)
         return lower, min(upper, 1 << precision)
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class BernoulliLogistic(Coin):
-    """True with probability odds / (odds + e^gamma), gamma any rational >= 0.
+    """A Bernoulli distribution: true with probability odds / (odds + e^gamma), gamma any rational
+    >= 0.
 
     With odds 1 and gamma epsilon, this is the flip of randomized response to a yes-or-no question.
 
@@ -185,7 +186,9 @@ class BernoulliLogistic(Coin):
         object.__setattr__(self, "odds", positive("odds", odds))
 
     def bounds(self, precision: int) -> tuple[int, int]:
-        """Bounds of 2^precision times odds e^-gamma / (1 + odds e^-gamma)."""
+        """Returns integer bounds of 2^precision times the probability of true, odds e^-gamma / (1 +
+        odds e^-gamma).
+        """
         for_true = self.odds.numerator
         for_false = self.odds.denominator
         fine = precision + 2 + for_true.bit_length()

@@ -63,7 +63,9 @@ class Even(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Exponential(Even):
-    """The exponential curve: energy(x) = x / width."""
+    """The curve f(x) = e^-energy(|x|) of geometric and Laplace noise, from which samples are drawn:
+    energy(x) = x / width.
+    """
 
     width: Fraction
     two_sided: bool
@@ -71,23 +73,29 @@ class Exponential(Even):
     fineness: int = 150
 
     def energy(self, x: int) -> tuple[int, int]:
-        """x / width, as numerator and denominator."""
+        """Returns x / width (minus the logarithm of the curve at x >= 0), as numerator and
+        denominator.
+        """
         return x * self.width.denominator, self.width.numerator
 
     def energies(self, step: int, count: int) -> list[int]:
-        """floor(2^42 energy(j step)) for j < count."""
+        """Returns floor(2^42 energy(j step)) for each j < count."""
         over = step * self.width.denominator << FRACTION
         under = self.width.numerator
         return [min(j * over // under, _INFINITE) for j in range(count)]
 
     def rise(self, shift: int, farthest: int) -> "LinearRise":
-        """Returns the rise of the energy within a block, which is the same in every block."""
+        """Returns a function for the rise of the energy from a block's near end to a point in it,
+        which is the same in every block.
+        """
         dropped = max(shift - 31, 0)
         scaled = self.width.denominator << 62 + dropped
         return LinearRise(dropped, scaled // self.width.numerator)
 
     def halving(self, x: int) -> int:
-        """Returns the width: f falls by a factor of e over each width."""
+        """Returns the width, rounded up, as a distance over which the curve at least halves: it
+        falls by a factor of e.
+        """
         return ceil(self.width)
 
 
@@ -104,7 +112,9 @@ class LinearRise:
 
 @dataclass(frozen=True, slots=True)
 class Parabola(Even):
-    """The Gaussian curve: energy(x) = x^2 / (2 sigma^2); the width is sigma, rounded down."""
+    """The curve f(x) = e^-energy(|x|) of Gaussian noise, from which samples are drawn: energy(x) =
+    x^2 / (2 sigma^2); the width is sigma, rounded down.
+    """
 
     sigma_squared: Fraction
     two_sided: bool = True
@@ -116,18 +126,20 @@ class Parabola(Even):
         object.__setattr__(self, "width", sqrt_down(self.sigma_squared))
 
     def energy(self, x: int) -> tuple[int, int]:
-        """x^2 / (2 sigma^2), as numerator and denominator."""
+        """Returns x^2 / (2 sigma^2) (minus the logarithm of the curve at x >= 0), as numerator and
+        denominator.
+        """
         return x * x * self.sigma_squared.denominator, 2 * self.sigma_squared.numerator
 
     def energies(self, step: int, count: int) -> list[int]:
-        """floor(2^42 energy(j step)) for j < count."""
+        """Returns floor(2^42 energy(j step)) for each j < count."""
         over = step * step * self.sigma_squared.denominator << FRACTION
         under = 2 * self.sigma_squared.numerator
         return [min(j * j * over // under, _INFINITE) for j in range(count)]
 
     def rise(self, shift: int, farthest: int) -> "QuadraticRise":
-        """Returns the rise d (2x + d) / (2 sigma^2); its factors and their product are cut to 31
-        bits.
+        """Returns a function for the rise of the energy over a distance d from x, d (2x + d) / (2
+        sigma^2); its factors and their product are cut to 31 bits.
         """
         longest = (2 * farthest + (1 << shift)).bit_length()
         first = max(shift - 31, 0)
@@ -137,7 +149,9 @@ class Parabola(Even):
         return QuadraticRise(first, second, third, over // (2 * self.sigma_squared.numerator))
 
     def halving(self, x: int) -> int:
-        """Returns sigma^2 / x: beyond x the energy grows by at least 1 over each such distance."""
+        """Returns sigma^2 / x, as a distance over which the curve at least halves beyond x: the
+        energy grows by at least 1.
+        """
         return ceil(self.sigma_squared / x)
 
 

@@ -28,7 +28,7 @@ _BLOCK = 1 << 15
 
 
 def decay(t: Integers) -> Integers:
-    """Computes 2^31 e^-t within ``ERROR``; t >= 0 is given as the integer 2^42 t.
+    """Returns 2^31 e^-t within ``ERROR``, for an array of numbers t >= 0, given as integers 2^42 t.
 
     Guarantees:
         the decay is within its error of the exponential
@@ -52,7 +52,7 @@ def decay(t: Integers) -> Integers:
 def coins(
     t: Integers, exact: Callable[[int], tuple[int, int]], entropy: Entropy
 ) -> NDArray[np.bool_]:
-    """Draws independent booleans: the i-th is True with probability e^-a_i, exactly.
+    """Returns independent random booleans: the i-th is True with probability e^-a_i, exactly.
 
     ``exact(i)`` returns a_i as (numerator, denominator). ``t[i]`` is 2^42 a_i, never too high and
     at most 2^10 too low.

@@ -110,7 +110,7 @@ os.register_at_fork(after_in_child=_SYSTEM.drop)
 
 
 def words(count: int, entropy: Entropy) -> Words:
-    """Draws ``count`` independent uniform 64-bit words.
+    """Returns ``count`` independent uniform 64-bit words.
 
     >>> words(3, SYSTEM).dtype, len(words(3, SYSTEM))
     (dtype('uint64'), 3)
@@ -121,7 +121,7 @@ def words(count: int, entropy: Entropy) -> Words:
 
 
 def below(bound: int, entropy: Entropy) -> int:
-    """Draws an exactly uniform integer in [0, bound), bound >= 1, by rejection.
+    """Returns an exactly uniform random integer in [0, bound), bound >= 1, by rejection.
 
     >>> below(1, SYSTEM)
     0

@@ -35,40 +35,46 @@ class Law(Protocol):
     """
 
     def sample(self, shape: Shape, entropy: Entropy = ...) -> Integers:
-        """Independent exact draws as int64; for scales above 2^52 as Python integers (object)."""
+        """Returns an array of independent exact draws as int64; for scales above 2^52 as Python
+        integers (object).
+        """
         ...
 
     def sample_one(self, entropy: Entropy = ...) -> int:
-        """One exact draw."""
+        """Returns one exact draw as an integer."""
         ...
 
     def pmf(self, x: int) -> Bracket:
-        """P(X = x)."""
+        """Returns bounds of P(X = x)."""
         ...
 
     def cdf(self, x: int) -> Bracket:
-        """P(X <= x)."""
+        """Returns bounds of P(X <= x)."""
         ...
 
     def above(self, x: int) -> Bracket:
-        """P(X > x), with a small relative error even in the far tail."""
+        """Returns bounds of P(X > x), with a small relative error even in the far tail."""
         ...
 
     def tail(self, half_width: int) -> Bracket:
-        """P(|X| > half_width)."""
+        """Returns bounds of P(|X| > half_width)."""
         ...
 
     def quantile(self, probability: Number) -> int:
-        """The smallest x with P(X <= x) >= probability, certain not to be too small."""
+        """Returns the smallest x with P(X <= x) >= probability; the result is proved not to be too
+        small.
+        """
         ...
 
     def half_width(self, confidence: Number) -> int:
-        """The smallest h with P(|X| <= h) >= confidence, certain not to be too small."""
+        """Returns the smallest h with P(|X| <= h) >= confidence; the result is proved not to be too
+        small.
+        """
         ...
 
     @property
     def variance(self) -> Bracket:
-        """The variance."""
+        """Bounds of the variance."""
         ...
 
 
@@ -101,7 +107,9 @@ def _is_length(side: object) -> bool:
 
 
 def open_unit(name: str, value: Number) -> Fraction:
-    """Returns a probability in (0, 1 - 1e-15] as an exact number; else raises InvalidNumber."""
+    """Returns a probability as an exact number, if it is in (0, 1 - 1e-15]; else raises
+    InvalidNumber.
+    """
     exact = to_fraction(name, value)
     return positive(name, exact, at_most=1 - Fraction(1, 10**15))
 

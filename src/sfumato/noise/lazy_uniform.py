@@ -22,7 +22,7 @@ def is_below(
     prefix: int = 0,
     known: int = 0,
 ) -> bool:
-    """Whether a uniform random number U in [0, 1) is below a real number.
+    """Draws whether a uniform random number U in [0, 1) is below a given real number.
 
     ``real`` bounds that number to any precision. The first ``known`` bits of U are ``prefix``;
     further bits are drawn only until the comparison is decided.

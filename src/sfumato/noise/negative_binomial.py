@@ -24,7 +24,8 @@ _APART = Fraction(1, 10**12)
 
 @dataclass(frozen=True, slots=True, init=False)
 class NegativeBinomial:
-    """P(K = k) proportional to (1 - stop)^k times the product of (l + shape) / (l + 1), 0 < l < k.
+    """The negative binomial distribution without 0: P(K = k) proportional to (1 - stop)^k times the
+    product of (l + shape) / (l + 1), 0 < l < k.
 
     k = 1, 2, ...; the shape is a rational above -1 and at most 1, and 0 or at least 1e-12 from it;
     ``stop`` is a rational above 0 and at most 1 - 1e-12. A shape of 1 is the geometric
@@ -56,7 +57,7 @@ class NegativeBinomial:
             )
 
     def sample_one(self, entropy: Entropy = SYSTEM) -> int:
-        """One exact draw, by about 2 / stop coins."""
+        """Returns one exact draw, by about 2 / stop random coins."""
         while True:
             drawn = 1
             while not _coin(self.stop, entropy):

@@ -68,14 +68,16 @@ class Ratio(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BinomialRatio:
-    """The binomial distribution P(x) = C(n, x) p^x (1-p)^(n-x), 0 < p < 1."""
+    """The binomial distribution P(x) = C(n, x) p^x (1-p)^(n-x), 0 < p < 1, given by the ratios of
+    adjacent probabilities.
+    """
 
     trials: int
     probability: Fraction
 
     @property
     def mode(self) -> int:
-        """floor((n + 1) p)."""
+        """The most likely value: floor((n + 1) p)."""
         return math.floor((self.trials + 1) * self.probability)
 
     @property
@@ -84,13 +86,13 @@ class BinomialRatio:
         return self.trials * self.probability * (1 - self.probability)
 
     def up(self, x: int) -> tuple[int, int]:
-        """P(x + 1) / P(x) = (n - x) p / ((x + 1) (1 - p))."""
+        """Returns P(x + 1) / P(x) = (n - x) p / ((x + 1) (1 - p))."""
         over = self.probability.numerator
         under = self.probability.denominator
         return (self.trials - x) * over, (x + 1) * (under - over)
 
     def down(self, x: int) -> tuple[int, int]:
-        """P(x - 1) / P(x) = x (1 - p) / ((n - x + 1) p)."""
+        """Returns P(x - 1) / P(x) = x (1 - p) / ((n - x + 1) p)."""
         over = self.probability.numerator
         under = self.probability.denominator
         return x * (under - over), (self.trials - x + 1) * over
@@ -98,26 +100,28 @@ class BinomialRatio:
 
 @dataclass(frozen=True, slots=True)
 class PoissonRatio:
-    """The Poisson distribution P(x) = e^-mean mean^x / x!."""
+    """The Poisson distribution P(x) = e^-mean mean^x / x!, given by the ratios of adjacent
+    probabilities.
+    """
 
     mean: Fraction
 
     @property
     def mode(self) -> int:
-        """floor(mean)."""
+        """The most likely value: floor(mean)."""
         return math.floor(self.mean)
 
     @property
     def variance(self) -> Fraction:
-        """The mean."""
+        """The variance, which is the mean."""
         return self.mean
 
     def up(self, x: int) -> tuple[int, int]:
-        """P(x + 1) / P(x) = mean / (x + 1)."""
+        """Returns P(x + 1) / P(x) = mean / (x + 1)."""
         return self.mean.numerator, self.mean.denominator * (x + 1)
 
     def down(self, x: int) -> tuple[int, int]:
-        """P(x - 1) / P(x) = x / mean."""
+        """Returns P(x - 1) / P(x) = x / mean."""
         return x * self.mean.denominator, self.mean.numerator
 
 
@@ -193,7 +197,7 @@ class _Flat:
 
 
 class Pieces:
-    """Samples a sum of independent variables ("pieces"), given with their numbers of copies.
+    """A sampler of a sum of independent variables ("pieces"), given with their numbers of copies.
 
     A distribution of large variance is split into pieces, whose tables are small.
     """
@@ -225,7 +229,9 @@ class Pieces:
 
 
 def pieces_for(variance: Fraction) -> int:
-    """Returns into how many pieces a distribution of this variance is split."""
+    """Returns the number of independent summands into which a distribution of this variance is
+    split for sampling.
+    """
     return max(math.ceil(variance / _PIECE), 1)
 
 
@@ -265,8 +271,8 @@ class Stated:
 
 @lru_cache(maxsize=16)
 def stated(ratio: Ratio) -> Stated:
-    """Returns the tables of a distribution, for all x with more than 2^-140 of the largest
-    probability.
+    """Returns the tabulated distribution (``Stated``) for all x with more than 2^-140 of the
+    largest probability.
     """
     curve = RatioCurve(ratio)
     left, below = _side(curve, -1)

@@ -58,7 +58,8 @@ class Rise(Protocol):
 
 
 class Curve(Protocol):
-    """The interface of an unnormalised distribution f with f(0) = 1 that falls from 0 outward.
+    """The interface of a curve from which samples are drawn: an unnormalised distribution f with
+    f(0) = 1 that falls from 0 outward.
 
     It is on both sides of 0 if ``two_sided``, and on 0, 1, 2, ... otherwise.
     """
@@ -79,13 +80,15 @@ class Curve(Protocol):
 
     @property
     def fineness(self) -> int:
-        """The number of blocks per width that is fastest for many draws; it does not change the
-        law.
+        """The number of table blocks per width of the curve that is fastest for many draws; it does
+        not change the distribution.
         """
         ...
 
     def shift(self, fineness: int) -> int:
-        """Returns the shift for which blocks of 2^shift are at most width / ``fineness``, or 0."""
+        """Returns the base-2 logarithm of the block length, so that blocks are at most width /
+        ``fineness`` long; at least 0.
+        """
         ...
 
     def blocks(self, shift: int) -> int:
@@ -101,7 +104,9 @@ class Curve(Protocol):
         ...
 
     def rise(self, shift: int, farthest: int) -> Rise:
-        """Returns the rise of -ln f from x to x + d, for 0 <= d <= 2^shift and x <= farthest."""
+        """Returns a function for the rise of -ln f from x to x + d, for 0 <= d <= 2^shift and x <=
+        farthest.
+        """
         ...
 
     def bounds(self, x: int, precision: int) -> tuple[int, int]:
@@ -114,7 +119,7 @@ class Curve(Protocol):
 
 
 class Cells:
-    """The table of 2^bits cells from which one curve is sampled.
+    """The rejection sampler of one curve: a table of 2^bits cells under the curve.
 
     It has ``fineness`` to 2 ``fineness`` blocks per width.
 
@@ -310,7 +315,7 @@ class Cells:
         return self.one(entropy) if x is None else x
 
     def one(self, entropy: Entropy) -> int:
-        """Returns an exact sample."""
+        """Returns an exact sample of the curve's distribution."""
         while True:
             word = entropy.bits(96)
             cell = word & (1 << self.bits) - 1

@@ -19,7 +19,7 @@ _FEW = 128
 
 
 class Sampler:
-    """Samples from the distribution of one curve.
+    """The sampler of the integer distribution with a given curve.
 
     Tables are built on first use and shared between equal curves. For curves wider than 2^52,
     ``wide`` samples instead, without tables.
@@ -42,7 +42,7 @@ class Sampler:
         return Sampler, (self._curve, self._plain)
 
     def one(self, entropy: Entropy) -> int:
-        """Returns an exact sample."""
+        """Returns an exact sample of the curve's distribution."""
         if self._small is None:
             if self._wide is not None:
                 return self._wide(entropy)
@@ -50,7 +50,9 @@ class Sampler:
         return self._small.one(entropy)
 
     def many(self, shape: Shape, entropy: Entropy) -> Integers:
-        """Independent exact draws as int64; as Python integers for a curve wider than 2^52."""
+        """Returns an array of independent exact draws as int64; as Python integers for a curve
+        wider than 2^52.
+        """
         size = size_of(shape)
         if self._wide is not None:
             drawn = np.empty(size, object)

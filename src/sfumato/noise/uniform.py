@@ -35,7 +35,8 @@ def accepted(size: int, propose: Callable[[int], Integers]) -> Integers:
 
 
 def below_many(bound: int, shape: Shape, entropy: Entropy = SYSTEM) -> Integers:
-    """Draws independent uniform integers in [0, bound), for 1 <= bound <= 2^63, as int64.
+    """Returns an array of independent uniform random integers in [0, bound), for 1 <= bound <=
+    2^63, as int64.
 
     Guarantees:
         many integers below a bound are uniform
@@ -62,7 +63,7 @@ def below_many(bound: int, shape: Shape, entropy: Entropy = SYSTEM) -> Integers:
 
 
 def permutation(n: int, entropy: Entropy = SYSTEM) -> Integers:
-    """Draws a uniformly random permutation of the integers 0 to n-1.
+    """Returns a uniformly random permutation of the integers 0 to n-1.
 
     Guarantees:
         every permutation is equally likely
@@ -78,7 +79,7 @@ def permutation(n: int, entropy: Entropy = SYSTEM) -> Integers:
 
 
 def subset(n: int, k: int, entropy: Entropy = SYSTEM) -> Integers:
-    """Draws a uniformly random k-subset of the integers 0 to n-1, in ascending order.
+    """Returns a uniformly random k-subset of the integers 0 to n-1, in ascending order.
 
     Guarantees:
         every subset is equally likely

@@ -56,7 +56,8 @@ class Weight(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ExponentialWeight:
-    """The exponential weight w(x) = e^(-x / scale).
+    """The exponential weight w(x) = e^(-x / scale) on the integers x >= 0, whose sums over ranges
+    are bounded.
 
     Guarantees:
         an exponential window holds its sum
@@ -89,7 +90,8 @@ class ExponentialWeight:
 
 @dataclass(frozen=True, slots=True)
 class GaussianWeight:
-    """The Gaussian weight w(x) = e^(-x^2 / (2 sigma^2)); ``reach`` is the largest x of a window.
+    """The Gaussian weight w(x) = e^(-x^2 / (2 sigma^2)) on the integers x >= 0, whose sums over
+    ranges are bounded; ``reach`` is the largest x of a range.
 
     Guarantees:
         a gaussian window holds its sum
@@ -124,7 +126,7 @@ class GaussianWeight:
         return head[0] + low_middle + rest[0], head[1] + high_middle + rest[1]
 
     def stretch(self, first: int, length: int) -> Bounds:
-        """Returns bounds of the sum of w(first + j) over 0 <= j < length.
+        """Returns bounds of the sum of w(x) over ``length`` integers from ``first`` on.
 
         w(first + j) = w(first) e^(-first j / sigma^2) e^(-j^2 / (2 sigma^2)), and the last factor
         is between its value at length - 1 and 1.

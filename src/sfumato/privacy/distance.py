@@ -24,7 +24,8 @@ class Norm(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Distance:
-    """A sensitivity: a proved bound on the norm of the difference between neighbours.
+    """A sensitivity: a proved bound of the norm of the difference between the statistics of
+    neighbouring datasets.
 
     ``value`` is the L1 norm, the SQUARE of the L2 norm (so that it is rational), or the largest
     change of one entry (Linf), in lattice steps. ``relation`` is the neighbour relation; bounds

@@ -11,7 +11,8 @@ from sfumato.privacy.event import Event
 
 
 class Mechanism(Protocol):
-    """Adds noise to integers, and states its cost and its error.
+    """The interface of a mechanism that adds noise to integers, and states its privacy event and
+    its error.
 
     ``event`` describes the distribution that ``draw`` samples from, for the accountant.
 
@@ -34,7 +35,9 @@ class Mechanism(Protocol):
     """
 
     def event(self, distance: Distance) -> Event:
-        """Returns the event of a release whose sensitivity is ``distance``."""
+        """Returns the privacy event of a release of a statistic whose sensitivity is
+        ``distance``.
+        """
         ...
 
     def draw(self, cells: int, entropy: Entropy = SYSTEM) -> tuple[int, ...]:

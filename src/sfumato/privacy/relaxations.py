@@ -23,7 +23,7 @@ _LENGTH = re.compile(r"\s*([0-9.eE+-]+)\s*(m|km|)\s*")
 
 
 def metres(name: str, length: Number) -> Fraction:
-    """A length in metres: a number, or a string such as "200m" or "1.5km".
+    """Returns a length in metres, given a number or a string such as "200m" or "1.5km".
 
     Raises:
         InvalidNumber: no length above 0.
@@ -41,7 +41,8 @@ def metres(name: str, length: Number) -> Fraction:
 
 @dataclass(frozen=True, slots=True, init=False)
 class MetricDP:
-    """Privacy at a scale: at distance d, the odds change by at most e^(epsilon d / per).
+    """The guarantee of metric privacy for places: at distance d, the odds change by at most
+    e^(epsilon d / per).
 
     Two places within ``per`` are as hard to tell apart as two neighbours under epsilon; places far
     apart are not hidden from each other. It is no differential privacy: ``within`` alone makes one
@@ -64,15 +65,19 @@ class MetricDP:
         object.__setattr__(self, "per", metres("per", per))
 
     def at(self, distance: Number) -> PureDP:
-        """How hard two places at a distance are to tell apart."""
+        """Returns the guarantee for two places at a distance: the epsilon by which they can be told
+        apart.
+        """
         return PureDP(self.epsilon * metres("distance", distance) / self.per)
 
     def within(self, diameter: Number) -> PureDP:
-        """The differential privacy of a place, if all places lie within a public diameter."""
+        """Returns the differential privacy guarantee of a place, if all places lie within an area
+        of public diameter.
+        """
         return PureDP(self.epsilon * metres("diameter", diameter) / self.per)
 
     def of_reports(self, count: int) -> "MetricDP":
-        """The promise of so many reports of one place, or of places that move together.
+        """Returns the guarantee of ``count`` reports of one place, or of places that move together.
 
         Raises:
             InvalidNumber: a number of reports below 1.
@@ -173,7 +178,7 @@ def _share(name: str, value: Number) -> Fraction:
 
 
 def length_text(length: Fraction) -> str:
-    """A length for people.
+    """Returns a length in metres as text for people.
 
     >>> length_text(Fraction(1500)), length_text(Fraction(50))
     ('1.5 km', '50 m')

@@ -10,7 +10,7 @@ TOP, HEIGHT, LEFT, RIGHT = 62, 260, 66, 24
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Maps values linearly to pixels along one axis of a chart.
+    """A linear map from values to pixels along one axis of a chart.
 
     >>> Axis((0.0, 10.0), (100.0, 200.0))(2.5)
     125.0
@@ -43,7 +43,7 @@ def title_of(text: str, left: float = LEFT) -> str:
 
 
 def upright(x: float, bottom: float, style: str = 'class="g"') -> str:
-    """A vertical line over the full height of a chart."""
+    """Returns a vertical SVG line over the full height of a chart."""
     return f'<line x1="{x:.1f}" y1="{TOP}" x2="{x:.1f}" y2="{bottom:.1f}" {style}/>'
 
 
@@ -54,7 +54,7 @@ def level(y: float, text: str) -> str:
 
 
 def percent(share: float) -> str:
-    """Returns a share (0 to 1) as a percentage.
+    """Returns a share (0 to 1) as the text of a percentage.
 
     >>> percent(0.95), percent(0.99975)
     ('95%', '99.975%')

@@ -16,7 +16,8 @@ _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u206
 
 
 def number(value: Json) -> str:
-    """A number for people: with thousands separators, and at most six significant digits.
+    """Returns a number as text for people: with thousands separators, and at most six significant
+    digits.
 
     >>> number(1234567), number(0.123456789), number(None)
     ('1,234,567', '0.123457', 'NULL')
@@ -99,7 +100,7 @@ def cells(
 
 
 def text_table(header: Sequence[str], body: Cells, limit: int = 60) -> str:
-    """A table as plain text with control characters escaped; at most ``limit`` rows."""
+    """Returns a table as plain text with control characters escaped; at most ``limit`` rows."""
     names = list(map(_printable, header))
     rows = [list(map(_printable, row)) for row in body[:limit]]
     widths = [max(map(display_width, column)) for column in zip(names, *rows, strict=True)]
@@ -138,7 +139,7 @@ def _printable(cell: str) -> str:
 
 
 def html_table(header: Sequence[str], body: Cells, limit: int = 200) -> str:
-    """A table as HTML with everything escaped; at most ``limit`` rows."""
+    """Returns a table as HTML with everything escaped; at most ``limit`` rows."""
     head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
     rows = []
     for row in body[:limit]:

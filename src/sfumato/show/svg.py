@@ -67,7 +67,7 @@ def xml_text(words: str) -> str:
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """About five round numbers, from ``low`` or below to ``high`` or above."""
+    """Returns about five round numbers for an axis, from ``low`` or below to ``high`` or above."""
     raw = (high - low) / 5
     power = 10.0 ** math.floor(math.log10(raw))
     steps = [power * factor for factor in (1, 2, 5, 10)]

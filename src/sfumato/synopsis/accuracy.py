@@ -21,7 +21,7 @@ from sfumato.synopsis.measurement import LayersTask
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The variances of the answers of a workload, in squared steps.
+    """The variances of the answers of a workload, in squared lattice steps.
 
     Args:
         mean: the weighted mean over the queries.
@@ -47,7 +47,7 @@ def share_of(over: Number) -> Fraction:
 
 
 def require_confidence(confidence: Number | None, over: Number) -> None:
-    """Refuses a share of the queries without a confidence.
+    """Raises WrongUse if a share of the queries (``over``) is given without a confidence.
 
     Raises:
         WrongUse: ``over`` without a confidence.
@@ -61,7 +61,8 @@ def require_confidence(confidence: Number | None, over: Number) -> None:
 def bound(
     spread: Spread, reach: Callable[[float, float], float], confidence: Number, over: Number
 ) -> float:
-    """Returns an error within which a share of the queries stay, with a given confidence.
+    """Returns an error bound, in lattice steps, that at least the share ``over`` of a workload's
+    queries meet, with the given confidence.
 
     For all queries at once it is the union bound. For a share 1 - t, the mean share of queries that
     miss their own interval is at most the probability m of a miss, so more than t miss with
@@ -91,8 +92,8 @@ def bound(
 
 
 def reach_of(task: LayersTask | GridTask) -> Callable[[float, float], float]:
-    """Returns a function that bounds the error of an estimate, from its variance and a miss
-    probability.
+    """Returns a function from the variance of an estimate and a miss probability to an error bound,
+    for the noise of the task.
 
     Under the noise of the task, the error exceeds the bound with at most this probability. Each
     layer's noise has a width (of its tail bound) and a variance; the variance of an estimate is

@@ -17,7 +17,8 @@ from sfumato.query.statistic import BoundedStatistic, Opened
 
 @dataclass(frozen=True, slots=True)
 class BlockSums(BoundedStatistic[Integers]):
-    """The counts of rows in each combination of blocks of some axes, over all cells of other axes.
+    """A statistic: the counts of rows in each combination of blocks of some axes, over all cells of
+    the other axes.
 
     ``blocks`` has for each of these axes the number of neighbouring cells in a block; the last
     block may be shorter. The cell of missing values is the last cell of its axis.
@@ -37,7 +38,7 @@ class BlockSums(BoundedStatistic[Integers]):
             raise InvalidDeclaration(f"Blocks {self.blocks}.", allowed="at least 1 cell each")
 
     def distance(self, norm: Norm) -> Distance:
-        """Returns the proved distance in L1 or L2 (squared).
+        """Returns the sensitivity of all the sums together: the L1 norm, or the squared L2 norm.
 
         Raises:
             InvalidDeclaration: nothing is proved in another norm.
@@ -49,7 +50,9 @@ class BlockSums(BoundedStatistic[Integers]):
         raise InvalidDeclaration(f"Sums of blocks in {norm.value}.", allowed="L1, L2")
 
     def exact(self, opened: Opened) -> Integers:
-        """Returns the sums in row-major order: the block of the last axis varies fastest."""
+        """Returns the sums without noise, in row-major order: the block of the last axis varies
+        fastest.
+        """
         cells = opened.marginal(self.plan, tuple(name for name, _ in self.blocks))
         for axis, (_, width) in enumerate(self.blocks):
             starts = np.arange(0, cells.shape[axis], width)

@@ -225,7 +225,8 @@ def weights_of(where: str, dataset: Dataset, table: str, known: Sequence[str]) -
 
 
 def resolved(wanted: Wanted, dataset: Dataset, table: str) -> Wanted:
-    """Returns a workload with its SQL statements replaced by terms.
+    """Returns the workload with each of its SQL statements replaced by products of column workloads
+    (``Term``).
 
     Raises:
         As ``cell_query``.
@@ -368,7 +369,7 @@ def _require_free(taken_columns: Mapping[str, object], columns: Mapping[str, obj
 
 
 def listed(wheres: Sequence[str]) -> Sequence[str]:
-    """Returns a sequence of tests as it is; refuses a string, which would be a single test.
+    """Returns the given SQL tests as a sequence; refuses a single string.
 
     >>> listed(["age < 18"])
     ['age < 18']

@@ -50,7 +50,7 @@ class Chain:
 
     @cached_property
     def padded(self) -> int:
-        """The number of cells, including those that fill up the last block."""
+        """The number of cells of the blocks of the largest width, including the padding."""
         return self.widths[-1]
 
     def blocks(self, level: int) -> int:
@@ -58,7 +58,8 @@ class Chain:
         return -(-self.cells // self.widths[level])
 
     def energies(self, workload: Workload) -> Floats:
-        """Returns the sum over the queries of their squared projection on each space.
+        """Returns, for each space V_j, the sum over the workload's queries of their squared
+        projection on it.
 
         The sums are divided by the number of padded cells, so that a query of all cells has 1 in
         V_h.
@@ -67,13 +68,16 @@ class Chain:
         return np.maximum(-np.diff(lengths), 0.0) / self.padded
 
     def largest(self, workload: Workload) -> Floats:
-        """Returns an upper bound of every query's squared projection on each space."""
+        """Returns, for each space V_j, an upper bound of the squared projection of any single query
+        of the workload.
+        """
         wider = (*self.widths[1:], None)
         lengths = list(map(workload.largest, self.widths, wider))
         return np.maximum(lengths, 0.0) / self.padded
 
     def parts(self, query: Floats) -> list[Floats]:
-        """Returns the projection of a query on each space, as its value on each block.
+        """Returns the projection of a query (its coefficients) on each space V_j, as its value on
+        each block.
 
         A query of all cells is extended with 1 to the padding cells, whose counts are 0.
         """
@@ -87,7 +91,7 @@ class Chain:
         return [*parts, means[-1]]
 
     def squared(self, parts: Sequence[Floats]) -> Floats:
-        """Returns the squared length of a query's projection on each space, divided as
+        """Returns the squared length of a query's projection on each space V_j, scaled as in
         ``energies``.
 
         ``parts`` is what ``parts`` returns for the query.
@@ -97,7 +101,9 @@ class Chain:
         return squared
 
     def lift(self, table: Floats, level: int, axis: int) -> Floats:
-        """Adds up sums of blocks along an axis of a table to the blocks of the next level."""
+        """Returns the sums of the next wider blocks from those of the blocks at ``level``, along an
+        axis of a table.
+        """
         return _grouped(table, self.widths[level + 1] // self.widths[level], axis)
 
     def _filled(self, query: Floats) -> Floats:

@@ -65,7 +65,7 @@ class Plan:
 
     @property
     def task(self) -> LayersTask:
-        """The task that measures the best strategy."""
+        """The task that measures the column with the best strategy."""
         return self.of(self.candidates[0])
 
     def of(self, strategy: Strategy) -> LayersTask:
@@ -148,7 +148,8 @@ class Plan:
 
 
 def plan_column(dataset: Dataset, table: str, axis: str, kind: Kind, allowed: Allowance) -> Plan:
-    """Compares the strategies for the queries of one column.
+    """Returns the candidate strategies for the queries of one column, compared at a cost
+    (``allowed``).
 
     Raises:
         UnknownName, MissingDeclaration, WrongUse: as ``session.marginals``.

@@ -72,7 +72,9 @@ class Counts:
 
     @property
     def cells(self) -> list[tuple[Label, ...]]:
-        """The values of each cell, in the order of ``values``; None stands for missing."""
+        """The group key of each cell: its values, in the order of ``values``; None stands for
+        missing.
+        """
         return list(product(*map(_labels, self.axes)))
 
     def to_dicts(self, name: str = "n") -> list[dict[str, object]]:

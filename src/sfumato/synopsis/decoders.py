@@ -24,10 +24,12 @@ _STRIDE, _FIRST, _BEYOND = 1.5, -2.5, 2
 
 
 class Decoder(Protocol):
-    """The interface of a decoder. A range of ticks (after, upto] is given by its two ends."""
+    """The interface of a decoder, which estimates sums of a stream's inputs from noisy rows. A
+    range of ticks (after, upto] is given by its two ends.
+    """
 
     def push(self, row: Floats) -> None:
-        """Adds the noisy row of the next tick, in steps."""
+        """Adds the noisy integers that were released for the next tick."""
         ...
 
     def total(
@@ -35,7 +37,9 @@ class Decoder(Protocol):
         after: int,
         upto: int,
     ) -> Floats:
-        """Returns, for each cell, the estimated sum of the inputs over a range of past ticks."""
+        """Returns, for each cell, the estimate of the sum of the inputs over a range of past
+        ticks.
+        """
         ...
 
     def squared(
@@ -43,7 +47,9 @@ class Decoder(Protocol):
         after: Integers,
         upto: Integers,
     ) -> Floats:
-        """Returns the sum of the squared weights of the noise, for the estimate of each range."""
+        """Returns, for the estimate of each range of ticks, the sum of the squared weights of the
+        noise: its variance for noise of variance 1.
+        """
         ...
 
     def largest(
@@ -51,7 +57,9 @@ class Decoder(Protocol):
         after: int,
         upto: int,
     ) -> float:
-        """Returns the largest weight that the noise of a single integer has in the estimate."""
+        """Returns the largest weight of the noise of any released integer in the estimate of a
+        range.
+        """
         ...
 
     def rounding(
@@ -59,12 +67,14 @@ class Decoder(Protocol):
         after: int,
         upto: int,
     ) -> float:
-        """Returns the most by which rounding in the encoder can change the estimate."""
+        """Returns an upper bound of the error of a range's estimate that is due to rounding in the
+        encoder.
+        """
         ...
 
 
 def decoder_of(encoder: Encoder, cells: int = 1) -> Decoder:
-    """Returns the decoder of an encoder, before the first row."""
+    """Returns the decoder for an encoder, in its state before the first tick."""
     if isinstance(encoder, Tree):
         return Blocks(encoder, cells)
     assert isinstance(encoder, SquareRoot | Buffered), "there is no other"
@@ -310,7 +320,8 @@ def block_counts(
 
 
 def buffered(steps: int) -> Buffered:
-    """Returns the buffered encoder that approximates the square root of the running-totals matrix.
+    """Returns the buffered encoder whose coefficients approximate the square root of the matrix of
+    running totals.
 
     C(2k, k) / 4^k is the mean of rate^k under the arcsine law. The integral over the logarithm of
     the rate's age is taken at equidistant points, with an error of exp(-pi^2 / 1.5). Ages beyond
@@ -331,7 +342,8 @@ def tree(
     base: int,
     needs: Floats,
 ) -> Tree:
-    """Returns the tree encoder whose level weights are optimal for the given use of its blocks.
+    """Returns the tree encoder with the level weights of least variance, given how often queries
+    use the blocks of each level.
 
     ``needs`` is the number of blocks of each level that the queries use. At a given sum of weights,
     the sum of needs / weight^2 is smallest for weights proportional to the cube roots.

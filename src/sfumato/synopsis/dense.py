@@ -25,7 +25,8 @@ _LARGEST = 2**61
 
 @dataclass(frozen=True)
 class DenseLayer:
-    """Integer sums over the cells of one column with arbitrary coefficients, as a matrix.
+    """A measured layer of one column with arbitrary integer coefficients, as a matrix over its
+    cells.
 
     The matrix is a diagonal, so that each cell is measured, above further rows. ``diagonal`` and
     ``rows`` are bytes of little-endian int32, so that layers compare by value. It has the
@@ -63,12 +64,12 @@ class DenseLayer:
 
     @cached_property
     def own(self) -> Integers:
-        """The diagonal, as an array."""
+        """The diagonal of the matrix: the coefficient with which each cell is measured alone."""
         return np.frombuffer(self.diagonal, "<i4").astype(np.int64)
 
     @cached_property
     def more(self) -> Integers:
-        """The rows below the diagonal, as an array."""
+        """The rows of the matrix below the diagonal, as a two-dimensional array."""
         return np.frombuffer(self.rows, "<i4").astype(np.int64).reshape(-1, len(self.own))
 
     @cached_property
@@ -78,20 +79,24 @@ class DenseLayer:
 
     @property
     def width(self) -> str:
-        """A fixed word; ``Layer`` has the width of its blocks here."""
+        """A text with the number of rows below the diagonal, in place of the block width of a
+        ``Layer``.
+        """
         return f"{len(self.more)} rows"
 
     @property
     def digest(self) -> str:
-        """A hash of the matrix, for the key of an answer."""
+        """A hash of the matrix, which the cache key of an answer contains."""
         return hashlib.sha256(self.diagonal + b"|" + self.rows).hexdigest()
 
     def size(self, cells: int) -> int:
-        """Returns the number of integers that the layer has over so many cells."""
+        """Returns the number of integers that are measured for a column of so many cells."""
         return cells + len(self.more)
 
     def apply(self, cells: Numbers) -> Numbers:
-        """Returns the matrix times the cells; integers are clipped to 2^61, floats are not."""
+        """Returns the matrix times the counts of the cells; integer results are clipped to 2^61,
+        floats are not.
+        """
         if np.issubdtype(cells.dtype, np.floating):
             floats: Numbers = np.concatenate([self.own * cells, self.more @ cells])
             return floats
@@ -115,7 +120,7 @@ class DenseStack:
 
     @property
     def layers(self) -> tuple[DenseLayer]:
-        """The layer, as a tuple."""
+        """The only layer of the strategy, as a tuple."""
         return (self.layer,)
 
     def error(self, workload: Workload, precisions: Sequence[float]) -> float:

@@ -33,7 +33,9 @@ KINDS: Mapping[str, Kind] = {"cells": Cells, "prefixes": Prefixes, "ranges": Ran
 
 
 def document(task: LayersTask | GridTask, wanted: Wanted, dataset: Dataset, stored: Stored) -> str:
-    """Returns a synopsis as JSON."""
+    """Returns a measured synopsis as JSON: its declarations, cost, charge, strategy and noisy
+    integers.
+    """
     event = task.event
     cost = cost_of_steps(charge_for(account(event)), task.kind, event)
     facts: dict[str, Json] = {
@@ -55,7 +57,7 @@ def document(task: LayersTask | GridTask, wanted: Wanted, dataset: Dataset, stor
 
 
 def digest(plan: BoundedCube) -> str:
-    """Returns a hash of the declarations that the layers depend on."""
+    """Returns a hash of the declarations on which the measured integers depend."""
     return hashlib.sha256(form([plan], every_value(plan)).encode()).hexdigest()
 
 

@@ -29,7 +29,8 @@ class Estimate:
 
     @classmethod
     def within(cls, value: float, deviation: float, far: float, refinement: int) -> Self:
-        """Makes an estimate in rows of a value in steps.
+        """Returns the estimate in rows, given its value, standard deviation and interval half-width
+        in lattice steps.
 
         ``refinement`` is the number of steps of a row; ``far`` is half the width of the interval,
         in steps.
@@ -63,7 +64,8 @@ def noise_width(noise: Noise) -> float:
 
 
 def gaussian_reach(squared: float, tail: float) -> float:
-    """Returns the sub-Gaussian tail bound of a weighted sum of discrete Gaussian noise.
+    """Returns the sub-Gaussian tail bound of the absolute value of a weighted sum of discrete
+    Gaussian noise.
 
     It is exceeded with probability at most 2 exp(-``tail``).
 
@@ -80,7 +82,8 @@ def gaussian_reach(squared: float, tail: float) -> float:
 
 
 def laplace_reach(squared: float, largest: float, tail: float) -> float:
-    """Returns the Chernoff tail bound of a weighted sum of discrete Laplace noise.
+    """Returns the Chernoff tail bound of the absolute value of a weighted sum of discrete Laplace
+    noise.
 
     It is exceeded with probability at most 2 exp(-``tail``): ln E exp(s X) <= -ln(1 - s^2 w^2) <= 2
     ln 2 s^2 w^2 for s w <= 1/sqrt 2, since a discrete Laplace variable has no larger moments than

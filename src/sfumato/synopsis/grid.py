@@ -33,7 +33,7 @@ Place: TypeAlias = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Grid:
-    """Measured layers over the cells of several columns together.
+    """The measured layers of a strategy over several columns together.
 
     ``chains`` has the nested blocks of each column; a layer is a choice of block width in each.
 
@@ -46,11 +46,13 @@ class Grid:
     layers: tuple[Place, ...]
 
     def shape(self, layer: Place) -> tuple[int, ...]:
-        """Returns the number of blocks of a layer along each of its columns."""
+        """Returns the number of blocks of a layer along each of the columns that it divides."""
         return tuple(self.chains[axis].blocks(level) for axis, level in layer)
 
     def actions(self, layer: Place) -> Iterator[tuple[Place, float]]:
-        """Yields the spaces on which a layer acts, each with its factor there."""
+        """Yields the orthogonal spaces of queries that a layer measures, each with the factor by
+        which the layer's precision counts there.
+        """
         scale = self._scale(layer)
         choices = []
         for axis, level in layer:
@@ -59,7 +61,9 @@ class Grid:
             yield self.place(chosen), scale
 
     def information(self, precisions: Sequence[float]) -> dict[Place, float]:
-        """Returns how precisely each space is measured in all, given the precision of each layer."""
+        """Returns the precision with which all layers together measure each orthogonal space, given
+        the precision of each layer.
+        """
         known: dict[Place, float] = {}
         for layer, precision in zip(self.layers, precisions, strict=True):
             for space, action in self.actions(layer):
@@ -67,7 +71,8 @@ class Grid:
         return known
 
     def variance(self, largest: Mapping[int, Floats], known: Mapping[Place, float]) -> float:
-        """Returns an upper bound of a query's variance, from its squared length on each column.
+        """Returns an upper bound of the variance of a query's estimate; ``known`` is the result of
+        ``information``.
 
         ``largest`` maps columns to upper bounds of the squared projections. Infinite if the layers
         do not determine the query.
@@ -87,7 +92,8 @@ class Grid:
     def scores(
         self, noisy: Sequence[Integers | Floats], precisions: Sequence[float]
     ) -> dict[Place, Floats]:
-        """Returns the precision-weighted sums of the noisy integers for each space, by its blocks.
+        """Returns, for each orthogonal space, the sums of the noisy integers by its blocks,
+        weighted by their precision.
 
         Sums of blocks are added up to wider blocks, one column after the other.
         """
@@ -100,7 +106,9 @@ class Grid:
         return tables
 
     def place(self, chosen: Sequence[tuple[int, int]]) -> Place:
-        """Returns the name of a space: its (column, level) pairs, without constant columns."""
+        """Returns the key of an orthogonal space: the (column, level) pairs of the columns in which
+        it is not constant.
+        """
         return tuple(each for each in chosen if each[1] < self.chains[each[0]].top)
 
     def _scale(self, layer: Place) -> float:

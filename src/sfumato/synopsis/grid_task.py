@@ -32,7 +32,8 @@ MAX_CELLS, MAX_LAYERS = 5_000_000, 10_000
 
 @dataclass(frozen=True)
 class GridTask:
-    """Measures each layer of a layout once, with its share of the cost.
+    """The charged task that measures each layer of a layout over several columns once, with its
+    share of the cost.
 
     Its answer is the noisy integers of all layers, one after the other, as little-endian int64.
 
@@ -61,7 +62,7 @@ class GridTask:
 
     @cached_property
     def statistics(self) -> tuple[BlockSums, ...]:
-        """The layers as statistics of the bounded table."""
+        """The measured layers, each as a statistic of the bounded table."""
         grid, names = self.layout.grid, self.plan.cube.names
         found = []
         for place in grid.layers:
@@ -85,7 +86,7 @@ class GridTask:
 
     @property
     def form(self) -> str:
-        """The canonical form of the plan and of the layers."""
+        """The canonical text of the plan and of the layers, for the cache key."""
         layers = [list(statistic.blocks) for statistic in self.statistics]
         named = [self.table, self.plan, layers, list(self.layout.shares)]
         return form(named, every_value(self.plan))
@@ -127,7 +128,7 @@ class GridTask:
         return b"".join(noisy)
 
     def noisy(self, body: bytes) -> list[Integers]:
-        """Returns the integers of each layer of a stored answer."""
+        """Decodes a stored answer: the noisy integers of each layer."""
         ends = np.cumsum(self.cells)
         return list(np.split(np.frombuffer(body, "<i8"), ends[:-1]))
 

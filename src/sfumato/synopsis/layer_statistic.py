@@ -17,7 +17,8 @@ from sfumato.synopsis.layers import Layer
 
 @dataclass(frozen=True, slots=True)
 class AxisLayer(BoundedStatistic[Integers]):
-    """The integers of a layer over the declared values of an axis; missing values do not count.
+    """The statistic of one layer of a column: an integer for each block of declared values; missing
+    values do not count.
 
     Guarantees:
         a layer moves by at most its proved distance
@@ -28,7 +29,7 @@ class AxisLayer(BoundedStatistic[Integers]):
     layer: Layer | DenseLayer
 
     def distance(self, norm: Norm) -> Distance:
-        """Returns the proved distance in L1 or L2 (squared).
+        """Returns the sensitivity of the layer's integers: the L1 norm, or the squared L2 norm.
 
         Raises:
             InvalidDeclaration: nothing is proved in another norm.

@@ -18,7 +18,8 @@ Numbers = TypeVar("Numbers", Integers, npt.NDArray[np.float64])
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One integer for each block of ``width`` neighbouring cells; the last block may be shorter.
+    """A measured layer of a column: one integer for each block of ``width`` neighbouring cells; the
+    last block may be shorter.
 
     The integer is the sum of the block; with ``halves`` it is the sum of its first half minus that
     of its second (a Haar wavelet, times a power of two). Each cell has the coefficient 1 or -1 in

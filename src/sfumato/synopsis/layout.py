@@ -35,7 +35,8 @@ _WIDEST = 5_000_000
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Layers with their shares of the cost, which add up to at most 1.
+    """A strategy for several columns: layers with their shares of the cost, which add up to at most
+    1.
 
     ``factor`` is the weighted mean over the terms of the mean squared error of their queries, where
     a whole share buys noise of variance 1 for a distance of 1 (``Strategy`` has the same).
@@ -49,7 +50,8 @@ class Layout:
 
 
 def layouts(wanted: Wanted, sizes: Mapping[str, tuple[int, int]], norm: Norm) -> list[Layout]:
-    """Returns every candidate with its split for a workload, the one of least error first.
+    """Returns all candidate strategies for a workload over several columns, each with its best
+    split of the cost, the one of least error first.
 
     Args:
         wanted: the queries.

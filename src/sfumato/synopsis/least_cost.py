@@ -53,7 +53,8 @@ def most_allowed(max_epsilon: Number | None, max_rho: Number | None) -> Allowanc
 
 
 def cheapest(dearest: AnyPlan, error: Number | Worst) -> AnyPlan:
-    """Returns the plan of least cost whose best strategy reaches an error.
+    """Returns the plan of least cost, at most that of the plan ``dearest``, whose best strategy
+    reaches an error.
 
     The cost is the least multiple of 1e-6 for an epsilon, and of 1e-9 for a rho.
 

@@ -30,7 +30,8 @@ _LEAST_VARIANCE = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class LayersTask:
-    """Measures each layer of a strategy once, with its share of the cost.
+    """The charged task that measures each layer of a column's strategy once, with its share of the
+    cost.
 
     Its answer is the noisy integers of all layers, one after the other, as little-endian int64.
 
@@ -53,7 +54,7 @@ class LayersTask:
 
     @property
     def statistics(self) -> tuple[AxisLayer, ...]:
-        """The layers as statistics of the bounded table."""
+        """The measured layers, each as a statistic of the bounded table."""
         layers = self.strategy.stack.layers
         return tuple(AxisLayer(self.plan, self.axis, layer) for layer in layers)
 
@@ -74,7 +75,7 @@ class LayersTask:
 
     @property
     def form(self) -> str:
-        """The canonical form of the plan and of the layers."""
+        """The canonical text of the plan and of the layers, for the cache key."""
         layers = [_named(layer) for layer in self.strategy.stack.layers]
         shares = list(self.strategy.shares)
         return form([self.table, self.axis, self.plan, layers, shares], every_value(self.plan))
@@ -115,7 +116,7 @@ class LayersTask:
         return b"".join(integers.astype("<i8").tobytes() for integers in noisy)
 
     def noisy(self, body: bytes) -> list["np.ndarray[tuple[int], np.dtype[np.int64]]"]:
-        """Returns the integers of each layer of a stored answer."""
+        """Decodes a stored answer: the noisy integers of each layer."""
         ends = np.cumsum(self.cells)
         return list(np.split(np.frombuffer(body, "<i8"), ends[:-1]))
 
@@ -131,7 +132,7 @@ class LayersTask:
 
 
 def cost_text(allowed: Allowance) -> str:
-    """Returns the cost of a plan as text.
+    """Returns the cost of a plan (epsilon, or rho with delta) as text.
 
     >>> from sfumato.query.allowance import allowance
     >>> cost_text(allowance(rho="0.02"))

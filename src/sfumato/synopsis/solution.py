@@ -55,7 +55,7 @@ class Solution:
     _lengths: dict[tuple[int, bytes], Floats] = field(default_factory=dict, init=False, repr=False)
 
     def estimates(self, queries: Sequence[Factors]) -> list[tuple[float, float]]:
-        """Returns the estimate of each query and its variance.
+        """Returns the least-squares estimate of each query, and the variance of each estimate.
 
         The variance is infinite where the layers do not determine the query.
         """

@@ -25,7 +25,8 @@ Indices = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Dense:
-    """How much each layer (row) tells of each space (column), as a dense table.
+    """The precision that each layer (row) contributes to each orthogonal space of queries (column),
+    for a layer precision of 1; a dense table.
 
     A layer multiplies each function of a space by the number.
 
@@ -41,25 +42,27 @@ class Dense:
         return len(self.table)
 
     def information(self, precisions: Floats) -> Floats:
-        """Returns how precisely each space is measured in all, given the precision of each layer."""
+        """Returns the precision with which all layers together measure each space, given that of
+        each layer.
+        """
         known: Floats = precisions @ self.table
         return known
 
     def back(self, slopes: Floats) -> Floats:
-        """Returns, for each layer, the sum over all spaces of the layer's number times the space's
-        slope.
+        """Returns the table times ``slopes``, which has a number for each space: the transpose of
+        ``information``, for gradients.
         """
         falls: Floats = self.table @ slopes
         return falls
 
     def only(self, layers: Sequence[int]) -> "Dense":
-        """Returns the table of some of the layers, renumbered."""
+        """Returns the same table for some of the layers only, renumbered."""
         return Dense(self.table[list(layers)])
 
 
 @dataclass(frozen=True, slots=True)
 class Sparse:
-    """``Dense`` for many layers, stored as its non-zero entries.
+    """The table of ``Dense`` for many layers, stored as its non-zero entries.
 
     Entry i says that layer ``layer[i]`` multiplies space ``space[i]`` by ``number[i]``.
 
@@ -76,21 +79,23 @@ class Sparse:
     spaces: int
 
     def information(self, precisions: Floats) -> Floats:
-        """Returns how precisely each space is measured in all, given the precision of each layer."""
+        """Returns the precision with which all layers together measure each space, given that of
+        each layer.
+        """
         weights = self.number * precisions[self.layer]
         known: Floats = np.bincount(self.space, weights, self.spaces).astype(np.float64)
         return known
 
     def back(self, slopes: Floats) -> Floats:
-        """Returns, for each layer, the sum over all spaces of the layer's number times the space's
-        slope.
+        """Returns the table times ``slopes``, which has a number for each space: the transpose of
+        ``information``, for gradients.
         """
         weights = self.number * slopes[self.space]
         falls: Floats = np.bincount(self.layer, weights, self.layers).astype(np.float64)
         return falls
 
     def only(self, layers: Sequence[int]) -> "Sparse":
-        """Returns the table of some of the layers, renumbered."""
+        """Returns the same table for some of the layers only, renumbered."""
         numbers = np.full(self.layers, -1)
         numbers[list(layers)] = np.arange(len(layers))
         stays = numbers[self.layer] >= 0
@@ -102,13 +107,17 @@ Actions: TypeAlias = Dense | Sparse
 
 
 def information(shares: Floats, actions: Actions, norm: Norm) -> Floats:
-    """Returns the information on each space; a layer's precision is its share, squared in L1."""
+    """Returns the precision with which each orthogonal space is measured, given each layer's share
+    of the cost; a layer's precision is its share, squared in L1.
+    """
     precisions = shares**2 if norm is Norm.L1 else shares
     return actions.information(precisions)
 
 
 def error(energies: Floats, known: Floats) -> float:
-    """Returns the error of a workload; infinite if a space has energy and no information."""
+    """Returns the squared error of a workload, from the squared projections of its queries on each
+    space (``energies``) and the spaces' precisions (``known``).
+    """
     real = energies > 1e-12 * energies.max()
     if (known[real] <= 0).any():
         return float("inf")
@@ -118,7 +127,8 @@ def error(energies: Floats, known: Floats) -> float:
 # the share of a layer that is not worth its cost runs to 0, and its square below the least float
 @np.errstate(under="ignore")
 def best_split(energies: Floats, actions: Actions, norm: Norm) -> tuple[list[int], Floats]:
-    """Returns the indices of the layers to measure, and their shares of least error.
+    """Returns the layers to measure, as indices, and the shares of the cost for each that give the
+    least error.
 
     In L1 the error is not convex, so layers are left out one by one as long as that helps.
     """

@@ -24,7 +24,7 @@ from sfumato.synopsis.workload import Floats, Workload
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """Layers over ``cells`` cells whose widths divide one another.
+    """A strategy's layers over the ``cells`` cells of one column; their widths divide one another.
 
     Raises:
         WrongUse: widths that do not begin with 1, do not divide one another or do not cover all
@@ -57,12 +57,12 @@ class Stack:
 
     @property
     def padded(self) -> int:
-        """The number of cells, including those that fill up the last block."""
+        """The number of cells of the blocks of the largest width, including the padding."""
         return self.widths[-1]
 
     def information(self, precisions: Sequence[float]) -> Floats:
-        """Returns how precisely each space V_j is measured in all, given the precision of each
-        layer.
+        """Returns the precision with which all layers together measure each orthogonal space V_j
+        (see ``Chain``), given the precision of each layer.
         """
         information = np.zeros(len(self.widths))
         for layer, precision in zip(self.layers, precisions, strict=True):

@@ -29,7 +29,8 @@ _BRANCHES = (2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64)
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """A stack of layers, each with its share of the cost; the shares add up to 1.
+    """A measuring strategy for one column: a stack of layers, each with its share of the cost; the
+    shares add up to 1.
 
     ``factor`` is the mean variance of the workload's queries if a whole unit of cost buys noise of
     variance 1 at distance 1. The expected squared error is ``factor`` times T^2/(2 rho) for

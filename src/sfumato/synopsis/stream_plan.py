@@ -115,7 +115,8 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The rows that a stream reads: those of a table that pass an SQL test, with some columns.
+    """The rows that a stream counts: those of a table that pass an SQL test, with some of its
+    columns.
 
     The first column is the time. At most ``most`` rows of a unit are read at once.
     """
@@ -130,7 +131,8 @@ class Source:
         dataset: Dataset,
         times: str = "",
     ) -> BoundedRows:
-        """Returns the bounded rows; ``times`` is a further test on the time column.
+        """Returns the plan of the rows, with bounded contributions; ``times`` is a further test on
+        the time column.
 
         Raises:
             As a question in SQL.
@@ -198,7 +200,9 @@ class StreamPlan:
 
     @property
     def limits(self) -> str:
-        """A text, from the declarations, about which rows are left out; their number is private."""
+        """A text that says which rows the declared limits of a unit leave out; their number is
+        private.
+        """
         ticks = self.best.ticks
         if ticks.plan.unit is None:
             return "every row counts once; one dated into a tick that is over is left out"

@@ -67,8 +67,8 @@ class TablesPlan:
         return self.of(self.candidates[0])
 
     def of(self, layout: Layout) -> GridTask:
-        """Returns the task that measures with a given strategy (WrongUse if it is too large to be
-        measured).
+        """Returns the task that measures with a given strategy; raises WrongUse if it has too many
+        integers.
         """
         try:
             return GridTask(self.table, self.cube, layout, self.allowance)
@@ -143,7 +143,8 @@ def extremes(
 
 
 def plan_tables(dataset: Dataset, table: str, wanted: Wanted, allowed: Allowance) -> TablesPlan:
-    """Compares the strategies for a workload over several columns.
+    """Returns the candidate strategies for a workload over several columns, compared at a cost
+    (``allowed``).
 
     Raises:
         UnknownName, MissingDeclaration, WrongUse: as ``session.marginals``.

@@ -79,7 +79,7 @@ class TickTask:
 
 
 class StreamSeries:
-    """A stream of counts as a series for ``Session.open_series``, with a task for each tick.
+    """A stream of counts as a series of tasks, one for each tick, for ``Session.open_series``.
 
     ``until`` is the end of the next tick; ``advance`` sets it.
     """
@@ -115,7 +115,9 @@ class StreamSeries:
         return best.ticks.event(best.mechanism)
 
     def piece(self, place: int, earlier: Mapping[int, bytes]) -> TickTask:
-        """Returns the task of the tick from the end of the last stored tick to ``until``."""
+        """Returns the task of the next tick, which counts the rows from the end of the last stored
+        tick to ``until``.
+        """
         best, source = self.plan.best, self.plan.source
         stored = max(earlier, default=0)
         after = _last_end(earlier[stored]) if stored else None
@@ -152,7 +154,7 @@ def unpacked(body: bytes) -> dict[int, Row]:
 
 
 def all_rows(bodies: Iterable[bytes]) -> dict[int, Row]:
-    """Returns the noisy rows in all stored pieces, by the number of their tick."""
+    """Returns the noisy integers of every tick in the stored answers, by the number of the tick."""
     rows: dict[int, Row] = {}
     for body in bodies:
         rows |= unpacked(body)

@@ -23,7 +23,8 @@ MAX_TERMS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A product of workloads of several columns: every combination of one query of each.
+    """A product of workloads of several columns, whose queries are every combination of one query
+    of each.
 
     The error of a workload is the weighted mean over its terms of the mean squared error of their
     queries; ``weight`` is the weight of a term.

@@ -21,7 +21,9 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Workload(ABC):
-    """Queries over ``cells`` neighbouring cells; each query is a weighted sum of cells."""
+    """A workload of linear queries over ``cells`` neighbouring cells: each query is a weighted sum
+    of the cells' counts.
+    """
 
     cells: int
 
@@ -36,7 +38,8 @@ class Workload(ABC):
 
     @abstractmethod
     def energy(self, width: int) -> float:
-        """Returns the sum over all queries of |B q|^2; B averages over blocks of ``width`` cells.
+        """Returns the sum over all queries q of |B q|^2, where B averages over blocks of ``width``
+        cells.
 
         Blocks begin at cell 0; the last one is padded with cells that are in no query.
         """
@@ -47,7 +50,8 @@ class Workload(ABC):
 
     @abstractmethod
     def largest(self, width: int, wider: int | None) -> float:
-        """Returns an upper bound of |B q|^2 - |B' q|^2 over the queries q.
+        """Returns an upper bound, over all queries q, of |B q|^2 - |B' q|^2, where B averages over
+        blocks of ``width`` cells.
 
         B' averages over blocks of ``wider`` cells, a multiple of ``width``. None: |B q|^2 alone,
         where one block has all cells.
@@ -55,7 +59,9 @@ class Workload(ABC):
 
     @abstractmethod
     def peak(self, covariance: Floats) -> float:
-        """Returns the largest variance of a query, given the covariance of the cells."""
+        """Returns the largest variance of any query's answer, given the covariance of the cells'
+        counts.
+        """
 
     def energies(self, widths: Sequence[int]) -> Floats:
         """Returns ``energy`` for each block width."""

@@ -38,7 +38,9 @@ def child_base(
     singles: Sequence[Floats],
     parent: Base,
 ) -> Base:
-    """Returns the single columns of a child: its own with their noisy counts, then the parent's."""
+    """Returns the single-column counts with which the fit of a child table begins: the noisy counts
+    of the child's own columns, then those of the parent table's columns.
+    """
     family, child = plan.family, plan.family.children[plan.table - 1]
     alone = Base(Schema(child.table, child.axes, plan), schedule, tuple(singles))
     merges = [*alone.merges, *parent.merges]
@@ -158,11 +160,12 @@ class _Expected:
 
 @dataclass(frozen=True, eq=False)
 class ChildModel:
-    """The fitted model of a child table's columns, given the parent's rows.
+    """The fitted distribution of a child table's columns, given the row of the parent table.
 
-    ``number`` is the index of the column that holds the number of a parent's child rows; in a fit,
-    one parent stands for ``each`` parents. Rows are arrays of blocks with one column per column of
-    ``base``; the rows of a parent are adjacent and in order.
+    ``number`` is the index of the column with the number of child rows of a parent row. While
+    fitting, each synthetic parent row represents ``each`` real ones. Rows are arrays of block
+    numbers with one column per column of ``base``; the child rows of a parent are adjacent and in
+    order.
     """
 
     base: Base
@@ -179,7 +182,9 @@ class ChildModel:
         plan: UnitTable,
         each: int,
     ) -> "ChildModel":
-        """Returns the model of independent columns, from their noisy counts."""
+        """Returns the initial model, in which the child's columns are independent, from the noisy
+        counts of each column.
+        """
         family, table = plan.family, plan.table
         child = family.children[table - 1]
         columns = []
@@ -191,7 +196,7 @@ class ChildModel:
 
     @property
     def own(self) -> int:
-        """The number of columns that are the child's own."""
+        """The number of columns that belong to the child table itself, not to its parent."""
         return len(self.columns)
 
     def fitted(
@@ -200,8 +205,8 @@ class ChildModel:
         parents: Integers,
         dice: Dice,
     ) -> "ChildModel":
-        """Returns the model fitted to these marginals: columns are fitted and drawn in turn, a few
-        times.
+        """Returns the model fitted to the noisy marginals ``pairs`` and the synthetic parent rows
+        ``parents``: a few passes, each of which fits and redraws every column in turn.
         """
         model = replace(self, pairs=tuple(pairs))
         for _ in range(_PASSES):
@@ -221,7 +226,9 @@ class ChildModel:
         rows: Integers,
         weights: Floats,
     ) -> Conditional:
-        """Returns the column fitted to the marginals of which it is the last column."""
+        """Returns one column's conditional distribution, fitted to the marginals in which it is the
+        column that is drawn last; ``rows`` are synthetic rows with ``weights``.
+        """
         given_columns = []
         measurements = [self.base.measured[column.column]]
         for each in self.pairs:
@@ -242,12 +249,16 @@ class ChildModel:
         self,
         pair: Clique,
     ) -> int:
-        """Returns which column of a pair is drawn last: the later of the child's own columns."""
+        """Returns which column of a pair is drawn last: of the columns that are the child's own,
+        the one with the larger index.
+        """
         return max(column for column in pair if column < self.own)
 
     @property
     def candidates(self) -> list[Clique]:
-        """The pairs of columns that may still be measured: at least one of them is the child's own."""
+        """The pairs of columns that may still be selected for measurement: at least one column is
+        the child's own, and the pair is small enough and not yet measured.
+        """
         measured = {each.columns for each in self.pairs}
         found: list[Clique] = []
         for pair in combinations(range(len(self.base.sizes)), 2):
@@ -267,7 +278,7 @@ class ChildModel:
         self,
         rows: Integers,
     ) -> Floats:
-        """Returns how many units each row stands for.
+        """Returns the weight of each synthetic child row, in privacy units.
 
         It is the row's share of its unit, times the number of units that its parent stands for.
         """
@@ -278,7 +289,7 @@ class ChildModel:
         self,
         rows: Integers,
     ) -> Integers:
-        """Returns the index of the parent of each row, from the last column."""
+        """Returns, for each synthetic child row, the index of its parent row (the last column)."""
         owners: Integers = rows[:, -1]
         return owners
 
@@ -287,8 +298,8 @@ class ChildModel:
         parents: Integers,
         dice: Dice,
     ) -> Integers:
-        """Draws the rows of parents, in blocks; an additional last column is the index of the
-        parent.
+        """Draws the synthetic child rows of some parent rows, as block numbers; an additional last
+        column is the index of the parent row.
         """
         numbers = self.numbers(parents)
         owners = np.repeat(np.arange(len(parents)), numbers)

@@ -135,7 +135,8 @@ def determines(column: str, other: str, values: Mapping[Any, Any]) -> Constraint
 
 
 def rules_of(schema: Schema, constraints: Sequence[Constraint]) -> tuple[Rule, ...]:
-    """Returns the combinations of cells that the constraints allow; reads declarations only.
+    """Returns the constraints compiled to tables of allowed cell combinations; reads declarations
+    only, no data.
 
     Raises:
         UnknownName: a constraint on a column that is not synthesised.

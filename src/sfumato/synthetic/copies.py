@@ -30,7 +30,7 @@ from sfumato.synthetic.tree import JunctionTree, Part
 
 @dataclass(frozen=True, eq=False)
 class Copies:
-    """The fit problems of several copies of a model, which are solved together as one array.
+    """The bootstrap copies of one model as one batch of fit problems, solved together as arrays.
 
     ``measurements`` and ``totals`` have an entry for each copy. Potentials are an array with a row
     for each copy, and a column for each cell of each measurement.
@@ -48,8 +48,8 @@ class Copies:
     fixed: Sequence[Part] = ()
 
     def descend(self, start: Floats, steps: int) -> Floats:
-        """Fits the potentials of all copies together by gradient descent, as ``descended`` does for
-        one.
+        """Returns the fitted potentials of all copies, by one gradient descent on the whole batch
+        (see ``descended`` for a single copy).
 
         A copy whose fit has ended leaves the batch. ``start`` has the columns of the first
         measurements; the others start at 0.
@@ -78,7 +78,7 @@ class Copies:
         return ended
 
     def fits(self, potentials: Floats) -> list[Fitted]:
-        """Returns the fitted distribution of each copy."""
+        """Returns the fitted distribution of each copy, given the potentials from ``descend``."""
         fits = []
         for place, total in enumerate(self.totals):
             tables = [table[0] for table in self._split(potentials[place : place + 1])]

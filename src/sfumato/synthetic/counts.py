@@ -51,7 +51,8 @@ Plan: TypeAlias = BoundedCube | Counted
 
 @dataclass(frozen=True, slots=True)
 class BlockCounts(BoundedStatistic[Integers]):
-    """The weight of the rows in each combination of blocks of some axes; a block is a set of cells.
+    """A statistic: the weight of the rows in each combination of blocks of some axes, where a block
+    is a set of cells that are counted together.
 
     ``blocks`` has, for each axis, its name and the block number of each of its cells. Block numbers
     begin at 0, and no block is empty.
@@ -93,7 +94,7 @@ class BlockCounts(BoundedStatistic[Integers]):
         return tuple(max(blocks) + 1 for _, blocks in self.blocks)
 
     def distance(self, norm: Norm) -> Distance:
-        """Returns the proved distance in L1, or squared in L2.
+        """Returns the sensitivity of all the counts together: the L1 norm, or the squared L2 norm.
 
         Raises:
             InvalidDeclaration: nothing is proved in another norm.
@@ -105,7 +106,9 @@ class BlockCounts(BoundedStatistic[Integers]):
         raise InvalidDeclaration(f"Counts of blocks in {norm.value}.", allowed="L1, L2")
 
     def exact(self, opened: Opened) -> Integers:
-        """Returns the exact counts, flat; the last axis varies fastest."""
+        """Returns the exact counts (without noise) as a flat array; the last axis varies
+        fastest.
+        """
         if isinstance(self.plan, BoundedCube):
             cells = opened.marginal(self.plan, self.names)
         else:

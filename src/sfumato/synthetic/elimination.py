@@ -26,8 +26,8 @@ _LEAST_SUM = 1e-200
 
 @dataclass(frozen=True)
 class Elimination:
-    """How the product of some factors is summed over all columns; tables have a first axis of
-    distributions, which are computed at once.
+    """A plan for summing the product of some factors (tables over columns) over all columns; every
+    table has a first axis of distributions, which are computed at once.
 
     >>> tree = JunctionTree.over([2, 2], [(0, 1)])
     >>> pair, column = np.array([[[1.0, 2.0], [3.0, 4.0]]]), np.array([[1.0, 10.0]])
@@ -41,7 +41,9 @@ class Elimination:
 
     @classmethod
     def of(cls, tree: JunctionTree, factors: Sequence[Clique]) -> "Elimination":
-        """The plan for factors over columns of cliques of a tree, from its last clique on."""
+        """Returns the plan for factors over these sets of columns, each within a clique of the
+        tree; columns are summed out from the tree's last clique on.
+        """
         plan = _Plan(tree.sizes, [*factors])
         for clique, separator in zip(
             reversed(tree.cliques), reversed(tree.separators), strict=True
@@ -50,8 +52,8 @@ class Elimination:
         return cls(len(factors), tuple(plan.steps))
 
     def marginals(self, factors: Sequence[Floats], totals: Floats) -> list[Floats] | None:
-        """Computes the marginal of each factor, scaled to a total; None if sums are too small for
-        that.
+        """Returns the marginal of the product over the columns of each factor, scaled to the total
+        of each distribution; None if the sums underflow.
 
         Each table is part of one step, so its derivative follows from that of the step's result.
         """

@@ -177,7 +177,8 @@ def descended(
 
 
 def compared(model: Floats, measurement: Measurement) -> tuple[float, Floats]:
-    """Returns the misfit of one measurement, and the descent direction of its potential.
+    """Returns the misfit of expected counts to one noisy marginal, and the descent direction of the
+    marginal's potential.
 
     A potential is the logarithm of a factor of the counts. So the direction is the residual divided
     by the count, which moves all counts at the same relative speed; counts far below the noise move
@@ -188,14 +189,18 @@ def compared(model: Floats, measurement: Measurement) -> tuple[float, Floats]:
 
 
 def standardised(model: Floats, counts: Floats, sigma: Floats) -> tuple[Floats, Floats]:
-    """Returns the residuals in standard deviations, and the descent direction of potentials."""
+    """Returns the residuals (expected minus noisy counts) in standard deviations of the noise, and
+    the descent direction of the potentials.
+    """
     residual = model - counts
     return residual / sigma, residual / (model + _DAMPING * sigma)
 
 
 @dataclass(frozen=True, eq=False)
 class TreeTarget:
-    """A fit problem on a junction tree, with fixed tables that are added to the potentials."""
+    """The objective of fitting a junction tree's distribution to noisy marginals; ``fixed`` are
+    tables that are added to the potentials, such as those of impossible cells.
+    """
 
     tree: JunctionTree
     measurements: Sequence[Measurement]
@@ -204,7 +209,7 @@ class TreeTarget:
 
     @cached_property
     def homes(self) -> list[int]:
-        """The index of the clique that contains the columns of each measurement."""
+        """For each measured marginal, the index of the clique that contains its columns."""
         return [self.tree.home(each.columns) for each in self.measurements]
 
     @cached_property
@@ -239,7 +244,9 @@ class TreeTarget:
         return self.tree.marginals(tables, self.total)
 
     def residual(self, marginals: Tables) -> tuple[float, list[Floats]]:
-        """Returns the misfit of the marginals, and the descent direction of each potential."""
+        """Returns the misfit of the expected clique counts ``marginals`` to all measurements, and
+        the descent direction of each measurement's potential.
+        """
         loss, slopes = 0.0, []
         for seen, model in zip(self.measurements, self.models(marginals), strict=True):
             lost, slope = compared(model, seen)
@@ -248,7 +255,7 @@ class TreeTarget:
         return loss, slopes
 
     def models(self, marginals: Tables) -> list[Floats]:
-        """Returns what the model expects for each measurement."""
+        """Returns, for each measured marginal, its expected counts, given those of the cliques."""
         models: list[Floats] = [np.empty(0)] * len(self.measurements)
         tables = [*zip(marginals, self.tree.cliques, strict=True)]
         for level in reversed(self._levels):

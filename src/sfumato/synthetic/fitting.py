@@ -51,7 +51,7 @@ QUICK = MaximumEntropy(60)
 
 @dataclass(frozen=True, eq=False)
 class Base:
-    """The measured single columns of a synthetic data model: the start of every fit.
+    """The noisy counts of each single column, with the rules of rows: the input of every fit.
 
     ``singles`` are the noisy counts of each column, in rows, before rare cells are merged into
     blocks. ``rules`` declare impossible combinations. ``pinned`` replaces the blocks computed from
@@ -72,18 +72,18 @@ class Base:
 
     @cached_property
     def noises(self) -> Noises:
-        """The noise mechanism of each measuring step of the fit."""
+        """The noise mechanism of each kind of measurement: single columns, selections, checks."""
         return self.schedule.noises(self.schema.plan)
 
     @property
     def refinement(self) -> int:
-        """The integer that a row with full weight adds to a count; counts are divided by it."""
+        """The integer that a row of full weight adds to a measured count."""
         return self.schema.plan.refinement
 
     @cached_property
     def sigma(self) -> tuple[float, float, float]:
-        """The standard deviations of a noisy count, in rows: of a single column, a selected
-        marginal, a check.
+        """The standard deviations of a noisy count, in rows: single column, selected marginal,
+        check.
         """
         noises, refinement = self.noises, self.refinement
         single = _deviation(noises.single.noise.variance.upper) / refinement
@@ -96,7 +96,7 @@ class Base:
 
     @cached_property
     def merges(self) -> tuple[Merging, ...]:
-        """The blocks (merged cells) of each column."""
+        """For each column, the partition of its cells into blocks; rare cells are merged."""
         return self.pinned or tuple(self._merging(place) for place in range(len(self.singles)))
 
     def _merging(
@@ -164,7 +164,7 @@ class Base:
         self,
         place: int,
     ) -> bool:
-        """Whether missing values occur: they are declared, or their count exceeds the noise."""
+        """Whether missing values are modelled: declared, or their count exceeds the noise."""
         is_seen = self.singles[place][-1] >= _SEEN * self.sigma[0]
         return self.schema.axes[place].is_nullable or bool(is_seen)
 
@@ -198,14 +198,14 @@ class Base:
 
     @cached_property
     def fixed(self) -> tuple[Part, ...]:
-        """The tables of logarithms that exclude what the rules forbid, in blocks."""
+        """For each rule, a table of logarithms that excludes what it forbids, in blocks."""
         return tuple((rule.columns, rule.logarithms(self.merges)) for rule in self.rules)
 
     def counts(
         self,
         clique: Clique,
     ) -> BlockCounts:
-        """Returns the statistic that counts a marginal in blocks."""
+        """Returns the statistic that counts the rows of a marginal, in blocks."""
         axes = self.schema.axes
         blocks = tuple((axes[each].name, self.merges[each].blocks) for each in clique)
         return BlockCounts(self.schema.plan, blocks)
@@ -215,7 +215,7 @@ class Base:
         clique: Clique,
         noisy: Integers,
     ) -> Measurement:
-        """Returns a selected marginal as a measurement, from its noisy integers."""
+        """Returns the noisy integers of a selected marginal as a ``Measurement``, in rows."""
         shape = tuple(self.sizes[each] for each in clique)
         counts = noisy.reshape(shape) / self.refinement
         return Measurement(clique, counts, np.full(shape, self.sigma[1]))
@@ -231,13 +231,13 @@ class Base:
 
     @property
     def ruled(self) -> list[Clique]:
-        """The cliques that rules and public marginals require in the model."""
+        """The sets of columns of rules and public marginals, which need a clique each."""
         rules = [rule.columns for rule in self.rules]
         return rules + [each.columns for each in self.publics]
 
     @cached_property
     def known(self) -> tuple[Measurement, ...]:
-        """The measurements of single columns, and the public marginals."""
+        """The measurements of single columns, and the public marginals as measurements."""
         return (*self.measured, *(each.measured(self.total) for each in self.publics))
 
 
@@ -252,7 +252,7 @@ def candidate(
     row_weights: Integers,
     weight: int,
 ) -> Candidate:
-    """Returns a marginal that may be selected, with its counts in the synthetic rows."""
+    """Returns a candidate of the private selection, with its counts in synthetic rows."""
     statistic = base.counts(clique)
     shape = statistic.shape
     flat = np.ravel_multi_index(rows[:, list(clique)].T, shape)
@@ -264,7 +264,7 @@ def candidate(
 
 @dataclass(frozen=True, eq=False)
 class Fitting:
-    """The marginals selected so far, and the model fitted to them."""
+    """The state of a fit: the marginals selected so far, and the model fitted to them."""
 
     base: Base
     pairs: tuple[Measurement, ...]
@@ -288,7 +288,7 @@ class Fitting:
 
     @property
     def batch(self) -> int:
-        """The number of marginals to select next: first those of a tree, later a few at a time.
+        """The number of marginals to select before the next fit: first those of a tree, later few.
 
         If only some candidates take part in a selection, each part of the tree uses others.
         """
@@ -304,7 +304,7 @@ class Fitting:
         chosen: Sequence[Measurement],
         estimator: Estimator = QUICK,
     ) -> "Fitting":
-        """Returns the model fitted to the earlier and the newly selected marginals.
+        """Returns the state after measuring ``chosen``: the model is fitted again to all marginals.
 
         If memory does not suffice, the model is unchanged, so that the charge is not lost.
         """
@@ -323,7 +323,7 @@ class Fitting:
         weights: dict[Clique, int],
         dice: Dice,
     ) -> list[tuple[Clique, Candidate]]:
-        """Returns every marginal that may be selected, with its counts in rows of the model."""
+        """Returns every marginal that may be selected next, with its counts in model rows."""
         base = self.base
         whole = max(1, round(base.total))
         each = -(-whole // _ROWS)

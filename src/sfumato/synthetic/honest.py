@@ -33,10 +33,11 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """The mean total variation distance of marginals of 1, 2 or 3 columns, and that of pure noise.
+    """The honest check's result for its marginals of 1, 2 or 3 ``columns``.
 
-    ``off`` is the typical error of a cell as a share of all rows, with the noise taken out; it is 0
-    where the noise of a cell (``hidden``) is larger.
+    ``distance`` is the mean total variation distance between synthetic rows and noisy counts,
+    ``noise`` what noise alone would cause. ``off`` is the typical error of a cell as a share of all
+    rows, with the noise taken out; it is 0 where the noise of a cell (``hidden``) is larger.
     """
 
     columns: int
@@ -49,7 +50,8 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """The correlation of two ordered columns, by their block numbers, without missing values.
+    """The correlation of two ordered columns in the synthetic ``rows`` and in the noisy counts of
+    the honest check, by their block numbers, without missing values.
 
     ``counted`` is the correlation in the noisy counts; its 95% interval is ``error`` wide on either
     side.
@@ -66,7 +68,8 @@ def seen_of(
     cells: Integers,
     weights: Floats | None = None,
 ) -> tuple[Seen, ...]:
-    """Returns the honest check's marginals, each with the same marginal of synthetic rows.
+    """Returns the marginals of the honest check: the noisy counts of each, with the counts of the
+    synthetic rows.
 
     ``cells`` are the rows as cell numbers.
     """
@@ -85,7 +88,8 @@ def ways_of(
     base: Base,
     marginals: Sequence[Seen],
 ) -> tuple[Way, ...]:
-    """Returns the mean distances for marginals of one, two and three columns.
+    """Returns the honest check's mean distances between synthetic rows and noisy counts, for
+    marginals of one, two and three columns.
 
     Single columns are not counted by the check: they are sums of its larger marginals, weighted by
     precision.
@@ -148,7 +152,8 @@ def correlations(
     base: Base,
     marginals: Sequence[Seen],
 ) -> tuple[Correlation, ...]:
-    """Returns the correlation of each pair of ordered columns that the check counted together.
+    """Returns the correlation, in rows and in noisy counts, of each pair of ordered columns that
+    the honest check counted together.
 
     Rows with a missing value are left out. Blocks are numbered in order of their values and scaled
     by the rows, so the counted correlation is a linear function of noisy counts with known noise.

@@ -18,7 +18,8 @@ _LIMITS = ""
 
 
 def measured_as(schema: Schema) -> dict[str, str]:
-    """Returns a hash of the declaration of each column, and of the limits that the noise is for.
+    """Returns a hash of each column's declaration and, under the empty string, of the limits of a
+    unit for which the noise was calibrated.
 
     The key of the limits is the empty string.
 
@@ -41,7 +42,8 @@ def require_same(
     schema: Schema,
     digests: Mapping[str, str] | None,
 ) -> None:
-    """Refuses a stored fit if a column or a limit is declared differently now.
+    """Raises an error if a column or a limit is declared differently now than when the stored fit
+    was measured.
 
     ``digests`` is the stored result of ``measured_as``; None for fits of versions that did not
     store it.

@@ -72,7 +72,8 @@ def quantiles_of(
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """The plan of the first steps: thresholds for text columns, quantile trees for binned ones.
+    """The plan of a fit's first charged steps, which choose the cells of some columns: a private
+    key selection for each text column, a noisy quantile tree for each binned one.
 
     ``questions`` count the units of each string of a text, in the order of ``texts``; ``trees``
     find the bins of columns. ``each`` is the cost of one column, ``delta`` that of one text.
@@ -109,7 +110,8 @@ class Opening:
         quantiles: Sequence[Mapping[str, int]],
         allowed: Allowance,
     ) -> "tuple[Opening | None, ...]":
-        """Returns the openings of several tables, whose columns share the cost and the delta.
+        """Returns the first steps (``Opening`` or None) of each of several tables, whose columns
+        share the cost and the delta.
 
         Raises:
             MissingDeclaration: there are texts, but no delta.
@@ -141,7 +143,7 @@ class Opening:
         norm: Norm,
         stored: Mapping[str, Any],
     ) -> "Opening":
-        """Builds the first steps from the JSON of ``told``."""
+        """Rebuilds an ``Opening`` from the stored JSON that ``told`` returned."""
         trees = _quantile_trees(schema, stored["quantiles"])
         allowance = Allowance(norm, Fraction(stored["each"]))
         questions = counted_texts(dataset, schema, norm)
@@ -151,7 +153,7 @@ class Opening:
         self,
         schema: Schema,
     ) -> dict[str, Any]:
-        """Returns the opening as JSON; texts are in the order of their columns."""
+        """Returns these steps as JSON for the ledger; texts are in the order of their columns."""
         rests = {}
         for one in schema.axes:
             if isinstance(one, TextAxis):
@@ -167,7 +169,9 @@ class Opening:
         self,
         allowed: Allowance,
     ) -> Allowance:
-        """Returns the share of a fit's cost that remains for the steps after these."""
+        """Returns the cost that remains, of a fit's whole cost ``allowed``, for the measurements
+        after these steps.
+        """
         spent = self.each.amount * (len(self.texts) + len(self.trees))
         return replace(allowed, amount=allowed.amount - spent)
 
@@ -189,7 +193,9 @@ class Opening:
         self,
         counted: Units,
     ) -> ThresholdMechanism:
-        """Returns the mechanism that releases the strings of a text."""
+        """Returns the mechanism of private key selection for the strings of a text column, by their
+        counts of units.
+        """
         relation = counted.distance(Norm.LINF).relation
         return threshold_gaussian(counted.groups, self.each.amount, self.delta, relation)
 
@@ -208,7 +214,7 @@ class Opening:
         curator: Curator,
         schema: Schema,
     ) -> dict[str, Any]:
-        """Runs the steps; returns the released strings and bins as JSON."""
+        """Runs these steps through the curator; returns the released strings and bins as JSON."""
         keys: dict[str, list[str]] = {}
         for name, question in zip(self.texts, self.questions, strict=True):
             counted = Units(question, 0)
@@ -245,7 +251,9 @@ def opened(
     schema: Schema,
     released: Mapping[str, Any],
 ) -> Schema:
-    """Returns the schema with the released strings and bins as its axes."""
+    """Returns the schema with cells from the first steps of a fit: the ``released`` strings of text
+    columns and bins of binned ones.
+    """
     axes: list[Axis] = []
     for axis in schema.axes:
         if isinstance(axis, TextAxis):
@@ -289,7 +297,7 @@ def counted_texts(
     schema: Schema,
     norm: Norm,
 ) -> tuple[Bounded, ...]:
-    """Returns, for each text column, the question that counts the units of each of its strings."""
+    """Returns, for each text column, the counting query of the number of units for each string."""
     questions = []
     for one in schema.axes:
         if isinstance(one, TextAxis):

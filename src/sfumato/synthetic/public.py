@@ -144,7 +144,9 @@ class PublicCells:
         self,
         total: float,
     ) -> Measurement:
-        """Returns the marginal as a measurement, to which a model is fitted."""
+        """Returns the public marginal as a nearly exact ``Measurement`` for ``total`` rows, so that
+        a model can be fitted to it.
+        """
         counts = np.zeros(self.shape)
         for cells, share in self.shares:
             counts[cells] = float(share) * total
@@ -165,7 +167,8 @@ class PublicCells:
         counts: Integers,
         dice: Dice,
     ) -> tuple[Integers, Given]:
-        """Chooses which rows must move to other cells so that the public counts hold exactly.
+        """Chooses which synthetic rows get other cells in these columns, so that the public counts
+        hold exactly.
 
         Returns the indices of these rows, and their new cells.
         """

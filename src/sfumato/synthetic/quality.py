@@ -26,7 +26,7 @@ MOST_ASSOCIATED = 60
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The difference between rows and the noisy counts of one marginal.
+    """The misfit between synthetic rows and the noisy counts of one marginal.
 
     ``distance`` is the total variation distance, ``noise`` the distance expected from noise alone.
     ``off`` is the typical error of a cell as a share of all rows, with the noise taken out; 0 where
@@ -54,7 +54,8 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """How well the rows fit: single columns, selected pairs, the honest check, unmeasured pairs.
+    """The fit of synthetic rows to the released numbers: single columns, selected pairs, the honest
+    check; and which pairs were not measured.
 
     ``associations`` has Cramer's V of each pair of columns in the rows (0 is none, 1 is full).
     ``missed`` are the pairs that were not measured, ``ways`` the check's distances by number of
@@ -82,7 +83,9 @@ def quality(
     cells: Integers,
     weights: Floats | None = None,
 ) -> Quality:
-    """Compares rows (given as cells) with what was released; ``weights`` are those of the rows."""
+    """Returns the fit of synthetic rows (given as cells) to the measurements that were released;
+    ``weights`` are those of the rows.
+    """
     base = released.base
     blocks = np.empty_like(cells)
     for place, merging in enumerate(base.merges):

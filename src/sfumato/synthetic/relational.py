@@ -73,7 +73,8 @@ class Child:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A parent table with its child tables; ``key`` is the column that identifies the unit.
+    """A parent table with its child tables, as they are synthesised together; ``key`` is the column
+    that identifies the privacy unit.
 
     >>> age = Axis(Column("age", Integer(0, 99)))
     >>> family = Family("people", "id", (age,), (Child("visits", (age,), 3),))
@@ -93,7 +94,7 @@ class Family:
 
     @property
     def own(self) -> tuple[tuple[Axis, ...], ...]:
-        """The axes (columns) that each table itself declares."""
+        """For each table, the parent first, its own columns as axes."""
         return (self.axes, *(child.axes for child in self.children))
 
     @property
@@ -108,8 +109,8 @@ class Family:
         self,
         table: int,
     ) -> tuple[Axis, ...]:
-        """Returns the axes of a table (by index), followed by those that its columns may depend
-        on.
+        """Returns the axes of a table (by index), followed by the columns on which they may depend:
+        of the parent, numbers of child rows, the previous row.
         """
         numbers = tuple(child.number for child in self.children)
         if not table:
@@ -138,7 +139,9 @@ class Family:
         self,
         table: int,
     ) -> int:
-        """Returns the index of the first column of a table in the rows that are read."""
+        """Returns the index, in the joint rows of all tables (``rows_of``), of the first column of
+        a table.
+        """
         return 1 + sum(len(axes) for axes in self.own[:table])
 
 
@@ -324,7 +327,9 @@ def _table_above(
 
 
 def is_declared(dataset: Dataset, family: Family) -> bool:
-    """Whether a family still matches the declared columns, limits and keys."""
+    """Whether the dataset's declarations of columns, limits and keys are still those of this family
+    of tables.
+    """
     columns = []
     texts: dict[str, str] = {}
     for table, axes in zip(family.tables, family.own, strict=True):
@@ -379,7 +384,9 @@ def read_by(
     rows: BoundedRows,
     family: Family,
 ) -> BoundedRows:
-    """Returns the same plan for a family of the same columns with other axes."""
+    """Returns the same plan of joint rows for a family with other axes (cells) of the same
+    columns.
+    """
     return replace(rows, rows=replace(rows.rows, values=_values_read(family)))
 
 

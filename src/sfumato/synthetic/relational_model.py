@@ -163,7 +163,7 @@ class RelationalModel(Model):
 
     @cached_property
     def opened(self) -> RelationalTask:
-        """The task with the axes that its opening released."""
+        """The task of the fit, with the released strings and bins as cells of its columns."""
         return opened_task(self.task, self.stored.body)
 
     @property

@@ -48,7 +48,8 @@ def planned(
     bins: Mapping[str, Bins] | None = None,
     triples: bool = False,
 ) -> RelationalTask:
-    """Returns the task of a fit; each table's share of the cost is proportional to its columns.
+    """Returns the planned task of a fit of several tables; each table's share of the cost is
+    proportional to its number of columns.
 
     ``bins`` says which columns have bins at quantiles.
 
@@ -223,7 +224,9 @@ def remade(
     dataset: Dataset,
     arguments: Mapping[str, Any],
 ) -> RelationalTask:
-    """Builds the task from stored arguments; raises WrongUse if the declarations have changed."""
+    """Rebuilds the task of a fit of several tables from the arguments stored with its answer;
+    raises WrongUse if the declarations have changed.
+    """
     openings = arguments.get("openings", [None] * len(arguments["tables"]))
     family = _family_of(dataset, arguments, openings)
     schedules = [_schedule_from_json(told) for told in arguments["schedules"]]

@@ -60,7 +60,7 @@ _HEADER = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class Parents:
-    """Synthetic rows of the parent table, as cell numbers; each stands for ``each`` real parents."""
+    """Synthetic parent rows, as cell numbers; each represents ``each`` real ones."""
 
     cells: Integers
     each: int
@@ -72,8 +72,8 @@ class Parents:
         fitted: Fitted,
         dice: Dice,
     ) -> "Parents":
-        """Draws synthetic parent rows: as many as the noisy count says, or fewer that stand for
-        several each.
+        """Draws synthetic parent rows from the fitted model: as many as the noisy count says, or
+        fewer of which each represents several.
         """
         whole = round(base.total)
         each = -(-whole // _PARENTS)
@@ -83,7 +83,8 @@ class Parents:
         self,
         numbers: Integers,
     ) -> "Parents":
-        """Returns enough of the parents for about 100,000 child rows; they represent all of them.
+        """Returns the first of these parent rows, enough for about 100,000 child rows, each
+        representing more real ones.
 
         ``numbers`` are the child rows of each parent. Parents are in random order, so the first
         ones are a random sample.
@@ -96,7 +97,7 @@ class Parents:
 
 @dataclass(frozen=True)
 class ChildTask:
-    """The measuring steps of a child table; ``weights`` lists the pairs whose weight is not 1."""
+    """The measurements of one child table; ``weights`` lists the pairs whose weight is not 1."""
 
     plan: UnitTable
     schedule: Schedule
@@ -110,12 +111,12 @@ class ChildTask:
 
     @property
     def heaviest(self) -> int:
-        """The largest weight of a candidate."""
+        """The largest weight of a marginal in the private selection."""
         return max([1, *(weight for _, weight in self.weights)])
 
     @property
     def event(self) -> Event:
-        """The privacy event of all steps of the child's measurements."""
+        """The privacy event of all measurements of the child table."""
         return self.schedule.noises(self.plan).event(self.heaviest)
 
     def base(
@@ -123,9 +124,7 @@ class ChildTask:
         singles: Sequence[Integers],
         parent: Base,
     ) -> Base:
-        """Returns the single columns, from noisy counts of the child's own columns and those of the
-        parent.
-        """
+        """Returns the input of the child's fit: noisy counts of its columns and the parent's."""
         counts = [counts / FULL for counts in singles]
         return child_base(self.plan, self.schedule, counts, parent)
 
@@ -137,7 +136,8 @@ class ChildTask:
         *,
         is_stopped: bool = False,
     ) -> Noisy:
-        """Measures everything in the order of the event, against synthetic parents.
+        """Returns all noisy measurements of the child table, taken in the order of the privacy
+        event; pairs are selected against synthetic rows of the parent.
 
         With ``is_stopped``, Ctrl-C ended the rounds of an earlier table, so this table has no
         rounds.
@@ -166,7 +166,9 @@ class ChildTask:
         self,
         parents: "Parents",
     ) -> "Parents":
-        """Returns the parents with which the child is fitted."""
+        """Returns the synthetic parent rows with which the child's model is fitted: all, or a part
+        if they have too many child rows.
+        """
         family, table = self.plan.family, self.plan.table
         held = parents.cells[:, len(family.axes) + table - 1]
         return parents.fewer(np.where(held > family.children[table - 1].most, 0, held))
@@ -176,7 +178,7 @@ class ChildTask:
         base: Base,
         parents: "Parents",
     ) -> ChildModel:
-        """Returns the model of independent single columns, for parents from ``seen``."""
+        """Returns the child's model of independent columns, for parent rows from ``seen``."""
         return ChildModel.begin(base, self.plan, parents.each)
 
     def _checked_pairs(self) -> list[Clique]:
@@ -186,7 +188,7 @@ class ChildTask:
 
     @property
     def countable(self) -> list[Clique]:
-        """The pairs of columns that are small enough to count.
+        """The pairs of columns whose marginal has few enough cells to be counted.
 
         One column is the child's own, the other its own or the parent's.
         """
@@ -270,7 +272,7 @@ def spend(
 
 @dataclass(frozen=True)
 class RelationalTask:
-    """The task that fits a model to several tables; ``asked`` is as in ``FitTask``.
+    """The charged task that fits a model to several tables; ``asked`` is as in ``FitTask``.
 
     ``openings`` choose the cells of some columns first, table by table.
 
@@ -288,13 +290,13 @@ class RelationalTask:
 
     @property
     def told(self) -> dict[str, Any]:
-        """The arguments from which the task can be built again, and what a report says of them."""
+        """The arguments that build the task again, as a dictionary; reports quote them."""
         found: dict[str, Any] = json.loads(self.asked)
         return found
 
     @property
     def parts(self) -> tuple[FitTask | ChildTask, ...]:
-        """The tasks of all tables, the parent's first."""
+        """The tasks of the tables, the parent's first."""
         return (self.parent, *self.children)
 
     @property
@@ -315,7 +317,7 @@ class RelationalTask:
 
     @cached_property
     def event(self) -> Event:
-        """The event of the openings, the parent and each child, in order."""
+        """The privacy event of the whole fit: first steps, then measurements table by table."""
         found: list[Event] = []
         for opening, part in zip(self.openings, self.parts, strict=False):
             if opening is not None:
@@ -325,12 +327,13 @@ class RelationalTask:
 
     @property
     def is_opened(self) -> bool:
-        """Whether the cells of all columns are known."""
+        """Whether the cells of all columns are known, so that no first step must choose any."""
         return not any(self.openings)
 
     @property
     def cells(self) -> tuple[int | None, ...]:
-        """The numbers of counts of the single columns; other marginals are selected later.
+        """The number of counts of each single column, and None for each marginal that is selected
+        later.
 
         Empty if there are openings, which choose the cells first.
         """
@@ -342,7 +345,7 @@ class RelationalTask:
 
     @property
     def size(self) -> int:
-        """The largest number of bytes of the answer."""
+        """An upper bound of the bytes of the stored answer."""
         found = _HEADER + len(self.asked) + sum(map(size_of, self.openings))
         for each in self.parts:
             counts = sum(each.schema.cells) + each.schedule.checks * CHECK_BLOCKS**3
@@ -353,7 +356,7 @@ class RelationalTask:
         self,
         declarations: Dataset,
     ) -> BoundedRows | OpenRows:
-        """Returns the rows; raises WrongUse if the task was planned for other declarations."""
+        """Returns the plan of the rows; raises WrongUse if planned for other declarations."""
         family = self.family
         planned = is_declared(declarations, family) and rows_of(declarations, family) == self.rows
         if not planned or self._counted(declarations) != self._questions:
@@ -377,7 +380,7 @@ class RelationalTask:
         return tuple(found)
 
     def with_opened(self, released: Sequence[Mapping[str, Any] | None]) -> "RelationalTask":
-        """Returns the task of the steps after the openings, with the cells that they released."""
+        """Returns the task of the measurements after ``openings``, with the released cells."""
         family = self.family
         for place, (part, found) in enumerate(zip(self.parts, released, strict=True)):
             if found is not None:
@@ -395,7 +398,7 @@ class RelationalTask:
         self,
         curator: Curator,
     ) -> bytes:
-        """Measures table by table; every step depends on released numbers only."""
+        """Measures table by table; returns the noisy answer as bytes."""
         facts: dict[str, Any] = {"kind": self.kind, "format": FORMAT, "charge_id": curator.charge}
         facts["measured_as"] = [measured_as(each.schema) for each in self.parts]
         if self.is_opened:
@@ -407,7 +410,7 @@ class RelationalTask:
         self,
         facts: Mapping[str, Any],
     ) -> None:
-        """Raises WrongUse for a stored fit of other declarations."""
+        """Raises WrongUse if a stored fit was measured under other declarations."""
         told = facts.get("measured_as") or [None] * len(self.parts)
         for part, own in zip(self.parts, told, strict=True):
             require_same(part.schema, own)
@@ -449,7 +452,7 @@ def opened_task(
     task: RelationalTask,
     body: bytes,
 ) -> RelationalTask:
-    """Returns the task with the cells that its openings released, read from an answer.
+    """Returns the task with the cells that its first steps released, read from an answer.
 
     Raises:
         WrongUse: the answer is of another version.
@@ -464,7 +467,8 @@ def released_of(
     task: RelationalTask,
     body: bytes,
 ) -> tuple[Released, ...]:
-    """Reads what a fit of several tables released, the parent's first.
+    """Decodes the stored answer of a fit of several tables: the released measurements of each, the
+    parent's first.
 
     Raises:
         WrongUse: it is of another version.

@@ -98,7 +98,7 @@ def systematic(
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """Columns whose cells are already chosen for rows that are to be drawn.
+    """Columns of rows to be drawn whose cells are fixed beforehand.
 
     >>> Given((2,), np.array([[0], [1]])).columns
     (2,)
@@ -115,7 +115,8 @@ def sampled(
     given: Given | None = None,
     wanted: Collection[int] | None = None,
 ) -> Integers:
-    """Draws ``count`` rows; the result has one column per column of the model.
+    """Draws ``count`` rows of a fitted distribution, as block numbers with one column per column of
+    the model.
 
     Some columns of the first clique may be given; the others are drawn given these. If only some
     columns are ``wanted``, others may be left at 0.
@@ -203,7 +204,9 @@ def conditional(
     keys: Integers,
     dice: Dice,
 ) -> Integers:
-    """Draws a cell for each row from a table of weights; ``keys`` names the table's row for each."""
+    """Draws a cell for each row, from the row of weights in ``table`` whose index is in
+    ``keys``.
+    """
     unique_keys = np.flatnonzero(np.bincount(keys, minlength=len(table)))
     numbers = np.zeros(len(table), np.int64)
     numbers[unique_keys] = np.arange(len(unique_keys))

@@ -32,8 +32,8 @@ class Rule:
     allowed: Truths
 
     def classes(self, column: int) -> Integers:
-        """Returns a class number for each cell of a column; the rule treats cells of a class
-        alike.
+        """Returns a class number for each cell of a column; cells of one class have the same
+        allowed combinations.
         """
         rows = np.moveaxis(self.allowed, self.columns.index(column), 0)
         flat = rows.reshape(len(rows), -1)
@@ -58,7 +58,8 @@ class Rule:
 
 
 def kinds(rules: Sequence[Rule], column: int, cells: int) -> Integers:
-    """Returns a class number for each cell of a column; every rule treats cells of a class alike.
+    """Returns a class number for each cell of a column; cells of one class have the same allowed
+    combinations under every rule.
 
     >>> kinds([], 0, 3).tolist()
     [0, 0, 0]
@@ -71,7 +72,8 @@ def kinds(rules: Sequence[Rule], column: int, cells: int) -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class Together:
-    """Constraints that share columns, examined together to find which cells they allow.
+    """Constraints that share columns, solved together to find which cells of some columns
+    (``asked``) can occur.
 
     Cells that the constraints treat alike are reduced to one per class. ``sizes`` are the numbers
     of cells of all columns; ``asked`` are the columns of interest.

@@ -37,7 +37,7 @@ ROWS = 30_000
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The number of steps of a fit, and the cost of each.
+    """The numbers of measurements and selections of a fit, and the share of the cost of each.
 
     ``limit`` is the largest number of cells of all tables of the junction tree. ``faint`` is the
     number of standard deviations below which values are merged. ``is_forest`` means that selected
@@ -71,8 +71,8 @@ class Schedule:
         rounds: int | None = None,
         check: Number = "0.05",
     ) -> "Schedule":
-        """Returns the schedule for this number of columns; ``size`` is the declared number of rows,
-        if any.
+        """Returns the schedule for a table with this number of columns; ``size`` is its declared
+        number of rows, if any.
 
         Raises:
             WrongUse: rounds or a check outside their ranges.
@@ -125,7 +125,9 @@ class Schedule:
 
     @property
     def shares(self) -> tuple[Fraction, Fraction, Fraction, Fraction]:
-        """The shares of the cost: single columns, selections, selected marginals, check."""
+        """The shares of the fit's cost: of single columns, selections, selected marginals, and the
+        honest check.
+        """
         left = 1 - self.check
         if not self.rounds:
             return left, Fraction(0), Fraction(0), self.check
@@ -134,11 +136,12 @@ class Schedule:
         return first * left, selections * left, (1 - first - selections) * left, self.check
 
     def noises(self, plan: Plan) -> "Noises":
-        """Returns the mechanisms of the steps for a bounded cube."""
+        """Returns the mechanisms of all measurements of a counted table."""
         return Noises(self, plan)
 
     def each(self, step: int, times: int) -> Fraction:
-        """Returns the cost of one of ``times`` equal steps that together cost the share ``step``.
+        """Returns the cost (epsilon or rho) of one of ``times`` equal measurements that together
+        get one of the ``shares``.
 
         ``step`` is the index in ``shares``.
 
@@ -167,14 +170,14 @@ def _strength(allowance: Allowance, size: int | None) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Noises:
-    """The mechanisms of all steps of a fit, and their event, for one counted table."""
+    """The mechanisms of all measurements of one table in a fit, and their privacy event."""
 
     schedule: Schedule
     plan: Plan
 
     @property
     def distance(self) -> Distance:
-        """The sensitivity of one marginal."""
+        """The sensitivity of the counts of one marginal, in the norm of the noise."""
         if self.schedule.allowance.norm is Norm.L1:
             return self.plan.l1
         return self.plan.l2
@@ -207,12 +210,12 @@ class Noises:
         return exponential(self.scored(heaviest), epsilon)
 
     def scored(self, heaviest: int) -> Distance:
-        """Returns the distance of a selection score between neighbours."""
+        """Returns the sensitivity of the score of one candidate in the selection."""
         apart = self.plan.apart
         return Distance(apart.norm, apart.value * heaviest, apart.relation)
 
     def event(self, heaviest: int) -> Event:
-        """Returns the event of everything that a fit does to the data."""
+        """Returns the privacy event of all measurements and selections of the table."""
         schedule, moved = self.schedule, self.distance
         steps: list[Event] = [Repeated(self.single.event(moved), schedule.columns)]
         if schedule.checks:

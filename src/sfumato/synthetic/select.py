@@ -46,8 +46,8 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Discrepancies(BoundedStatistic[list[int]]):
-    """The score of each candidate: weight (sum of |private count - synthetic count| - penalty),
-    exactly.
+    """The exact scores of the candidates in the private selection: weight times (sum of |private
+    count - synthetic count| - penalty).
 
     ``heaviest`` is the largest weight that a candidate may have.
 
@@ -68,7 +68,8 @@ class Discrepancies(BoundedStatistic[list[int]]):
                 raise InvalidDeclaration("A heavier candidate, or one of another plan.")
 
     def distance(self, norm: Norm) -> Distance:
-        """Returns the distance of a marginal from a public table, times the largest weight (Linf).
+        """Returns the sensitivity of the scores (Linf): that of a marginal's L1 distance from a
+        public table, times the largest weight.
 
         Raises:
             InvalidDeclaration: nothing is proved in another norm.

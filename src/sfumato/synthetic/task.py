@@ -50,7 +50,7 @@ _TRIED = 64
 
 @dataclass(frozen=True)
 class FitTask:
-    """The task that fits a model to one table and releases its measurements and choices.
+    """The charged task that fits a model to one table and releases noisy marginals and choices.
 
     ``asked`` is canonical JSON of the arguments that build the task again. ``weights`` lists the
     pairs of columns whose weight is not 1. ``opening`` first chooses the cells of some columns.
@@ -72,7 +72,7 @@ class FitTask:
 
     @property
     def told(self) -> dict[str, Any]:
-        """The arguments from which the task can be built again, and what a report says of them."""
+        """The arguments that build the task again, as a dictionary; reports quote them."""
         found: dict[str, Any] = json.loads(self.asked)
         return found
 
@@ -91,12 +91,14 @@ class FitTask:
 
     @property
     def heaviest(self) -> int:
-        """The largest weight of a candidate."""
+        """The largest weight of a marginal in the private selection."""
         return max([1, *(weight for _, weight in self.weights)])
 
     @cached_property
     def event(self) -> Event:
-        """The privacy event of all steps, which is known before anything is read."""
+        """The privacy event of all measurements and selections, which is known before data is
+        read.
+        """
         measured = self.schedule.noises(self.schema.plan).event(self.heaviest)
         if self.opening is None:
             return measured
@@ -119,7 +121,7 @@ class FitTask:
 
     @property
     def size(self) -> int:
-        """The largest number of bytes of the answer."""
+        """An upper bound of the bytes of the stored answer."""
         schedule = self.schedule
         counts = sum(self.schema.cells) + schedule.checks * CHECK_BLOCKS**3
         header = _HEADER + len(self.asked) + size_of(self.opening)
@@ -129,9 +131,7 @@ class FitTask:
         self,
         declarations: Dataset,
     ) -> BoundedCube | OpenCube:
-        """Returns the bounded cube; raises WrongUse if the task was planned for other
-        declarations.
-        """
+        """Returns the plan of the counts; raises WrongUse if planned for other declarations."""
         schema = self.schema
         columns = dict(declarations.tables[schema.table].columns)
         is_declared = all(columns.get(one.name) == one.read.type for one in schema.axes)
@@ -157,7 +157,7 @@ class FitTask:
         self,
         curator: Curator,
     ) -> bytes:
-        """Measures, and fits between rounds; every step depends on released numbers only."""
+        """Measures and fits in turn; returns the noisy answer as bytes."""
         facts: dict[str, Any] = {"kind": self.kind, "format": FORMAT, "charge_id": curator.charge}
         facts["measured_as"] = measured_as(self.schema)
         task = self
@@ -168,11 +168,11 @@ class FitTask:
         return stored({**facts, "asked": self.told, **noisy.chosen}, noisy.counts)
 
     def require_measured(self, facts: Mapping[str, Any]) -> None:
-        """Raises WrongUse for a stored fit of other declarations."""
+        """Raises WrongUse if a stored fit was measured under other declarations."""
         require_same(self.schema, facts.get("measured_as"))
 
     def with_opened(self, released: Mapping[str, Any]) -> "FitTask":
-        """Returns the task for the remaining steps, with the cells that the first steps released."""
+        """Returns the task of the remaining steps, with the released strings and bins as cells."""
         return replace(self, schema=opened(self.schema, released), opening=None)
 
     def measured(
@@ -228,7 +228,7 @@ class FitTask:
         self,
         singles: list[Integers],
     ) -> Base:
-        """Returns the single columns, from their noisy counts."""
+        """Returns the input of the fit: noisy counts of single columns, in rows, and the rules."""
         one = self.schema.plan.refinement
         rows = tuple(counts / one for counts in singles)
         return Base(
@@ -263,9 +263,7 @@ class FitTask:
 
 @dataclass(frozen=True, eq=False)
 class Noisy:
-    """All noisy results of a table's fit: the choices made, and the counts in the order of
-    measuring.
-    """
+    """The noisy results of one table's fit: the choices, and the counts in measuring order."""
 
     base: Base
     checks: tuple[Clique, ...]
@@ -275,7 +273,7 @@ class Noisy:
 
     @property
     def chosen(self) -> dict[str, Any]:
-        """The choices as JSON, and whether Ctrl-C ended the rounds early."""
+        """The checked and selected marginals as JSON, and whether Ctrl-C ended the fit early."""
         choices: dict[str, Any] = {
             "checks": self.checks,
             "pairs": self.pairs,
@@ -287,7 +285,7 @@ class Noisy:
 
     @property
     def released(self) -> "Released":
-        """The measurements, as they are read from the stored answer."""
+        """The measurements in rows, as they would be decoded from the stored answer."""
         after = self.counts[len(self.base.measured) :]
         taken = Taken(np.concatenate([np.zeros(0, np.int64), *after]))
         return Released.taken(self.base, self.chosen, taken)
@@ -305,13 +303,13 @@ def unless_stopped(compute: Callable[[], T]) -> T | None:
 
 
 def is_stopped(body: bytes) -> bool:
-    """Whether Ctrl-C ended the rounds of a stored answer early."""
+    """Whether Ctrl-C ended the selection of marginals early, according to a stored answer."""
     facts = json.loads(body.partition(b"\n")[0])
     return any(part.get(STOPPED) for part in facts.get("parts", [facts]))
 
 
 def size_of(opening: Opening | None) -> int:
-    """Returns the largest number of bytes that an opening adds to an answer."""
+    """Returns the most bytes that first steps (``Opening``) add to a stored answer."""
     if opening is None:
         return 0
     texts, trees = len(opening.texts), len(opening.trees)
@@ -323,7 +321,7 @@ def stored(
     facts: Mapping[str, Any],
     counts: Sequence[Integers],
 ) -> bytes:
-    """Returns the answer of a fit as bytes: a line of JSON, then the counts."""
+    """Encodes the answer of a fit for the ledger: a line of JSON, then the noisy counts."""
     cells = [each.astype("<i8").tobytes() for each in counts]
     return b"".join([json.dumps(facts, sort_keys=True).encode() + b"\n", *cells])
 
@@ -341,7 +339,7 @@ def spend_checks(
     base: Base,
     taken: int,
 ) -> None:
-    """Runs the checks for which there are no pairs, and discards what they release."""
+    """Runs the charged checks that have no marginal, and discards what they release."""
     counts = single(base.schema.plan, base.schema.axes[0])
     for _ in range(base.schedule.checks - taken):
         curator.measure(counts, base.noises.checked)
@@ -415,7 +413,9 @@ def check_counts(
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """What a fit released: single columns, honest check, selected marginals."""
+    """The released measurements of one table's fit: single columns, honest check, selected
+    marginals.
+    """
 
     base: Base
     checks: tuple[tuple[Clique, Floats], ...]
@@ -452,7 +452,7 @@ class Released:
         facts: Mapping[str, Any],
         taken: "Taken",
     ) -> "Released":
-        """Reads the check and the selected marginals that ``facts`` lists."""
+        """Reads the checked and selected marginals of ``facts`` from the remaining counts."""
         # earlier fits counted missing values with the largest ones
         base = replace(base, missing_apart=facts.get("missing_apart", False))
         checks = []
@@ -468,7 +468,7 @@ class Released:
 
 
 class Taken:
-    """Reads the noisy counts of an answer in order, from the front of an array."""
+    """A reader of the noisy counts of a stored answer, from the front of the array."""
 
     def __init__(
         self,

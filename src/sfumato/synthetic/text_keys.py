@@ -14,7 +14,7 @@ def place_of(
     text: Column,
     keys: Sequence[str],
 ) -> Scalar:
-    """Returns the expression for the index of a string among ascending keys.
+    """Returns an SQL plan expression for the index of a row's string among the ascending ``keys``.
 
     Another string gives the number of keys, NULL a missing value. It is a binary search, so a row
     is compared with few keys.

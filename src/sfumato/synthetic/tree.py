@@ -109,7 +109,7 @@ def cells_of(sizes: Sequence[int], cliques: Iterable[Clique]) -> int:
 
 
 def summed_over(table: Floats, columns: Clique, kept: Clique) -> Floats:
-    """Sums a table of numbers over all its columns except ``kept``.
+    """Returns the marginal of a table of numbers on the columns ``kept``: its sum over all others.
 
     The axes of the result are those columns in ascending order. ``einsum`` takes a third of the
     time of ``sum`` if a large table has short axes.
@@ -264,13 +264,15 @@ class JunctionTree:
         return growths
 
     def home(self, columns: Clique) -> int:
-        """Returns the index of the smallest clique that contains these columns; -1 if none does."""
+        """Returns the index of the clique with the fewest cells that contains these columns; -1 if
+        there is none.
+        """
         wanted = set(columns)
         homes = [at for at, clique in enumerate(self.cliques) if wanted <= set(clique)]
         return min(homes, key=lambda at: math.prod(self.shape(at)), default=-1)
 
     def others(self, clique_index: int, columns: Clique) -> tuple[int, ...]:
-        """Returns the axes of a clique's table that are not among these columns."""
+        """Returns the axis numbers of a clique's table that belong to none of these columns."""
         return tuple(
             at for at, each in enumerate(self.cliques[clique_index]) if each not in columns
         )
@@ -289,7 +291,9 @@ class JunctionTree:
         return table.reshape(shape)
 
     def projected(self, clique_index: int, columns: Clique, table: Floats) -> Floats:
-        """Sums a clique's table over all columns except these, which are in ascending order."""
+        """Returns a clique's table summed over all columns except these, which are in ascending
+        order.
+        """
         return summed_over(table, self.cliques[clique_index], columns)
 
     def marginals(self, potentials: Tables, total: float) -> Tables:

@@ -39,7 +39,7 @@ class UnitTable:
 
     @property
     def refinement(self) -> int:
-        """The total weight of a unit."""
+        """The integer that stands for one unit in a count: the total weight of its rows."""
         return FULL
 
     @property
@@ -59,12 +59,12 @@ class UnitTable:
 
     @property
     def l2(self) -> Distance:
-        """The squared L2 distance of a marginal between neighbours."""
+        """The squared L2 sensitivity of a marginal."""
         return marginal(1, FULL, Norm.L2, self.rows.neighbours)
 
     @property
     def apart(self) -> Distance:
-        """How far the L1 distance of a marginal from a public table moves between neighbours."""
+        """The sensitivity of the L1 distance between a marginal and a public table."""
         return marginal(1, FULL, Norm.LINF, self.rows.neighbours)
 
     def marginal(

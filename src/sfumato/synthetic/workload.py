@@ -12,7 +12,8 @@ def weights_of(
     names: Sequence[str],
     workload: Mapping[str, int],
 ) -> tuple[tuple[Clique, int], ...]:
-    """Returns the weights of the pairs whose columns a workload names.
+    """Returns the selection weights of pairs of columns, from a workload that maps column names to
+    weights.
 
     Raises:
         UnknownName: a column that is not among ``names``.

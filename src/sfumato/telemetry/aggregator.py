@@ -89,7 +89,9 @@ class Aggregator:
         return self.add_many([report]) == 1
 
     def add_many(self, reports: Reports) -> int:
-        """Counts reports: a list of bytes, or a binary column of Arrow. Returns how many."""
+        """Adds many reports (a list of bytes, or a binary column of Arrow) to the sums; returns the
+        number that were counted.
+        """
         before = self.reports
         rows, wrong = rows_of(reports, self._layout.size)
         self._refuse("size", wrong)
@@ -147,8 +149,8 @@ class Aggregator:
         self.refused += other.refused
 
     def count_tally(self, tally: Integers, reports: int) -> None:
-        """Adds sums directly, such as those of a simulation, as if ``reports`` reports had been
-        added.
+        """Adds a tally (the oracle's sums over ``reports`` reports, such as those of a simulation)
+        as if the reports had been added one by one.
         """
         self._tally += tally
         self.reports += reports
@@ -212,7 +214,8 @@ class Aggregator:
         return Distribution(oracle, domain, self._tally, confidence)
 
     def attribute(self, name: str, *, confidence: Number = "0.95") -> Estimates:
-        """Returns the counts of one attribute, among the random subset of devices that reported it.
+        """Returns the estimated counts of one attribute's values, from the random subset of devices
+        that reported this attribute.
 
         Raises:
             TooFewReports: fewer about this attribute than the smallest batch of the task.

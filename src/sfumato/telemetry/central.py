@@ -17,7 +17,8 @@ from sfumato.telemetry.task import ReportTask
 
 @dataclass(frozen=True, slots=True)
 class Central:
-    """The central guarantee of one batch, and of all batches of a device's life.
+    """The central (shuffle-amplified) guarantee of one batch of reports, and of all batches of a
+    device's life.
 
     ``hidden`` is the number of honest reports in a batch, the device's own included.
 
@@ -33,7 +34,7 @@ class Central:
 
 
 def central(task: ReportTask, delta: Number, *, dishonest: Number = 0) -> Central:
-    """Returns the central guarantee of a sealed task without memory.
+    """Returns the central guarantee that shuffling gives a sealed task without memory.
 
     It is stated for batches of ``min_batch`` reports, of which the share ``dishonest`` may belong
     to an attacker, and holds against anyone who sees the shuffled batches only. The life is the sum

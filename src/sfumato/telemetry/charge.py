@@ -72,7 +72,8 @@ def sign(
     *,
     signed_at: int | None = None,
 ) -> SignedTask:
-    """Charges the whole life of a device, then signs the task; signing it again costs no budget.
+    """Charges the privacy loss of a device's whole life to the ledger, then signs the task; signing
+    it again costs no budget.
 
     ``signed_at`` is the present moment, unless it is stated for made-up devices.
 

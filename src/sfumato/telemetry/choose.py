@@ -32,7 +32,7 @@ _MAKERS: tuple[Callable[[int, Fraction], FrequencyOracle], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An oracle, and the variance of its estimates per report.
+    """A frequency oracle (local mechanism), and the variance of its estimates per report.
 
     ``variance`` is that of the estimate for a value that no device holds: with n reports, the
     estimated number of devices has n times this variance.
@@ -52,7 +52,7 @@ class Candidate:
 def candidates(
     values: int, epsilon: Number, report_bytes: int = REPORT_BYTES
 ) -> tuple[Candidate, ...]:
-    """Returns all oracles whose report is small enough, the one of least variance first.
+    """Returns all frequency oracles whose report is small enough, the one of least variance first.
 
     Among equal variances the smaller report comes first, then the cheaper aggregation: local
     hashing takes time for each pair of report and value, the others for each report.
@@ -89,7 +89,8 @@ def candidates(
 
 
 def chosen(values: int, epsilon: Number, report_bytes: int = REPORT_BYTES) -> Candidate:
-    """Returns the oracle of the smallest report among those within 2% of the least error.
+    """Returns, of the frequency oracles whose standard error is within 2% of the least, the one
+    with the smallest report.
 
     >>> chosen(65_536, 1).oracle.kind, chosen(65_536, 1).oracle.size
     ('projective', 3)

@@ -123,7 +123,8 @@ class Client:
             )
 
     def device(self, secret: bytes, store: Store) -> "Client":
-        """Returns a client for another device, with its own store; the task is not verified again.
+        """Returns a client of the same task for another device, with its own secret and store; the
+        task is not verified again.
 
         Raises:
             WrongUse: a secret of another length.

@@ -24,7 +24,7 @@ _MOST_KEPT = 1024
 
 @dataclass(frozen=True)
 class SketchSums:
-    """The sums of a sketch to which each device contributed with probability ``chance``.
+    """The sums of a count sketch, to which each device contributed with probability ``chance``.
 
     Guarantees:
         estimates of a sketch are unbiased over its rows
@@ -159,7 +159,9 @@ def _continued(prefixes: Numbers, symbols: int, step: int, done: int) -> Numbers
 
 
 def spelled(tails: Numbers, symbols: int, step: int) -> NDArray[np.bool_]:
-    """Returns a mask of the numbers of ``step`` digits that have no letter after the end digit."""
+    """Returns a mask over codes of string parts with ``step`` digits: False where a letter follows
+    the end digit 0, which no string has.
+    """
     good = np.ones(len(tails), np.bool_)
     rest = tails
     after = np.zeros(len(tails), np.bool_)

@@ -13,7 +13,9 @@ BLUE_LINE = f'fill="none" stroke="{BLUE}" stroke-width="1.6"'
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A range of numbers, where it is drawn, its share of the devices, and the interval."""
+    """A bar of a distribution chart: a range of numbers, where it is drawn, and its estimated share
+    of the devices with an interval.
+    """
 
     name: str
     ends: tuple[float, float]
@@ -24,7 +26,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Middle:
-    """The estimated median and the ends of its interval."""
+    """The estimated median of a distribution and the ends of its interval, as drawn in a chart."""
 
     estimate: float
     low: float

@@ -66,7 +66,7 @@ class Listed:
 
     @property
     def size(self) -> int:
-        """The number of values, ``other`` included."""
+        """The number of values of the domain, ``other`` included."""
         return len(self.values) + 1
 
     @property
@@ -75,7 +75,9 @@ class Listed:
         return (*self.values, self.other)
 
     def number(self, value: object) -> int:
-        """Returns the number of a device's value; that of ``other`` if the value is not listed."""
+        """Returns the index in the domain of a device's value; that of ``other`` if the value is
+        not listed.
+        """
         other = len(self.values)
         text = _spelled(value)
         if text is None:
@@ -83,7 +85,9 @@ class Listed:
         return self._numbers.get(unicodedata.normalize("NFC", text), other)
 
     def known(self, label: object) -> int:
-        """Returns the number of a label of the domain (UnknownName for any other label)."""
+        """Returns the index of a value of the domain, given its label (UnknownName for any other
+        label).
+        """
         number = self.number(label)
         if number == len(self.values) and label != self.other:
             raise UnknownName(
@@ -100,7 +104,8 @@ class Listed:
 
 @dataclass(frozen=True)
 class Lattice:
-    """Numbers from ``lower`` to ``upper`` times ``step``, rounded half to even, then clipped.
+    """The domain of numbers from ``lower`` to ``upper`` times ``step``; a device's number is
+    rounded half to even, then clipped.
 
     A value that is not a number counts as the least number.
 
@@ -127,12 +132,12 @@ class Lattice:
 
     @property
     def size(self) -> int:
-        """The number of values."""
+        """The number of values on the lattice."""
         return self.upper - self.lower + 1
 
     @cached_property
     def labels(self) -> tuple[int, ...] | tuple[float, ...]:
-        """The value that each number stands for."""
+        """The number that each index of the domain stands for."""
         codes = range(self.lower, self.upper + 1)
         if self.step == 1:
             return tuple(codes)
@@ -155,7 +160,9 @@ class Lattice:
         return min(max(code, self.lower), self.upper) - self.lower
 
     def known(self, label: object) -> int:
-        """Returns the number of a label of the domain (UnknownName for any other label)."""
+        """Returns the index of a number that is on the lattice (UnknownName for any other
+        label).
+        """
         number = self.number(label)
         if isinstance(label, bool) or self.labels[number] != label:
             raise UnknownName(
@@ -200,7 +207,7 @@ class Texts:
         return int.from_bytes(hashlib.sha256(form).digest()[:8], "big")
 
     def known(self, label: object) -> int:
-        """Returns the number of a string (UnknownName for any other value)."""
+        """Returns the number (hash) of a string (UnknownName for a label that is no string)."""
         if not isinstance(label, str):
             raise UnknownName(f"{shown(label)} is no text.", allowed="a text")
         return self.number(label)
@@ -247,12 +254,14 @@ class Words:
 
     @property
     def symbols(self) -> int:
-        """The number of digits: the letters, and 0 for the end of a string."""
+        """The number of symbols of a string's digits: the letters, and 0 for the end of a
+        string.
+        """
         return len(self.letters) + 1
 
     @property
     def size(self) -> int:
-        """The number of numbers, including those that no string has."""
+        """The number of codes of ``length`` digits, including those of no string."""
         return int(self.symbols**self.length)
 
     @property
@@ -261,7 +270,7 @@ class Words:
         return ()
 
     def number(self, value: object) -> int:
-        """Returns the number of a device's string: its symbols are the digits."""
+        """Returns the integer code of a device's string: its symbols are the digits."""
         text = value if isinstance(value, str) else ""
         letters = unicodedata.normalize("NFC", text)
         if not all(letter in self._digits for letter in letters):
@@ -273,7 +282,9 @@ class Words:
         return int(found * self.symbols**after)
 
     def known(self, label: object) -> int:
-        """Returns the number of a string over the alphabet (UnknownName for any other value)."""
+        """Returns the integer code of a string over the alphabet (UnknownName for any other
+        value).
+        """
         if isinstance(label, str) and self.text(self.number(label)) == label:
             return self.number(label)
         raise UnknownName(
@@ -282,7 +293,7 @@ class Words:
         )
 
     def text(self, number: int) -> str:
-        """Returns the string that has this number."""
+        """Returns the string that has this integer code."""
         found = []
         rest = number
         for _ in range(self.length):
@@ -349,13 +360,17 @@ class Record:
         return ()
 
     def number(self, value: object) -> int:
-        """Returns the number of a device's value, a mapping with a value for each attribute."""
+        """Returns the number of a device's value, a mapping with a value for each attribute; a
+        missing attribute counts as unlisted.
+        """
         held = value if isinstance(value, Mapping) else {}
         pairs = zip(self.names, self.domains, strict=True)
         return self._digits([domain.number(held.get(name)) for name, domain in pairs])
 
     def known(self, label: object) -> int:
-        """Returns the number of a tuple of labels (UnknownName for anything else)."""
+        """Returns the number of a combination of attribute values, given as a tuple of labels
+        (UnknownName for anything else).
+        """
         if not isinstance(label, tuple) or len(label) != len(self.domains):
             raise UnknownName(f"{shown(label)} is no tuple of {len(self.domains)} labels.")
         pairs = zip(label, self.domains, strict=True)

@@ -15,7 +15,9 @@ _DECADES = 2
 
 @dataclass(frozen=True, slots=True)
 class ErrorLine:
-    """A design (such as an oracle and epsilon), and its error by the number of devices."""
+    """A line of an error chart: a design (such as an oracle and epsilon), and its error by the
+    number of devices.
+    """
 
     name: str
     error: float

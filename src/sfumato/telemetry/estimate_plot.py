@@ -51,7 +51,7 @@ def largest(
     level: float,
     heading: str = "",
 ) -> Group:
-    """Returns the group of the values with the largest estimates, the largest first.
+    """Returns a chart group of the ``count`` values with the largest estimates, the largest first.
 
     >>> columns = {"value": ["a", "b"], "estimate": [1.0, 9.0], "low": [0.0, 8.0]}
     >>> table = pa.table({**columns, "high": [2.0, 10.0], "p_value": [0.5, 1e-9]})

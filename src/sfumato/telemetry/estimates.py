@@ -80,12 +80,12 @@ class Estimates:
 
     @property
     def liars_down(self) -> float:
-        """The most by which 1% of lying devices can lower an estimate."""
+        """The largest amount by which 1% of devices, if they lie, can lower an estimate."""
         return self.coins.moved_by(LIARS)[0]
 
     @property
     def liars_up(self) -> float:
-        """The most by which 1% of lying devices can raise an estimate."""
+        """The largest amount by which 1% of devices, if they lie, can raise an estimate."""
         return self.coins.moved_by(LIARS)[1]
 
     def consistent(self) -> Floats:
@@ -129,7 +129,9 @@ class Estimates:
 
     @property
     def found_level(self) -> float:
-        """The p-value up to which a value counts as found, at the confidence for all together."""
+        """The largest p-value at which a value counts as held by some device, with the confidence
+        for all values together.
+        """
         miss = 1 - float(self.confidence)
         if self.simultaneous:
             return miss

@@ -28,7 +28,8 @@ _ROUNDING = 2.0**-44
 
 @dataclass(frozen=True, slots=True)
 class Coins:
-    """The distribution of support: the number of reports, and the two probabilities.
+    """The distribution of a value's support, the number of reports that support it: a sum of coins
+    with the probability ``own`` for devices that hold the value, ``other`` for the rest.
 
     Guarantees:
         an interval holds the number of devices as often as stated
@@ -48,7 +49,7 @@ class Coins:
 
     @property
     def apart(self) -> float:
-        """The probability ``own`` minus the probability ``other``."""
+        """The difference of the two probabilities of support, ``own`` minus ``other``."""
         return float(self.own - self.other)
 
     def estimate(self, support: Integers) -> Floats:
@@ -147,7 +148,8 @@ class Coins:
         return np.minimum(np.minimum(chernoff, normal), 1.0)
 
     def moved_by(self, share: float) -> tuple[float, float]:
-        """Returns how far a share of lying devices can lower and raise an estimate.
+        """Returns the largest amounts by which a share of lying devices can lower and raise an
+        estimate.
 
         A lying device sends a report that supports the value, or does not, instead of its honest
         one.

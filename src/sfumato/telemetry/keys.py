@@ -78,7 +78,7 @@ def _pem(key: object) -> bytes:
 
 
 def point_text(key: PublicKey) -> str:
-    """Returns a public key as the base64 of its uncompressed point (SEC 1, 65 bytes).
+    """Returns a P-256 public key as text: the base64 of its uncompressed point (SEC 1, 65 bytes).
 
     >>> len(base64.b64decode(point_text(ec.generate_private_key(ec.SECP256R1()).public_key())))
     65
@@ -89,7 +89,7 @@ def point_text(key: PublicKey) -> str:
 
 
 def key_of_point(text: str) -> ec.EllipticCurvePublicKey:
-    """Returns the public key that ``point_text`` wrote as a string.
+    """Returns the P-256 public key whose text ``point_text`` wrote.
 
     Raises:
         ValueError: the text is not the base64 of 65 bytes, or no point of the curve.

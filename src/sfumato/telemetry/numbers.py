@@ -28,7 +28,8 @@ _RANGES = 32
 
 @dataclass(frozen=True, slots=True)
 class NumberEstimate:
-    """An estimated number, an upper bound of its standard error, and its interval.
+    """An estimate of a statistic of the devices' numbers, with an upper bound of its standard
+    error, and its interval.
 
     >>> NumberEstimate(3.0, 0.5, 2.0, 4.0).low
     2.0
@@ -46,7 +47,8 @@ def mean_of(
     tally: Integers,
     confidence: Number,
 ) -> NumberEstimate:
-    """Returns the unbiased estimate of the mean of the devices' numbers.
+    """Returns the unbiased estimate of the mean of the devices' numbers, from the tally of the
+    reports to a mean oracle.
 
     Guarantees:
         an interval of a mean holds it as often as stated

@@ -66,7 +66,8 @@ def plan(
     confidence: Number = "0.95",
     report_bytes: int = REPORT_BYTES,
 ) -> TelemetryPlan:
-    """Returns the least epsilon, to a thousandth, whose estimates have at most an error in devices.
+    """Returns the least epsilon of a report, to a thousandth, at which estimated counts have at
+    most this error, in devices.
 
     Raises:
         TargetUnreachable: no epsilon up to 20 keeps it.

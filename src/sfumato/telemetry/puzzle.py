@@ -53,7 +53,8 @@ def joined(
     kept: int,
     confidence: str,
 ) -> TextEstimates:
-    """Returns the strings that fit the most reported fragments, the most frequent first.
+    """Returns estimates of the strings that fit the most reported fragments, the most frequent
+    first.
 
     The search uses the reports of fragments alone; the estimates use the sketch of whole strings,
     which has independent noise. So no string looks frequent because it was selected.

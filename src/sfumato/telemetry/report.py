@@ -27,7 +27,7 @@ _NUMBERS = {"version": ("u1", 0), "task": (">u8", 1), "period": (">u4", 9), "id"
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The size of a task's reports, and the bytes that they all begin with.
+    """The byte layout of a task's reports: their size, and the bytes that they all begin with.
 
     >>> from sfumato.telemetry.task import report_task
     >>> task = report_task("t", "?", ["a"], epsilon=1, start=0, periods=1)
@@ -45,7 +45,7 @@ class Layout:
         return cls(task.hash[:8], HEADER + task.oracle.size)
 
     def are_ours(self, rows: Payloads) -> Mask:
-        """Returns which rows begin as reports of this version and task do."""
+        """Returns a mask of the rows of bytes that begin as reports of this version and task do."""
         header = headers(rows)
         name = np.uint64(int.from_bytes(self.name, "big"))
         ours: Mask = (header["version"] == VERSION) & (header["task"] == name)

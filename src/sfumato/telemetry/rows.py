@@ -15,7 +15,8 @@ Reports: TypeAlias = Sequence[bytes] | pa.Array | pa.ChunkedArray
 
 
 def rows_of(reports: Reports, size: int) -> tuple[Payloads, int]:
-    """Returns the reports of the right size as an array with a row of bytes for each.
+    """Returns the reports of the right size as an array with a row of bytes for each, and the
+    number of other or missing reports.
 
     Also returns the number of other or missing reports.
 

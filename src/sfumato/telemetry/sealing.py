@@ -29,7 +29,8 @@ _BLOCK = 1 << 14
 
 
 def sent_size(task: ReportTask) -> int:
-    """Returns the number of bytes of a report as it is sent.
+    """Returns the number of bytes of a report as a device sends it, with the overhead of encryption
+    if the task is sealed.
 
     >>> from sfumato.telemetry.task import report_task
     >>> key = ec.generate_private_key(ec.SECP256R1()).public_key()
@@ -41,7 +42,8 @@ def sent_size(task: ReportTask) -> int:
 
 
 def sealed(task: ReportTask, report: bytes) -> bytes:
-    """Returns the bytes to send: the report itself, or encrypted to the aggregator of the task.
+    """Returns the bytes that a device sends: the report, encrypted if the task names an
+    aggregator's public key.
 
     >>> from sfumato.telemetry.task import report_task
     >>> sealed(report_task("t", "?", ["a"], epsilon=1, start=0, periods=1), b"report")

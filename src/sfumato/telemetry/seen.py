@@ -20,8 +20,8 @@ _SMALLEST = 16
 
 
 class Seen:
-    """A set of 64-bit ids in sorted runs, each at least twice as long as the next, or at its
-    longest.
+    """A set of 64-bit report ids, with which the aggregator drops duplicates, as sorted runs: each
+    at least twice as long as the next, or at its longest.
 
     Two of n honest reports have the same 8 bytes with a probability below n^2 / 2^65: 3 in 10,000
     for 10^8 reports. The later one is then dropped.
@@ -39,7 +39,9 @@ class Seen:
         self._filter = _Filter(_SMALLEST)
 
     def fresh(self, ids: Ids) -> Mask:
-        """Returns which ids are new, the first of equal ones only, and adds them to the set."""
+        """Returns a mask of the ids that are new, the first of equal ones only, and adds them to
+        the set.
+        """
         ordered = np.sort(ids)
         again = np.zeros(len(ids), np.bool_)
         np.equal(ordered[1:], ordered[:-1], out=again[1:])

@@ -31,7 +31,8 @@ def simulate(
     period: int = 0,
     entropy: Entropy = SYSTEM,
 ) -> Aggregator:
-    """Simulates many devices with known values: returns an aggregator with a random report of each.
+    """Returns an aggregator with a simulated random report of each of many devices whose values are
+    known.
 
     ``true_counts`` are the numbers of devices by value, or by the number of the value.
 

@@ -13,7 +13,7 @@ from sfumato.errors import WrongUse
 
 
 class Store(Protocol):
-    """The interface of a client's durable memory, which stores a few bytes.
+    """The interface of the durable memory of a device's client, which stores a few bytes.
 
     >>> store: Store = MemoryStore()
     >>> store.load() is None

@@ -14,7 +14,8 @@ def half_width(
     largest: float,
     miss: float,
 ) -> float:
-    """Returns t: the sum is further than t from its mean with a probability of at most ``miss``.
+    """Returns an upper bound of |sum - its mean| for a sum of independent bounded terms, which
+    fails with probability at most ``miss``.
 
     ``most`` and ``least`` bound its variance, ``largest`` the distance of any term from its mean.
     The smaller of the bounds of Bernstein, and of the normal law with the error of Berry and

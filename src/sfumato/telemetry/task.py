@@ -49,7 +49,8 @@ _DAY = 86_400
 
 @dataclass(frozen=True)
 class ReportTask:
-    """One question to devices, with its schedule and its oracle.
+    """A telemetry task: one question to devices, with its schedule and its oracle (local
+    mechanism).
 
     Times are whole seconds since 1970-01-01T00:00:00Z. A period has ``period`` seconds; there are
     ``periods`` of them from ``start`` on, and a device sends at most ``reports`` in each.
@@ -173,7 +174,7 @@ class ReportTask:
 
     @property
     def epochs(self) -> int:
-        """How many times a device draws fresh random answers in its life: once per epoch.
+        """The number of times that a device draws fresh random answers in its life: once per epoch.
 
         Without memory, once per report.
         """
@@ -183,7 +184,9 @@ class ReportTask:
 
     @property
     def life(self) -> Event:
-        """The privacy event of a device's life: the event of one draw, once for each epoch."""
+        """The privacy event of all that a device ever reports: the event of one draw, once for each
+        epoch.
+        """
         return Repeated(self.oracle.event, self.epochs)
 
     @property
@@ -275,7 +278,8 @@ def report_task(
     other: str = OTHER,
     aggregator: PublicKey | None = None,
 ) -> ReportTask:
-    """Makes a task; ``sf.AUTO`` takes the smallest report within 2% of the least exact error.
+    """Makes a telemetry task; the oracle ``sf.AUTO`` takes the smallest report within 2% of the
+    least exact error.
 
     ``epsilon`` is the cost of one draw; ``candidates`` shows the cost of each oracle. ``other`` is
     the label of all strings that are not in the list. With ``aggregator``, a public key of P-256,

@@ -102,7 +102,9 @@ class TextEstimates:
 
     @property
     def found_level(self) -> float:
-        """The p-value up to which a string counts as found, at the confidence for all together."""
+        """The largest p-value at which a string counts as held by some device, with the confidence
+        for all strings together.
+        """
         return (1 - float(self.confidence)) / max(len(self.values), 1)
 
     def plot(self, count: int = 20) -> Figure:
@@ -116,7 +118,7 @@ class TextEstimates:
 
 
 def candidate_numbers(domain: Texts, candidates: Sequence[str]) -> list[int]:
-    """Returns the number of each candidate string.
+    """Returns the number in the domain of each candidate string.
 
     Raises:
         WrongUse: no candidates, or one comes twice.
@@ -148,7 +150,8 @@ def text_estimates(
     candidates: Sequence[str],
     confidence: str,
 ) -> TextEstimates:
-    """Estimates each candidate by regression of the bits on the candidates, and on a constant.
+    """Returns the estimated count of each candidate string, from RAPPOR reports, by regression of
+    the bits' counts on the candidates' filter bits and a constant.
 
     The constant stands for all other strings.
 

@@ -24,7 +24,8 @@ _DISCRETE_REACH = 13.0
 
 @dataclass(frozen=True, slots=True)
 class Atoms:
-    """A loss with finitely many values (``losses``), and their ``masses`` under Q.
+    """A privacy loss distribution with finitely many values (``losses``), and their ``masses``
+    under Q.
 
     Each mass has a relative error below 2^-42. ``spacing``: all losses are integer multiples of it;
     None if not. ``outside``: mass that is left out. ``fixed``: the absolute error of each loss,

@@ -27,7 +27,8 @@ _STEEPEST = 500.0
 
 @dataclass(frozen=True, slots=True)
 class Capped:
-    """A sampled Gaussian whose losses above ``top`` are ``top`` or infinite.
+    """The dominating pair of a sampled Gaussian with its losses above ``top`` replaced by ``top``
+    or infinity.
 
     ``mass`` is the mass of Q at ``top``; ``least`` and ``most`` bound that of P at infinity.
 
@@ -44,7 +45,7 @@ class Capped:
 
     @classmethod
     def at(cls, pair: Sampled, top: float, outside: float) -> "Capped":
-        """Returns a pair with its losses capped at ``top``.
+        """Returns a dominating pair with its privacy losses capped at ``top``.
 
         P and Q have at most the mass ``outside`` beyond the range of losses that is considered.
         """
@@ -104,7 +105,9 @@ class Capped:
         return Reach(there.lower, self.top, there.outside, self.most)
 
     def cells(self, edges: Edges) -> tuple[Floats, Floats]:
-        """Returns the masses and shares of the cells below the cap, which is an edge."""
+        """Returns the Q-masses of the cells between edges below the cap, and their shares (see
+        ``Pair``); the cap is an edge.
+        """
         mass, share = self.pair.cells(edges)
         below = edges.gain[:-1] + edges.gap / 2 < math.expm1(self.top)
         return np.where(below, mass, 0.0), share
@@ -121,7 +124,8 @@ def cappable(pair: object) -> bool:
 def with_cap(
     whole: Lattice, pair: Capped, steps: Sequence[Lattice], times: int, epsilon: float
 ) -> Lattice:
-    """Adds to a sum of ``times`` capped losses the corrections of its lower bound.
+    """Returns a sum of ``times`` capped privacy losses with the corrections that its lower bound
+    needs.
 
     ``whole`` is the sum. ``steps``: the single loss, in one part or in several that add up to it.
     ``epsilon`` is about where delta will be read; it affects only how tight the bound is.

@@ -54,7 +54,8 @@ _SELDOM = 3
 
 
 def coarsen(x: Lattice) -> Lattice:
-    """Returns the lattice with twice the step: every other point is divided among its neighbours.
+    """Returns the distribution of a privacy loss on a lattice with twice the step: every other
+    point is divided among its neighbours.
 
     Guarantees:
         coarsening keeps the mass of both laws
@@ -82,7 +83,7 @@ def coarsen(x: Lattice) -> Lattice:
 
 
 def product(first: Lattice, *others: Lattice) -> Lattice:
-    """Returns the sum of independent losses.
+    """Returns the distribution of the sum of independent privacy losses, by convolution.
 
     Guarantees:
         the product of losses holds the law of their sum
@@ -107,7 +108,7 @@ def product(first: Lattice, *others: Lattice) -> Lattice:
 
 
 def power(x: Lattice, times: int, budget: float, *, lost: float = LOST) -> Lattice:
-    """Returns the sum of ``times`` independent copies of a loss.
+    """Returns the distribution of the sum of ``times`` independent copies of a privacy loss.
 
     ``budget`` is the total blur that coarsening may add, ``lost`` the weight that windows and crops
     may lose.
@@ -136,7 +137,8 @@ def power(x: Lattice, times: int, budget: float, *, lost: float = LOST) -> Latti
 
 
 def folded(body: Lattice, tail: Lattice, times: int, uses: int, *, lost: float = LOST) -> Lattice:
-    """Returns the sum of ``times`` copies of a loss that is in ``body`` or, rarely, in ``tail``.
+    """Returns the distribution of the sum of ``times`` copies of a privacy loss that is in ``body``
+    or, rarely, in ``tail``.
 
     The tail has a coarser lattice. Sums with more than ``_SELDOM`` losses in it are left out.
     ``uses``: how often the result will be added up, which bounds what it may lose.
@@ -172,7 +174,8 @@ def folded(body: Lattice, tail: Lattice, times: int, uses: int, *, lost: float =
 
 
 def merge(parts: Sequence[Lattice], budget: float, *, lost: float = LOST) -> Lattice:
-    """Returns the sum of all ``parts``; those of least variance are added first.
+    """Returns the distribution of the sum of all ``parts`` (privacy losses); those of least
+    variance are added first.
 
     ``budget`` and ``lost`` are as for ``power``.
 

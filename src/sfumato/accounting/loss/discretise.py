@@ -43,7 +43,8 @@ def discretise(
     exchanged: bool = False,
     span: Span | None = None,
 ) -> Lattice:
-    """Returns the loss of (P, Q), or of (Q, P) if ``exchanged``, rounded to multiples of ``step``.
+    """Returns the privacy loss of (P, Q), or of (Q, P) if ``exchanged``, rounded to multiples of
+    ``step``, as a ``Lattice``.
 
     Guarantees:
         rounding keeps the mass of both laws

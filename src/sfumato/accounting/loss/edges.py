@@ -30,7 +30,8 @@ _NEAR = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """The edges of cells, as increasing values of the ratio dP/dQ.
+    """The edges of the cells into which privacy losses are discretised, as increasing values of the
+    ratio dP/dQ.
 
     ``gain`` is the ratio minus 1 and ``gap`` the difference of neighbours, both without
     cancellation.
@@ -50,8 +51,8 @@ class Edges:
         return losses
 
     def share(self, mean: Floats) -> Floats:
-        """Returns the share of each cell's mass to move to its upper edge; the rest moves to its
-        lower edge.
+        """Returns, for each cell, the share of its mass to move to its upper edge when losses are
+        rounded; the rest moves to the lower edge.
 
         ``mean`` is the mean ratio dP/dQ in each cell; the split keeps it.
         """
@@ -60,19 +61,19 @@ class Edges:
 
 @dataclass(frozen=True, slots=True)
 class Rounding:
-    """An error bound for a computed privacy loss l: at most ``fixed`` + ``relative`` times |l|."""
+    """An error bound for a computed privacy loss l: ``fixed`` + ``relative`` times |l|."""
 
     fixed: float
     relative: float
 
     def at(self, loss: float) -> float:
-        """Returns the largest error of losses whose absolute value is at most ``loss``."""
+        """Returns the error bound for all losses whose absolute value is at most ``loss``."""
         return self.fixed + self.relative * loss
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The range of losses that a lattice covers, from ``lower`` to ``upper``.
+    """The range of privacy losses that a lattice covers, from ``lower`` to ``upper``.
 
     ``outside`` bounds the mass beyond the range, of P and of Q. ``infinite`` bounds the mass of P
     with an infinite loss, which ``outside`` leaves out.
@@ -85,7 +86,9 @@ class Reach:
 
 
 class Pair(Protocol):
-    """The interface of a dominating pair (P, Q), by which its loss is rounded to a lattice."""
+    """The interface of a dominating pair (P, Q), by which its privacy loss is rounded to a
+    lattice.
+    """
 
     @property
     def symmetric(self) -> bool:
@@ -129,12 +132,12 @@ class Pair(Protocol):
         ...
 
     def doubt(self, edges: Edges) -> Floats:
-        """Returns the relative error of the mass of each cell."""
+        """Returns a bound of the relative error of each cell's computed mass."""
         ...
 
 
 def losing(epsilon: float) -> None:
-    """Refuses a loss that is too large for floats."""
+    """Raises an error for a privacy loss that is too large for floats."""
     if not 0 < epsilon <= MAX_LOSS:
         raise InvalidNumber(
             f"A loss of {epsilon:.6g} in one step.",
@@ -143,16 +146,18 @@ def losing(epsilon: float) -> None:
 
 
 def between(values: Floats, low: float, high: float) -> Floats:
-    """Clips values like np.clip, which takes three times as long for few values."""
+    """Returns values clipped like np.clip, which takes three times as long for few values."""
     cut: Floats = np.minimum(np.maximum(values, low), high)
     return cut
 
 
 def plain_doubt(edges: Edges) -> Floats:
-    """Returns the relative error of each cell's mass for a closed formula: the same for all cells."""
+    """Returns the relative error of each cell's computed mass where it is a closed formula: the
+    same for all cells.
+    """
     return np.full(len(edges.gap), MASS_ERROR)
 
 
 def no_cells(edges: Edges) -> tuple[Floats, Floats]:
-    """Returns no mass in any cell, for a pair that has atoms only."""
+    """Returns zero mass for every cell, as a dominating pair that has atoms only needs it."""
     return np.zeros(len(edges.gap)), np.zeros(len(edges.gap))

@@ -25,7 +25,8 @@ def norm(values: Floats) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Cap:
-    """The effect on delta of losses that were moved to a cap or to infinity (module ``cap``).
+    """A bound of the effect on delta of privacy losses that were moved to a cap or to infinity
+    (module ``cap``).
 
     At least the mass ``infinite`` of P got an infinite loss. Delta at epsilon grew by at most
     e^(log_chance + rate epsilon).
@@ -36,7 +37,7 @@ class Cap:
     log_chance: float
 
     def added(self, epsilon: float) -> float:
-        """Returns an upper bound of what the cap added to delta at epsilon."""
+        """Returns an upper bound of the amount by which the cap raised delta at epsilon."""
         return math.exp(min(self.log_chance + self.rate * epsilon, 0.0)) * (1 + 2.0**-20)
 
 
@@ -92,7 +93,7 @@ class Lattice:
 
     @property
     def moved(self) -> float:
-        """The largest possible error, in absolute value, of the represented losses (E)."""
+        """A bound of the absolute error of the represented losses (E)."""
         return self.shift + self.relative * self.travel
 
     @property

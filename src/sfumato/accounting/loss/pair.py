@@ -35,7 +35,8 @@ _WIDE, _NARROW = 1 / 8, 1 / 64
 
 @dataclass(frozen=True, slots=True)
 class Ramp:
-    """A loss with density proportional to e^(l/2) under P on (-epsilon, epsilon).
+    """A dominating pair whose loss l has a density proportional to e^(l/2) under P on (-epsilon,
+    epsilon).
 
     With an atom at each end (``tips``) it is that of continuous Laplace noise. Without, it is the
     worst of all mechanisms of bounded range epsilon, such as the exponential mechanism (Dong,
@@ -111,7 +112,8 @@ class Ramp:
 
 @dataclass(frozen=True, slots=True)
 class Gaussian:
-    """The pair of two normal distributions of variance 1 whose means are ``mu`` apart.
+    """The dominating pair of Gaussian noise: two normal distributions of variance 1 whose means are
+    ``mu`` apart.
 
     Guarantees:
         the cells of a gaussian hold its mass and mean
@@ -153,7 +155,8 @@ class Gaussian:
         return np.zeros(0), np.zeros(0)
 
     def reach(self, outside: float) -> Reach:
-        """Returns a range of losses, by the bound P(|Z| > r) <= e^(-r^2/2) for a standard normal Z.
+        """Returns a range of privacy losses outside of which P and Q have at most the mass
+        ``outside``, by P(|Z| > r) <= e^(-r^2/2) for a standard normal Z.
 
         Under Q a point z is standard normal, and its loss is mu z - mu^2 / 2.
         """
@@ -181,7 +184,7 @@ class Gaussian:
         return mass, mean
 
     def doubt(self, edges: Edges) -> Floats:
-        """Returns the relative error of the mass of each cell.
+        """Returns a bound of the relative error of each cell's computed mass.
 
         It is that of the exponentials, and of z^2 / 2 in them; the error of the quadrature is far
         below.
@@ -224,7 +227,8 @@ class Gaussian:
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """The pair of a Poisson sample of a symmetric pair, for a removed unit.
+    """The dominating pair of a mechanism with a symmetric pair on a Poisson sample, for a removed
+    unit.
 
     It is ((1 - rate) Q + rate P, Q). For an added unit the two are exchanged (Zhu, Dong, Wang 2022,
     Theorem 11).
@@ -278,8 +282,8 @@ class Sampled:
         return Reach(self._loss(inner.lower), self._loss(inner.upper), inner.outside)
 
     def cells(self, edges: Edges) -> tuple[Floats, Floats]:
-        """Returns the cells of the inner pair: the ratio 1 - rate + rate x corresponds to its ratio
-        x.
+        """Returns the mass of each cell under Q and its share (see ``Pair``), from the cells of the
+        pair without sampling: the ratio 1 - rate + rate x corresponds to its ratio x.
         """
         return self.pair.cells(self._inner(edges))
 

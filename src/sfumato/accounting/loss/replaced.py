@@ -24,7 +24,8 @@ from sfumato.accounting.loss.pair import Gaussian, Ramp, Sampled
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """The worst loss of a fixed-size sample of a symmetric pair if one unit is replaced by another.
+    """The dominating pair of a mechanism on a random sample of fixed size, if one unit is replaced
+    by another.
 
     ``rate`` is the share of units in the sample. Losses above 0 are those of ``Sampled``, losses
     below 0 mirror them, and the remaining mass has loss 0. No neighbours attain it: it is the worst
@@ -39,7 +40,7 @@ class Replaced:
 
     @property
     def one_way(self) -> Sampled:
-        """The pair that two neighbours attain, in one direction."""
+        """The dominating pair that two neighbours attain, in one direction."""
         return Sampled(self.pair, self.rate)
 
     @property

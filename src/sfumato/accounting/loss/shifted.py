@@ -25,7 +25,8 @@ _EXACT = Context(prec=60)
 
 @lru_cache(maxsize=64)
 def shifted(noise: Skellam | Binomial, shift: int) -> Atoms | None:
-    """Returns the loss of an integer with this noise that changes by ``shift``.
+    """Returns the dominating pair of one integer plus Skellam or binomial noise that neighbours
+    change by ``shift``.
 
     None if floats cannot represent it.
 

@@ -35,7 +35,8 @@ _PRECISION = 1e-8
 
 
 def delta_at(x: Lattice, epsilon: float) -> Bracket:
-    """Returns a bracket of the least delta at ``epsilon`` >= 0.
+    """Returns proved bounds of the least delta at ``epsilon`` >= 0, from a distribution of the
+    privacy loss.
 
     Guarantees:
         delta lies between its bounds
@@ -48,7 +49,8 @@ def delta_at(x: Lattice, epsilon: float) -> Bracket:
 
 
 def epsilon_at(x: Lattice, delta: float) -> Bracket:
-    """Returns a bracket of the least epsilon >= 0 at ``delta``; its upper end may be infinite.
+    """Returns proved bounds of the least epsilon >= 0 at ``delta``, from a distribution of the
+    privacy loss; the upper one may be infinite.
 
     Guarantees:
         epsilon lies between its bounds
@@ -76,8 +78,8 @@ def _clip_to_probability(bound: float) -> float:
 
 
 def widths_at(x: Lattice, epsilon: float) -> tuple[float, float]:
-    """Returns estimates of how far the blur moves epsilon, and how far errors do; they prove
-    nothing.
+    """Returns estimates (no bounds) of the two causes of the distance between the bounds of
+    epsilon: rounding to the lattice, and computing errors.
     """
     return _Reading.of(x).moved(epsilon)
 

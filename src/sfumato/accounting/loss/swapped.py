@@ -31,7 +31,8 @@ MOST_RATE = 1 - 2.0**-6
 
 @dataclass(frozen=True, slots=True)
 class SwappedNormal:
-    """The pair of Gaussian noise on a Poisson sample, for a replaced unit.
+    """The dominating pair of Gaussian noise on a Poisson sample, if one unit is replaced by
+    another.
 
     The unit adds ``mu`` to the sum if it is drawn, its replacement -``mu``.
 
@@ -76,8 +77,8 @@ class SwappedNormal:
         return np.zeros(0), np.zeros(0)
 
     def reach(self, outside: float) -> Reach:
-        """Returns the range of losses within which both distributions have all mass but
-        ``outside``.
+        """Returns a range of privacy losses outside of which both distributions have at most the
+        mass ``outside``.
         """
         there = self.pair.reach(outside)
         far = there.upper / self.mu + self.mu / 2
@@ -87,7 +88,9 @@ class SwappedNormal:
         return Reach(-most, most, there.outside)
 
     def cells(self, edges: Edges) -> tuple[Floats, Floats]:
-        """Returns the masses of cells under Q, a mixture of normals, and their shares."""
+        """Returns the mass of each cell under Q, a mixture of normals, and the share of it that
+        goes to the upper edge.
+        """
         far = self.mu + self.pair.reached
         points = between(self._points(edges.losses()), -far, far)
         plain, up = self.pair.intervals(points)
@@ -99,7 +102,9 @@ class SwappedNormal:
         return plain * least, between(share, 0.0, 1.0)
 
     def doubt(self, edges: Edges) -> Floats:
-        """Returns the relative errors of a ``Gaussian`` whose points are no farther."""
+        """Returns a bound of the relative error of each cell's mass: that of a ``Gaussian`` whose
+        points are no farther.
+        """
         far = (self.mu + self.pair.reached) ** 2
         relative = ROUNDOFF * (64 / (1 - self.rate) + 8 * far)
         return np.full(len(edges.gap), relative)
@@ -114,7 +119,8 @@ class SwappedNormal:
 
 @dataclass(frozen=True, slots=True)
 class Swapped:
-    """The pair of answers with finitely many losses on a Poisson sample, for a replaced unit.
+    """The dominating pair of a mechanism with finitely many privacy losses on a Poisson sample, if
+    one unit is replaced by another.
 
     For each outcome, ``masses`` has its mass without the unit, ``gains`` its loss with the unit,
     and ``others`` its loss with the replacement.

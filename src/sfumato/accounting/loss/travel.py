@@ -16,7 +16,8 @@ _RATES = np.geomspace(0.05, 30.0, 12)
 
 
 def travelled(steps: Sequence[tuple[Lattice, float]], lost: float) -> float:
-    """Returns a bound of the sum of the absolute single losses, except for ``lost`` of the weight.
+    """Returns a bound of the sum of the absolute values of all composed privacy losses, which holds
+    except for ``lost`` of the weight.
 
     ``steps``: each single loss with the number of its uses; a loss in two parts gives each its
     share of the uses.

@@ -48,7 +48,7 @@ _FEWEST, _FOLDED, _MANY_FOLDED, _COARSER, _FINER = 64, 256, 1024, 8, 1.45
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A dominating pair that a plan uses ``times`` times."""
+    """A dominating pair with the number of times that a plan uses it."""
 
     pair: Pair
     times: int
@@ -56,7 +56,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """How finely a plan's losses are computed: the lattices' tilt, rounding and allowed errors.
+    """The settings for composing a plan's privacy losses: tilt, rounding and allowed errors.
 
     Half of ``blur``, the variance of rounding, is for the first rounding. ``epsilon`` and ``delta``
     are estimates. ``width`` is the allowed relative distance of the bounds, from an epsilon of
@@ -73,12 +73,12 @@ class Aim:
     score: float = 0.0
 
     def apart(self, epsilon: float) -> float:
-        """Returns how far apart the bounds of an epsilon may be."""
+        """Returns the allowed distance between the lower and the upper bound of an epsilon."""
         return self.width * max(epsilon, self.least)
 
     @property
     def outside(self) -> float:
-        """The allowed total mass of the tails that are left out."""
+        """The total mass of the tails of all losses that may be left out."""
         return _negligible_mass(self.delta)
 
     def finest(self, parts: Sequence[Part]) -> float:
@@ -87,7 +87,7 @@ class Aim:
         return max(step, _SHORTEST)
 
     def far(self, parts: Sequence[Part]) -> bool:
-        """Whether some losses are so far apart that one lattice cannot be fine enough."""
+        """Whether a single pair's losses range too widely for one lattice."""
         if len(parts) > 1 or parts[0].pair.spacing is not None:
             return False
         return self.step(parts) > self.finest(parts)
@@ -129,7 +129,7 @@ def _own_step(pair: Pair, step: float, length: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Separates losses: those from ``low`` to ``high`` have the step ``near``, others ``far``.
+    """A loss on two lattices: from ``low`` to ``high`` with the step ``near``, else ``far``.
 
     ``times`` copies are added at once.
     """
@@ -142,7 +142,7 @@ class Split:
 
 
 def separated(part: Part, step: float, goal: Aim, *, exchanged: bool, alone: bool) -> Split | None:
-    """Returns how to separate a loss that is nearly always small and rarely very large; else None."""
+    """Returns the two lattices of a loss that is mostly small and rarely very large; else None."""
     pair = part.pair
     if not pair.continuous or part.times < _FEWEST or pair.spacing is not None:
         return None
@@ -197,7 +197,7 @@ def _place_of(weights: Floats, share: float) -> int:
 def capped(
     parts: Sequence[Part], *, delta: float | None = None, epsilon: float = 0.0
 ) -> Sequence[Part]:
-    """Returns the parts with losses far above epsilon, or above that at ``delta``, cut to a cap."""
+    """Returns the pairs with losses far above ``epsilon``, or above that at ``delta``, capped."""
     part = parts[0]
     if len(parts) > 1 or not isinstance(part.pair, Sampled) or not cappable(part.pair):
         return parts
@@ -282,7 +282,7 @@ def aim(
     width: float = WIDTH,
     known: Aim | None = None,
 ) -> Aim:
-    """Returns the choices for reading epsilon at ``delta``; without one, delta at ``epsilon``.
+    """Returns the settings for computing epsilon at ``delta``, or without one delta at ``epsilon``.
 
     ``width`` is the allowed distance of the bounds relative to epsilon. ``known``: an earlier
     choice, of whose delta this is the epsilon.
@@ -391,7 +391,7 @@ def _blur(blur: float, delta: float, apart: float) -> float:
 
 
 def finer(goal: Aim, better: Aim, blurred: float, missed: float) -> Aim:
-    """Returns a refined choice, with the tilt of ``better``, at the epsilon that is now known.
+    """Returns refined settings, with the tilt of ``better``, at the epsilon that is now known.
 
     ``blurred`` and ``missed`` are the two causes of the present width.
     """
@@ -412,7 +412,7 @@ def _negligible_mass(delta: float) -> float:
 
 
 def least_lost(parts: Sequence[Part]) -> float:
-    """Returns a weight below which floats and transforms lose more than windows and crops do."""
+    """Returns the least weight to lose: below it floats and transforms lose more than crops."""
     return max(LEAST_LOST, _EACH / 10 * _count_uses(parts))
 
 

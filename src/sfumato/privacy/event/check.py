@@ -25,7 +25,7 @@ def exact_positive(name: str, value: Number) -> Fraction:
 
 
 def check_count(name: str, value: int) -> None:
-    """Refuses a field's value that is not an integer >= 1."""
+    """Raises an error for a field's value that is not an integer >= 1."""
     if type(value) is not int or value < 1:
         raise InvalidNumber(f"{name} = {shown(value)}.", allowed="an integer >= 1")
 

@@ -125,7 +125,7 @@ class SharedNoise:
 
 
 class ContinuousLaw(Enum):
-    """A distribution on the real numbers.
+    """The kind of a continuous noise distribution: Gaussian or Laplace.
 
     >>> ContinuousLaw("laplace")
     <ContinuousLaw.LAPLACE: 'laplace'>
@@ -304,7 +304,7 @@ class BoundedRange:
 
 @dataclass(frozen=True, slots=True)
 class PureEvent:
-    """A mechanism of which only its epsilon is known: it is epsilon-DP.
+    """The event of a mechanism of which only its epsilon is known: it is epsilon-DP.
 
     >>> PureEvent(Fraction(1, 2)).relation.value
     'add-remove'

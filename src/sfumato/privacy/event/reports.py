@@ -47,7 +47,9 @@ class DeviceReport:
 
     @property
     def odds(self) -> Fraction:
-        """The largest ratio between the probabilities of one report under two values."""
+        """The largest ratio, over all reports, of the report's probabilities under two values:
+        e^epsilon.
+        """
         raise NotImplementedError
 
     @property

@@ -14,7 +14,8 @@ __all__ = ["Design", "FixedSample", "PoissonSample", "WithReplacementSample"]
 
 @dataclass(frozen=True, slots=True)
 class PoissonSample:
-    """Each unit is in the sample independently with probability ``rate``.
+    """A sampling design in which each unit is in the sample independently with probability
+    ``rate``.
 
     ``relation`` is the neighbour relation of the whole dataset. Under replace-one, the inner event
     is still stated for add-remove neighbours: the size of a Poisson sample is secret, so the sample
@@ -63,7 +64,7 @@ class _Drawn:
 
 @dataclass(frozen=True, slots=True)
 class FixedSample(_Drawn):
-    """A uniform random subset of ``size`` of ``population`` units.
+    """A sampling design that draws a uniform random subset of ``size`` of ``population`` units.
 
     >>> FixedSample(size=10, population=1000).rate
     Fraction(1, 100)
@@ -80,7 +81,8 @@ class FixedSample(_Drawn):
 
 @dataclass(frozen=True, slots=True)
 class WithReplacementSample(_Drawn):
-    """``size`` independent uniform draws from ``population`` units, with replacement.
+    """A sampling design of ``size`` independent uniform draws from ``population`` units, with
+    replacement.
 
     A unit that is drawn k times is in the sample k times.
 

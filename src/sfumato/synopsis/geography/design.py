@@ -47,7 +47,9 @@ class Design:
         return math.prod(self.sizes[axis] for axis in axes)
 
     def detail(self, level: int) -> Axes:
-        """Returns the axes of a level's detail table: all axes of tables at the level and below."""
+        """Returns the axes of a level's detail table: all axes of the tables of this level and of
+        those below.
+        """
         found: set[int] = set()
         for place, axes in self.tables:
             if place >= level:
@@ -75,7 +77,9 @@ class Design:
         return tuple(sorted(set(found), key=len))
 
     def residuals(self, level: int) -> tuple[Axes, ...]:
-        """Returns the residuals that tables determine in each area of a level, smallest first."""
+        """Returns the residuals (interactions of some axes, orthogonal to those of fewer) that the
+        measured tables determine in each area of a level, smallest first.
+        """
         found = {part for part, deepest in self.deepest.items() if deepest >= level}
         return tuple(sorted(found, key=lambda axes: (len(axes), axes)))
 
@@ -93,7 +97,8 @@ class Design:
         return found
 
     def precisions(self, residual: Axes, table_precisions: Sequence[float]) -> tuple[float, ...]:
-        """Returns the precision (1 / variance) with which a residual is measured at each level.
+        """Returns, for each level, the precision (1 / variance) with which its tables measure a
+        residual.
 
         ``table_precisions`` has the precision of each table.
         """
@@ -104,11 +109,15 @@ class Design:
         return tuple(level_precisions)
 
     def outside(self, residual: Axes, axes: Axes) -> int:
-        """Returns the number of cells along the axes that are not of the residual."""
+        """Returns the product of the sizes of those of the axes that are not among the
+        residual's.
+        """
         return self.cells([axis for axis in axes if axis not in residual])
 
     def counted(self, residual: Axes, axes: Axes) -> float:
-        """Returns the factor of a residual's variance in the variance of a cell of a table."""
+        """Returns the factor by which a residual's variance contributes to the variance of a cell
+        of a table with these axes.
+        """
         kept = math.prod(1 - 1 / self.sizes[axis] for axis in residual)
         return kept / self.outside(residual, axes) ** 2
 
@@ -126,7 +135,9 @@ def parts(axes: Axes) -> list[Axes]:
 
 
 def residual_of(values: Floats, axes: Axes, residual: Axes) -> Floats:
-    """Returns the residual part of tables by some axes; the first dimension is the areas."""
+    """Returns the residual part (the pure interaction of the axes ``residual``) of tables by some
+    axes; the first dimension is the areas.
+    """
     dropped = [axes.index(axis) + 1 for axis in axes if axis not in residual]
     found = values.sum(axis=tuple(dropped)) if dropped else values
     for place in range(1, found.ndim):

@@ -32,7 +32,7 @@ _EXAMPLE = '{"state": {"Vermont": 624000}}'
 
 
 def impossible_cells(axes: Sequence[Axis], zeros: Sequence[Impossible]) -> Mask:
-    """Returns a mask over the cells of all axes: which are declared to be 0.
+    """Returns a mask over the cells of all axes that marks those whose count is declared to be 0.
 
     Raises:
         UnknownName: no such axis, or no such label on it.
@@ -92,7 +92,8 @@ class _Stated:
 
 
 def public_totals(spine: Spine, tree: Tree, stated: Totals) -> PublicTotals:
-    """Returns the declared public totals, with the totals that follow from them.
+    """Returns the declared public totals of areas, with the totals that follow from them by
+    addition.
 
     Raises:
         WrongUse: totals that are not stated as numbers; those of the private data are refused.

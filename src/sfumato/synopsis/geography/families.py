@@ -18,7 +18,8 @@ from sfumato.synopsis.geography.tree import Floats, Tree
 
 @dataclass(frozen=True, eq=False)
 class Families:
-    """A tree of areas in which siblings with subtrees of the same shape are merged into one area.
+    """A tree of areas in which siblings with subtrees of the same shape are merged, so that
+    variances are computed once for all of them.
 
     Each area stands for ``times`` siblings.
 
@@ -33,7 +34,7 @@ class Families:
 
     @classmethod
     def of(cls, tree: Tree) -> "Families":
-        """Merges siblings of the same shape in a tree of areas."""
+        """Returns the merged tree of a tree of areas."""
         shapes = _shapes(tree)
         representatives = np.arange(tree.roots)
         parents = []
@@ -65,14 +66,18 @@ class Families:
 
     @property
     def counts(self) -> list[Floats]:
-        """Returns the number of areas of the original tree that each family stands for."""
+        """For each level, the number of areas of the original tree that each merged area
+        represents.
+        """
         found = [self.times[0].astype(float)]
         for level, times in enumerate(self.times[1:]):
             found.append(times * self.tree.spread(level, found[level]))
         return found
 
     def variances(self, precisions: Sequence[float]) -> "Passes":
-        """Computes the exact variances of least squares, given the precision of each level."""
+        """Returns the exact least-squares variances of the areas, given the precision of each
+        level's measurement.
+        """
         below = [
             np.full(
                 self.tree.sizes[-1],

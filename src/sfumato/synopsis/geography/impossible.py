@@ -23,7 +23,9 @@ _MOST_CELLS = 2048
 
 
 def impossible_in(impossible: Mask, axes: Axes) -> Mask:
-    """Returns a mask over the cells of a table: those that contain only impossible cells."""
+    """Returns a mask over the cells of a table by some axes: those that cover impossible cells
+    only.
+    """
     every = tuple(range(impossible.ndim))
     possible = by_axes((~impossible[None]).astype(np.int64), every, axes)
     found: Mask = possible[0] == 0

@@ -50,7 +50,7 @@ class CensusLayer(BoundedStatistic[Integers]):
                 )
 
     def distance(self, norm: Norm) -> Distance:
-        """Returns the proved distance in L1 or L2 (squared).
+        """Returns the sensitivity of the table's counts: the L1 norm, or the squared L2 norm.
 
         Raises:
             InvalidDeclaration: nothing is proved in another norm.
@@ -66,12 +66,12 @@ class CensusLayer(BoundedStatistic[Integers]):
 
     @property
     def size(self) -> int:
-        """The number of counts."""
+        """The number of counts of the table, over all areas of its level."""
         cells = math.prod(len(self.places[axis]) for axis in self.kept)
         return (int(self.areas.max()) + 1) * cells
 
     def exact(self, opened: Opened) -> Integers:
-        """Returns the counts without noise."""
+        """Returns the table's counts without noise, as a flat array."""
         every = opened.marginal(self.plan, self.plan.cube.names)
         shape = every.shape[every.ndim - len(self.places) :]
         order = np.argsort(self.areas, kind="stable")

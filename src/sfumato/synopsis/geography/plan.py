@@ -102,11 +102,11 @@ class CensusPlan:
         return found[name]
 
     def squares(self, split: Split) -> LeastSquares:
-        """Returns the least squares of the design with the noise of a split."""
+        """Returns the least-squares problem of the census, for the noise of a split of the cost."""
         return LeastSquares(self.design, self.of(split).precisions, self.public)
 
     def given_zeros(self, split: Split, estimates: list[Floats]) -> list[Floats]:
-        """Returns least-squares estimates, improved by the impossible cells (``impossible``)."""
+        """Returns least-squares estimates after conditioning on the declared impossible cells."""
         return conditioned(self.squares(split), estimates, self.impossible)
 
     def cell_errors(self, split: Split, level: int, axes: Axes) -> Floats:

@@ -59,7 +59,9 @@ class Axis:
 
     @property
     def places(self) -> tuple[int, ...]:
-        """The indices of these cells on the axis of the cube, which has every code of the type."""
+        """For each cell, its index on the axis of the counted cube, which has every code of the
+        column's type.
+        """
         kind = self.key.value.type
         assert not isinstance(kind, Text), "an axis has declared values"
         found = [code - kind.lower_code for code in self.key.codes or ()]
@@ -69,7 +71,8 @@ class Axis:
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """A bounded cube whose first axes are the place of a row, followed by the ``axes``.
+    """The counted table of a census: a bounded cube whose first axes are the location of a row,
+    followed by the ``axes``.
 
     ``areas`` has, for each cell of the place, the area of the lowest level, or -1 for none. A row
     is counted if it has an area and a cell on every axis, so all tables are about the same rows.
@@ -88,7 +91,7 @@ def population(
     axes: Sequence[str],
     recodes: Mapping[str, str],
 ) -> Population:
-    """Returns the rows of a table by the areas of a spine and by some axes.
+    """Returns the plan that counts the rows of a table by the areas of a spine and by some axes.
 
     An axis is a column, or the name of an SQL expression in ``recodes``. Missing or undeclared
     values have a cell only if ``missing=`` declares them, or if the expression can be NULL.

@@ -26,7 +26,7 @@ _NEAR = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Groups of neighbouring rows of an array.
+    """A partition of the rows of an array into groups of adjacent rows.
 
     ``starts`` has the first row of each group, ``of`` the group of each row.
     """
@@ -55,7 +55,8 @@ class Groups:
 
 
 def projected(values: Floats, totals: Floats, groups: Groups) -> Floats:
-    """Projects on non-negative numbers whose groups have the given totals, column by column.
+    """Returns the Euclidean projection of numbers on the non-negative numbers whose groups have the
+    given totals, column by column.
 
     >>> groups = Groups(np.array([0, 2]), np.array([0, 0, 1]))
     >>> values = np.array([[3.0], [-1.0], [7.0]])
@@ -69,7 +70,8 @@ def projected(values: Floats, totals: Floats, groups: Groups) -> Floats:
 
 
 def projected_rows(values: Floats, totals: Floats) -> Floats:
-    """Projects on non-negative numbers whose rows have the given totals.
+    """Returns the Euclidean projection of numbers on the non-negative numbers whose rows have the
+    given totals.
 
     >>> projected_rows(np.array([[3.0, -1.0], [1.0, 1.0]]), np.array([2.0, 3.0])).tolist()
     [[2.0, 0.0], [1.5, 1.5]]
@@ -83,7 +85,8 @@ def projected_tables(
     columns: Floats,
     groups: Groups,
 ) -> Floats:
-    """Projects on non-negative tables with about the given sums of rows and of columns.
+    """Returns about the Euclidean projection of tables on the non-negative tables with the given
+    sums of rows and of columns.
 
     A table is a group of rows; ``columns`` has the sums of its columns. Both sums give each table
     one total. Rows and columns are shifted in turn, which climbs the dual problem, until no sum is

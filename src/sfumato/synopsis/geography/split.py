@@ -70,7 +70,9 @@ class Objective:
         return errors
 
     def falls(self, shares: Floats) -> Floats:
-        """Returns minus the derivative of the error by the share of each table."""
+        """Returns, for each table, the rate at which the error falls as its share of the cost
+        grows.
+        """
         precisions_of_tables = self._precisions(shares)
         falls = np.zeros(len(self.design.tables))
         for (

@@ -110,8 +110,8 @@ class CensusTask:
 
     @property
     def form(self) -> str:
-        """A canonical string for the cache key: the cube, the spine, and what is measured of each
-        level.
+        """The canonical text of the task, for its cache key: the cube, the spine, and what is
+        measured of each level.
         """
         tables = [[level, list(axes)] for level, axes in self.design.tables]
         placed = np.ascontiguousarray(self.population.areas, "<i8").tobytes()

@@ -51,12 +51,12 @@ class Tree:
         return tuple(found)
 
     def gathered(self, level: int, values: Numbers) -> Numbers:
-        """Returns, for each area of a level, the sum of its children's values."""
+        """Returns, for each area of a level, the sum of the values of its children."""
         total: Numbers = np.add.reduceat(values, self.starts[level], axis=0)
         return total
 
     def spread(self, level: int, values: Numbers) -> Numbers:
-        """Returns, for each child of a level's areas, the value of its parent."""
+        """Returns, for each area of the next level, the value of its parent in this level."""
         found: Numbers = values[self.parents[level]]
         return found
 

@@ -17,7 +17,7 @@ _NEARLY = 1e-7
 
 
 def whole_groups(values: Floats, totals: Integers, groups: Groups) -> Integers:
-    """Rounds numbers to integers whose groups have the given totals.
+    """Returns numbers rounded to integers such that each group has its given total.
 
     ``values`` are at least 0 and add up to about the totals, never to more.
 
@@ -38,7 +38,7 @@ def whole_groups(values: Floats, totals: Integers, groups: Groups) -> Integers:
 
 
 def whole_rows(values: Floats, totals: Integers) -> Integers:
-    """Rounds numbers to integers whose rows have the given totals; a 0 stays 0.
+    """Returns numbers rounded to integers such that each row has its given total; a 0 stays 0.
 
     >>> whole_rows(np.array([[1.6, 1.4, 0.0]]), np.array([3])).tolist()
     [[2, 1, 0]]
@@ -55,7 +55,7 @@ def whole_tables(
     columns: Integers,
     groups: Groups,
 ) -> Integers:
-    """Rounds tables to integers whose rows and columns have exactly the given sums.
+    """Returns tables rounded to integers such that rows and columns have exactly the given sums.
 
     A table is a group of rows. The numbers are at least 0; their sums are about those wanted. What
     is missing after rounding down is filled row by row: a row takes one more in the columns of its

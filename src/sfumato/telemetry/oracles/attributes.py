@@ -19,7 +19,8 @@ from sfumato.telemetry.oracles.frequency import FREQUENCY, FrequencyOracle
 
 @dataclass(frozen=True, slots=True)
 class AttributesOracle(ChoiceOracle[FrequencyOracle]):
-    """The oracle of a device with several attributes: it reports one of them, drawn at random.
+    """The local mechanism of a device with several attributes: it reports one of them, drawn at
+    random.
 
     ``parts`` has the oracle of each attribute. The number of a value has the attributes as digits,
     the first one the least significant.
@@ -51,15 +52,15 @@ class AttributesOracle(ChoiceOracle[FrequencyOracle]):
     @overload
     def node(self, value: Integers, place: int) -> Integers: ...
     def node(self, value: int | Integers, place: int) -> int | Integers:
-        """Returns the number of the attribute with index ``place``, for a device's value or an
-        array of them.
+        """Returns the value of the attribute with index ``place``, for the number of a device's
+        value or an array of them.
         """
         below = math.prod(part.values for part in self.parts[:place])
         return value // below % self.parts[place].values
 
 
 def attributes(parts: Sequence[FrequencyOracle]) -> AttributesOracle:
-    """Returns the oracle of several attributes, given the oracle of each.
+    """Returns the local mechanism of several attributes, given that of each.
 
     >>> from sfumato.telemetry.oracles.category import category
     >>> attributes([category(2, 1), category(2, 1)]).values

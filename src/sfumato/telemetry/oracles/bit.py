@@ -33,7 +33,8 @@ from sfumato.telemetry.oracles.oracle import (
 
 @dataclass(frozen=True, slots=True)
 class BitOracle:
-    """Reports a random row of the matrix, and the value's sign in it with weight ``truth``.
+    """The one-bit Hadamard response: reports a random row of the Hadamard matrix, and the sign of
+    the value's column in it, which is true with weight ``truth``.
 
     Guarantees:
         a bit has exactly the stated weight
@@ -62,12 +63,14 @@ class BitOracle:
 
     @property
     def draws(self) -> int:
-        """Two: a word for the row, a word for the bit."""
+        """The number of 64-bit random words that a report needs: one for the row, one for the
+        bit.
+        """
         return 2
 
     @property
     def size(self) -> int:
-        """The number of bytes of the row and the bit."""
+        """The number of bytes of a report: those of the row and the bit."""
         return bytes_for((2 << self._levels) - 1)
 
     @property
@@ -82,7 +85,9 @@ class BitOracle:
 
     @property
     def other(self) -> Fraction:
-        """Half: any other column agrees with the bit in half of the rows."""
+        """The probability that a report supports a given value that is not the device's: a half, as
+        two columns agree in half of the rows.
+        """
         return Fraction(1, 2)
 
     def encode(self, value: int, words: Sequence[int]) -> bytes:

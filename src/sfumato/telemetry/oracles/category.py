@@ -32,7 +32,7 @@ from sfumato.telemetry.oracles.oracle import (
 
 @dataclass(frozen=True, slots=True)
 class CategoryOracle:
-    """The k-ary randomised response oracle: reports the true value, or sometimes another one.
+    """The k-ary randomised response: reports the true value, or with some probability another one.
 
     The true value has the weight ``truth`` and each other value ``other_weight``.
 
@@ -101,7 +101,9 @@ class CategoryOracle:
         return packed(said, self.size)
 
     def valid(self, payloads: Payloads) -> Mask:
-        """Returns which payloads are possible reports: they name a value of the domain."""
+        """Returns a mask of the payloads that are possible reports: they name a value of the
+        domain.
+        """
         return unpacked(payloads) < np.uint64(self.values)
 
     def tally(self, payloads: Payloads) -> Integers:

@@ -25,7 +25,8 @@ MOST_PARTS = 256
 
 
 class ChoiceOracle(ABC, Generic[P]):
-    """An oracle that draws one of several parts of a value at random, and reports only that part.
+    """A local mechanism that draws one of several parts of a value at random, and reports only that
+    part by the part's own oracle.
 
     The part of a value (its node) is reported by the oracle that ``parts`` has for it.
 
@@ -42,7 +43,7 @@ class ChoiceOracle(ABC, Generic[P]):
     def node(self, value: Integers, place: int) -> Integers: ...
     @abstractmethod
     def node(self, value: int | Integers, place: int) -> int | Integers:
-        """Returns a value's node (its number within a part) in the part ``place``; also for an
+        """Returns a value's number within the part with index ``place`` (its node); also for an
         array of values.
         """
 
@@ -118,8 +119,8 @@ class ChoiceOracle(ABC, Generic[P]):
         return payloads
 
     def valid(self, payloads: Payloads) -> Mask:
-        """Returns which payloads are possible reports: an existing part, a valid report of it, zero
-        padding.
+        """Returns a mask of the payloads that are possible reports: an existing part, a valid
+        report of it, zero padding.
         """
         good = np.zeros(len(payloads), np.bool_)
         for place, part in enumerate(self.parts):
@@ -132,7 +133,9 @@ class ChoiceOracle(ABC, Generic[P]):
         return good
 
     def tally(self, payloads: Payloads) -> Integers:
-        """Returns, for each part, the number of its reports followed by its tally."""
+        """Returns the aggregator's counts over many reports: for each part, the number of its
+        reports followed by its own tally.
+        """
         sums = []
         for place, part in enumerate(self.parts):
             rows = payloads[payloads[:, 0] == place]
@@ -143,14 +146,14 @@ class ChoiceOracle(ABC, Generic[P]):
         return np.concatenate(sums)
 
     def split(self, tally: Integers) -> list[tuple[int, Integers]]:
-        """Returns, for each part, how many reports are about it, and how many of these support each
+        """Returns, for each part, the number of its reports and how many of these support each
         node.
         """
         pieces = zip(self.parts, self.pieces(tally), strict=True)
         return [(reports, part.support(inner, reports)) for part, (reports, inner) in pieces]
 
     def pieces(self, tally: Integers) -> list[tuple[int, Integers]]:
-        """Splits a tally by part: the number of reports of each part, and its own counts."""
+        """Splits a tally by part: the number of reports of each part, and the part's own tally."""
         pieces = []
         start = 0
         for part in self.parts:

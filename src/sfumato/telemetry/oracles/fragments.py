@@ -98,7 +98,9 @@ class FragmentsOracle:
     @overload
     def fragment(self, value: Integers, place: int) -> Integers: ...
     def fragment(self, value: int | Integers, place: int) -> int | Integers:
-        """Returns the fragment with index ``place`` of a string, or of an array of strings."""
+        """Returns the code of the fragment with index ``place`` of a string, or of each string of
+        an array.
+        """
         width = self.width(place)
         after = self.length - place * self.step - width
         below, size = int(self.symbols**after), int(self.symbols**width)
@@ -109,7 +111,9 @@ class FragmentsOracle:
         return found
 
     def piece(self, value: int) -> int:
-        """Returns the puzzle piece of a string: 8 bits of a hash that no row of a sketch uses."""
+        """Returns the puzzle piece of a string: an 8-bit hash that tells which fragments belong
+        together.
+        """
         return hash_of(value, _PIECE_ROW) >> 64 - _PIECE_BITS
 
     def pieces_of(self, values: NDArray[np.integer]) -> Integers:
@@ -119,7 +123,9 @@ class FragmentsOracle:
         return found
 
     def marked(self, piece: int, fragment: int) -> int:
-        """Returns the number that the sketch of fragments counts: piece and fragment combined."""
+        """Returns the number that is reported by the sketch of fragments: a puzzle piece and a
+        fragment combined.
+        """
         return int(piece * self.symbols**self.step + fragment)
 
     @property
@@ -188,14 +194,18 @@ class FragmentsOracle:
         return payloads
 
     def valid(self, payloads: Payloads) -> Mask:
-        """Returns which payloads have an existing position and valid reports of both sketches."""
+        """Returns a mask of the payloads that have an existing position and valid reports of both
+        sketches.
+        """
         first, second = self._inner(payloads)
         few, whole = self.parts
         good: Mask = payloads[:, 0] < self.places
         return good & few.valid(first) & whole.valid(second)
 
     def tally(self, payloads: Payloads) -> Integers:
-        """Returns the sketch sums of fragments by position, then those of whole strings."""
+        """Returns the aggregator's sums over many reports: the sketch sums of fragments by
+        position, then those of whole strings.
+        """
         first, second = self._inner(payloads)
         few, whole = self.parts
         found = []
@@ -222,7 +232,8 @@ def fragments(
     *,
     whole: Number = _SHARE,
 ) -> FragmentsOracle:
-    """Returns the oracle of unknown strings with at most this epsilon, by fragments of two symbols.
+    """Returns the local mechanism for unknown strings that reports fragments of two symbols, with
+    at most this epsilon.
 
     ``symbols`` and ``length`` are those of ``telemetry.Words``; ``whole`` is the share of epsilon
     that the report of the whole string uses. With more than 90 symbols, fragments have one.

@@ -45,7 +45,8 @@ _BLOCK = 1 << 12
 
 @dataclass(frozen=True, slots=True)
 class HashedOracle:
-    """Reports a random hash function, and a bucket: the value's bucket with weight ``truth``.
+    """Local hashing: reports a random hash function, and a bucket, which is that of the value with
+    weight ``truth``.
 
     Guarantees:
         a bucket has exactly the stated weights
@@ -70,17 +71,23 @@ class HashedOracle:
 
     @property
     def event(self) -> HashedReport:
-        """The law of the bucket, given the hash function."""
+        """The privacy event of a report: that of the bucket, as the hash function does not depend
+        on the value.
+        """
         return HashedReport(self.truth, self.other_weight, self.buckets)
 
     @property
     def draws(self) -> int:
-        """Three: two words for the hash function, one for the bucket."""
+        """The number of 64-bit random words that a report needs: two for the hash function, one for
+        the bucket.
+        """
         return 3
 
     @property
     def size(self) -> int:
-        """Sixteen bytes for the hash function, plus those of the bucket."""
+        """The number of bytes of a report: sixteen for the hash function, plus those of the
+        bucket.
+        """
         return _SEED + bytes_for(self.buckets - 1)
 
     @property
@@ -129,7 +136,9 @@ class HashedOracle:
         return payloads
 
     def valid(self, payloads: Payloads) -> Mask:
-        """Returns which payloads are possible reports: they name an existing bucket."""
+        """Returns a mask of the payloads that are possible reports: they name an existing
+        bucket.
+        """
         return unpacked(payloads[:, _SEED:]) < np.uint64(self.buckets)
 
     def tally(self, payloads: Payloads) -> Integers:
@@ -167,7 +176,8 @@ class HashedOracle:
 
 
 def hashed(values: int, epsilon: Number) -> HashedOracle:
-    """Returns local hashing with at most this epsilon and the number of buckets of least variance.
+    """Returns the local hashing mechanism with at most this epsilon, with the number of buckets of
+    least variance.
 
     >>> hashed(1024, "2").buckets
     8

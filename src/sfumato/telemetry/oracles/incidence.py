@@ -15,7 +15,8 @@ _EXACT = 1 << 30
 
 
 def incident(space: Space, counts: Integers, planes: int) -> Integers:
-    """Returns, for each of the first ``planes`` hyperplanes, the sum of the counts of its points.
+    """Returns, for each of the first ``planes`` hyperplanes of a finite projective space, the sum
+    of the counts of the points on it.
 
     Guarantees:
         a transform counts the points of every hyperplane
@@ -84,7 +85,8 @@ def _places(space: Space, factor: int, planes: int) -> Integers:
 
 
 def incidence(space: Space, planes: int) -> NDArray[np.float64]:
-    """Returns the incidence matrix: 1 if a point (column) lies on a hyperplane (row), else 0.
+    """Returns the incidence matrix of a finite projective space: 1 if a point (column) lies on a
+    hyperplane (row), else 0.
 
     Guarantees:
         a row of the incidence has a one for each point of its hyperplane

@@ -28,8 +28,8 @@ _MOST_BITS = 2048
 
 @dataclass(frozen=True, slots=True)
 class LevelsOracle(ChoiceOracle[LevelOracle]):
-    """Reports a number at one level of detail, drawn at random: the node of a tree that contains
-    it.
+    """The local mechanism for a distribution of numbers: reports, at a random level of a tree over
+    the numbers, the node that contains the device's number.
 
     ``parts`` has the oracle of each level; each node has ``branching`` children.
 
@@ -60,7 +60,7 @@ class LevelsOracle(ChoiceOracle[LevelOracle]):
     @overload
     def node(self, value: Integers, place: int) -> Integers: ...
     def node(self, value: int | Integers, place: int) -> int | Integers:
-        """Returns the node that contains a number at the level ``place``; also for an array of
+        """Returns the tree node that contains a number at the level ``place``; also for an array of
         numbers.
         """
         width: int = self.branching**place
@@ -80,7 +80,8 @@ def sizes(values: int, branching: int) -> list[int]:
 
 
 def levels(values: int, epsilon: Number, branching: int = 4) -> LevelsOracle:
-    """Returns the oracle of a distribution with at most this epsilon.
+    """Returns the local mechanism for a distribution of ``values`` numbers, with at most this
+    epsilon.
 
     >>> levels(100, 1).branching
     4

@@ -42,8 +42,8 @@ _MOST_NUMBERS = (1 << 16) + 1
 
 @dataclass(frozen=True, slots=True)
 class MeanOracle:
-    """Estimates a mean: reports a position near the number with weight ``share``, else a single
-    bit.
+    """The local mechanism for a mean: reports a position near the number with weight ``share``,
+    else a single bit.
 
     The mean of either report is linear in the number. The bit is 1 with a weight from ``low`` for
     the least to ``high`` for the largest number. A position has weight ``near`` in the window of
@@ -103,7 +103,9 @@ class MeanOracle:
 
     @property
     def draws(self) -> int:
-        """Two: a word for the coin, a word for the report."""
+        """The number of 64-bit random words that a report needs: one to choose between bit and
+        position, one for the report.
+        """
         return 2
 
     @property
@@ -117,7 +119,7 @@ class MeanOracle:
         return self.places + 2
 
     def encode(self, value: int, words: Sequence[int]) -> bytes:
-        """Returns the report of a number: 0 or 1 for a bit, 2 and more for a place."""
+        """Returns the report of a number: 0 or 1 for a bit, 2 and more for a position."""
         coin, word = words
         said = self._place(value, word) if coin < self.share else self._bit(value, word)
         return said.to_bytes(self.size, "big")
@@ -160,7 +162,9 @@ class MeanOracle:
         return np.bincount(unpacked(payloads).astype(np.int64), minlength=self.cells)
 
     def readings(self) -> list[Fraction]:
-        """Returns the unbiased estimate from each possible report, as a share of the range."""
+        """Returns, for each possible report, the unbiased estimate of the device's number that it
+        gives, as a share of the range.
+        """
         rise = self.high - self.low
         readings = [Fraction(-self.low, rise), Fraction(WHOLE - self.low, rise)]
         if not self.share:
@@ -174,7 +178,9 @@ class MeanOracle:
         return readings
 
     def variances(self) -> Floats:
-        """Returns the variance of a single report for each number, in squared shares of the range."""
+        """Returns, for each number that a device may hold, the variance of the estimate from one
+        report, in squared shares of the range.
+        """
         readings = np.array([float(reading) for reading in self.readings()])
         numbers = np.arange(self.values) / self._moves
         one = (self.low + (self.high - self.low) * numbers) / WHOLE
@@ -190,12 +196,13 @@ class MeanOracle:
 
     @property
     def worst(self) -> float:
-        """The largest variance of a single report over all numbers."""
+        """The largest variance, over all numbers, of the estimate from one report."""
         return float(self.variances().max())
 
 
 def mean(values: int, epsilon: Number) -> MeanOracle:
-    """Returns the oracle of a mean of at most this epsilon, with the least worst variance.
+    """Returns the local mechanism for a mean with at most this epsilon and the least worst-case
+    variance.
 
     Raises:
         InvalidDeclaration: more than 65,537 numbers; a coarser step loses nothing beside the noise.

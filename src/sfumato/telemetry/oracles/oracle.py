@@ -31,8 +31,8 @@ _LARGEST = Fraction(50)
 
 
 class Oracle(Protocol):
-    """The interface of a local mechanism: how a device reports its value, and how reports are
-    counted.
+    """The interface of a frequency oracle (local mechanism): how a device randomises its value into
+    a report, and how the aggregator counts reports.
 
     Values are numbers from 0 to ``values`` - 1; probabilities are integers over 2^64.
 
@@ -51,7 +51,7 @@ class Oracle(Protocol):
 
     @property
     def event(self) -> Report:
-        """The privacy event of one report, which the accountant reads."""
+        """The privacy event of one report, from which the accountant computes its cost."""
         ...
 
     @property
@@ -66,12 +66,14 @@ class Oracle(Protocol):
 
     @property
     def cells(self) -> int:
-        """The number of counts that the aggregator keeps (its tally)."""
+        """The number of counts of a tally, in which the aggregator sums up reports."""
         ...
 
     @property
     def own(self) -> Fraction:
-        """The probability that a report supports the value of its device."""
+        """The probability that a report supports the value of its device; which values a report
+        supports is set by the oracle.
+        """
         ...
 
     @property
@@ -86,15 +88,19 @@ class Oracle(Protocol):
         ...
 
     def encode_many(self, values: Integers, entropy: Entropy) -> Payloads:
-        """Returns independent reports of many devices, with the same law."""
+        """Returns the reports of many devices, independent and with the same distribution as those
+        of ``encode``.
+        """
         ...
 
     def valid(self, payloads: Payloads) -> Mask:
-        """Returns which rows are reports that some device could have sent."""
+        """Returns a mask of the payloads (rows of bytes) that some device could have sent."""
         ...
 
     def tally(self, payloads: Payloads) -> Integers:
-        """Returns the sums over valid reports; tallies of disjoint batches can be added."""
+        """Returns the aggregator's counts over valid reports; tallies of disjoint batches can be
+        added.
+        """
         ...
 
     def support(self, tally: Integers, reports: int) -> Integers:
@@ -120,12 +126,16 @@ def odds_of(epsilon: Fraction) -> Fraction:
 
 
 def least_weight(total: Fraction) -> int:
-    """Returns the least integer that is at least 2^64 / total, and at least 1."""
+    """Returns the least integer weight (a probability over 2^64) that is at least 1 / ``total``,
+    and at least 1.
+    """
     return -(-WHOLE * total.denominator // total.numerator)
 
 
 def require_useful(own: Fraction, other: Fraction) -> None:
-    """Raises InvalidNumber if the odds round to one, because reports would carry no information."""
+    """Raises InvalidNumber if, over 2^64, the probabilities ``own`` and ``other`` round to the same
+    number: reports would carry no information.
+    """
     if own <= other:
         raise InvalidNumber(
             "An epsilon so small that, over 2^64, the odds of a report round to one.",
@@ -135,7 +145,7 @@ def require_useful(own: Fraction, other: Fraction) -> None:
 
 
 def bytes_for(most: int) -> int:
-    """Returns the number of bytes of an integer up to ``most``.
+    """Returns the number of bytes that integers up to ``most`` need.
 
     >>> bytes_for(255), bytes_for(256)
     (1, 2)

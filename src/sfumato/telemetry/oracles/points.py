@@ -16,7 +16,8 @@ from sfumato.noise import Integers
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """The points whose ``dimension`` coordinates are in the field of ``prime`` elements.
+    """A finite projective space: the points with ``dimension`` homogeneous coordinates in the field
+    of ``prime`` elements.
 
     Guarantees:
         on numbers the points of a hyperplane
@@ -33,7 +34,8 @@ class Space:
 
     @classmethod
     def of(cls, prime: int, values: int) -> "Space":
-        """Returns the smallest space over a field with at least ``values`` points.
+        """Returns the smallest projective space over the field of ``prime`` elements with at least
+        ``values`` points.
 
         >>> Space.of(3, 1000).dimension
         7
@@ -55,7 +57,7 @@ class Space:
 
     @property
     def on_both(self) -> int:
-        """The number of points that two hyperplanes share."""
+        """The number of points in the intersection of two different hyperplanes."""
         return self._below(self.dimension - 2)
 
     def _below(self, digits: int) -> int:
@@ -68,7 +70,9 @@ class Space:
         return power
 
     def vector(self, point: int) -> int:
-        """Returns the digits of a point, as a number whose leading digit is 1."""
+        """Returns the homogeneous coordinates of a point as the digits of a number whose leading
+        digit is 1.
+        """
         free = self._free(point)
         return point - self._below(free) + self._power(free)
 
@@ -80,7 +84,7 @@ class Space:
         return free
 
     def on(self, plane: int, place: int) -> int:
-        """Returns the point with index ``place`` on a hyperplane.
+        """Returns the point with index ``place`` among the points on a hyperplane.
 
         All coordinates but one are a point of the space below; the one where the coefficient is the
         last 1 follows.

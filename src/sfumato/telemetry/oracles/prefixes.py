@@ -33,7 +33,8 @@ _LAST_ROWS = 1024
 
 @dataclass(frozen=True, slots=True)
 class PrefixesOracle(ChoiceOracle[SketchOracle]):
-    """Draws a length at random, and reports the prefix of that length.
+    """The local mechanism for unknown strings by prefixes: draws a length at random, and reports
+    the prefix of that length.
 
     The number of a string has ``length`` digits to the base ``symbols``, the first one the most
     significant; part i reports the first ``step`` x (i + 1) of them, the last two parts report all.
@@ -79,8 +80,8 @@ class PrefixesOracle(ChoiceOracle[SketchOracle]):
     @overload
     def node(self, value: Integers, place: int) -> Integers: ...
     def node(self, value: int | Integers, place: int) -> int | Integers:
-        """Returns the number of a string's prefix in the part ``place``; also for an array of
-        strings.
+        """Returns the code of a string's prefix in the part with index ``place``; also for an array
+        of strings.
         """
         width = int(self.symbols ** (self.length - self.lengths[place]))
         if isinstance(value, int):
@@ -90,7 +91,9 @@ class PrefixesOracle(ChoiceOracle[SketchOracle]):
 
 
 def require_texts(symbols: int, length: int, step: int) -> None:
-    """Refuses strings whose numbers do not fit in 64 bits, and steps beyond their length."""
+    """Raises an error if codes of strings of this length do not fit in 64 bits, or ``step`` exceeds
+    the length.
+    """
     small = all(type(size) is int and size >= 1 for size in (symbols, length, step))
     if (
         not small
@@ -105,7 +108,8 @@ def require_texts(symbols: int, length: int, step: int) -> None:
 
 
 def prefixes(symbols: int, length: int, epsilon: Number) -> PrefixesOracle:
-    """Returns the oracle of unknown strings with at most this epsilon and the longest steps.
+    """Returns the local mechanism for unknown strings by prefixes, with at most this epsilon and
+    the longest steps between prefixes.
 
     ``symbols`` and ``length`` are those of ``telemetry.Words``.
 

@@ -40,7 +40,8 @@ _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 6
 
 @dataclass(frozen=True, slots=True)
 class ProjectiveOracle:
-    """Reports a point: weight ``near`` on the value's hyperplane, ``far`` off it.
+    """The projective geometry response: reports a point of a finite space, with weight ``near`` if
+    it is on the value's hyperplane, ``far`` if not.
 
     Guarantees:
         a point has exactly the stated weights
@@ -71,7 +72,7 @@ class ProjectiveOracle:
 
     @property
     def space(self) -> Space:
-        """The points, and the hyperplanes that stand for values."""
+        """The finite projective space of the points; its hyperplanes stand for the values."""
         return Space(self.prime, self.dimension)
 
     @property
@@ -137,7 +138,7 @@ class ProjectiveOracle:
         return packed(points.astype(np.uint64), self.size)
 
     def valid(self, payloads: Payloads) -> Mask:
-        """Returns which payloads are possible reports: they name an existing point."""
+        """Returns a mask of the payloads that are possible reports: they name an existing point."""
         return unpacked(payloads) < np.uint64(self.space.points)
 
     def tally(self, payloads: Payloads) -> Integers:
@@ -150,7 +151,8 @@ class ProjectiveOracle:
 
 
 def projective(values: int, epsilon: Number) -> ProjectiveOracle:
-    """Returns the projective response with at most this epsilon and the prime of least variance.
+    """Returns the projective geometry response with at most this epsilon and the prime of least
+    variance.
 
     Raises:
         InvalidDeclaration: no space with at most 3 x 10^7 vectors has so many points.

@@ -29,7 +29,8 @@ _KEY = struct.Struct(">IQ")
 
 @dataclass(frozen=True, slots=True)
 class RapporOracle:
-    """Reports the Bloom filter bits of a string in a random cohort, with noise in two steps.
+    """RAPPOR: reports the Bloom filter bits of a string in a random cohort, with noise in two
+    steps.
 
     The permanent step preserves a 1 bit with weight ``kept`` and sets a 0 bit with weight
     ``added``; its result is the answer for an epoch. Each report sends a 1 of the answer as 1 with
@@ -74,7 +75,9 @@ class RapporOracle:
 
     @property
     def first_odds(self) -> Fraction:
-        """e^epsilon of the first report alone, whose bits went through both steps of noise."""
+        """The e^epsilon of a device's first report alone, whose bits have the noise of both
+        steps.
+        """
         one = self.own * (1 - self.other) / (self.other * (1 - self.own))
         return one**self.hashes
 
@@ -104,12 +107,12 @@ class RapporOracle:
 
     @property
     def own(self) -> Fraction:
-        """The probability that a bit of the text is 1 in a report."""
+        """The probability that a bit of the string's Bloom filter is 1 in a report."""
         return self._after(self.kept)
 
     @property
     def other(self) -> Fraction:
-        """The probability that another bit is 1 in a report."""
+        """The probability that a bit outside the string's Bloom filter is 1 in a report."""
         return self._after(self.added)
 
     def _after(self, weight: int) -> Fraction:
@@ -118,20 +121,24 @@ class RapporOracle:
         return (set_ * self.one + (1 - set_) * self.zero) / WHOLE
 
     def places(self, number: int, cohort: int) -> Iterator[int]:
-        """Yields the bits of a string in a cohort's filter; two hashes may yield the same bit."""
+        """Yields the indices of a string's bits in a cohort's Bloom filter; two hashes may yield
+        the same bit.
+        """
         digest = hashlib.sha256(_KEY.pack(cohort, number)).digest()
         for hashed in struct.unpack_from(f">{self.hashes}I", digest):
             yield hashed * self.bits >> 32
 
     def encode(self, value: int, words: Sequence[int]) -> bytes:
-        """Returns the permanent answer of a string: a cohort, and the bits after the first step."""
+        """Returns the permanent answer of a string: a cohort, and its filter bits after the first
+        step of noise.
+        """
         cohort = words[0] * self.cohorts >> 64
         own = set(self.places(value, cohort))
         chances = [self.kept if bit in own else self.added for bit in range(self.bits)]
         return cohort.to_bytes(_COHORT, "big") + _drawn(chances, words[1:])
 
     def blur(self, answer: bytes, words: Sequence[int]) -> bytes:
-        """Returns a report of a permanent answer: the second step's noise on each bit."""
+        """Returns a report of a permanent answer: its bits with the second step of noise."""
         held = np.unpackbits(np.frombuffer(answer[_COHORT:], np.uint8), bitorder="little")
         chances = [self.one if bit else self.zero for bit in held.tolist()]
         return answer[:_COHORT] + _drawn(chances, words)
@@ -181,7 +188,9 @@ class RapporOracle:
         return _cohorts(payloads) < self.cohorts
 
     def tally(self, payloads: Payloads) -> Integers:
-        """Returns, for each cohort, the number of its reports and of each bit among them."""
+        """Returns the aggregator's counts over many reports: for each cohort, the number of its
+        reports, and how many have each bit.
+        """
         bits = np.unpackbits(payloads[:, _COHORT:], axis=1, bitorder="little")
         cohorts = _cohorts(payloads)
         sums = np.zeros((self.cohorts, 1 + self.bits), np.int64)

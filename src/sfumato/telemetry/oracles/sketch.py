@@ -50,7 +50,8 @@ _BLOCK = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class SketchOracle:
-    """Reports strings from an unlimited set: hashes the string to a bucket, and reports the bucket.
+    """A count sketch under local privacy, for strings from an unlimited set: hashes the string to a
+    bucket of a random row, and reports the bucket.
 
     One of ``rows`` hash functions (rows) is drawn at random; ``part`` is the oracle for buckets.
     The number of buckets, ``part.values``, is a power of two.
@@ -91,12 +92,14 @@ class SketchOracle:
 
     @property
     def draws(self) -> int:
-        """One word for the row, plus the words of the bucket's report."""
+        """The number of 64-bit random words that a report needs: one for the row, plus those of the
+        bucket's report.
+        """
         return 1 + self.part.draws
 
     @property
     def size(self) -> int:
-        """Two bytes for the row, plus the report of the bucket."""
+        """The number of bytes of a report: two for the row, plus those of the bucket's report."""
         return _ROW + self.part.size
 
     @property
@@ -118,7 +121,9 @@ class SketchOracle:
         return self.part.other + apart / self.part.values
 
     def bucket(self, value: int, row: int) -> int:
-        """Returns the bucket of a string in a row: the first bits of the row's hash."""
+        """Returns the bucket of a string in a row of the sketch: the first bits of the row's
+        hash.
+        """
         return hash_of(value, row) >> 64 - self._bits
 
     @property
@@ -151,7 +156,9 @@ class SketchOracle:
         return np.array(every, np.uint64).T
 
     def valid(self, payloads: Payloads) -> Mask:
-        """Returns which payloads have an existing row and a valid report of a bucket."""
+        """Returns a mask of the payloads that have an existing row and a valid report of a
+        bucket.
+        """
         good: Mask = _rows(payloads) < self.rows
         return good & self.part.valid(np.ascontiguousarray(payloads[:, _ROW:]))
 
@@ -256,7 +263,8 @@ def _rows(payloads: Payloads) -> Integers:
 
 
 def sketch(epsilon: Number, *, rows: int = 256, buckets: int = 1024) -> SketchOracle:
-    """Returns a sketch with projective reports of buckets: as accurate as unary, and short.
+    """Returns a count sketch whose buckets are reported by projective geometry response: as
+    accurate as unary encoding, with short reports.
 
     >>> from sfumato.accounting import account
     >>> 0.999 < account(sketch(1).event).epsilon <= 1

@@ -76,16 +76,18 @@ class UnaryOracle:
 
     @property
     def own(self) -> Fraction:
-        """The probability that the bit of the true value is 1."""
+        """The probability that a report's bit of the device's value is 1."""
         return Fraction(self.kept, WHOLE)
 
     @property
     def other(self) -> Fraction:
-        """The probability that the bit of one given other value is 1."""
+        """The probability that a report's bit of a given other value is 1."""
         return Fraction(self.added, WHOLE)
 
     def encode(self, value: int, words: Sequence[int]) -> bytes:
-        """Returns the report of a value: bit v is bit v mod 8 (the lowest first) of byte v div 8."""
+        """Returns the report of a value: a noisy bit for each value; bit v is bit v mod 8 (the
+        lowest first) of byte v div 8.
+        """
         drawn = np.array(words, np.uint64)
         ones = drawn < np.uint64(self.added)
         ones[value] = words[value] < self.kept
@@ -119,7 +121,7 @@ class UnaryOracle:
         return (1 << (self.values - 1) % 8 + 1) - 1
 
     def valid(self, payloads: Payloads) -> Mask:
-        """Returns which payloads have no bit beyond the last value."""
+        """Returns a mask of the payloads that have no bit beyond the last value."""
         rest: Mask = payloads[:, -1] & np.uint8(255 - self._last) == 0
         return rest
 
