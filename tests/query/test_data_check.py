@@ -308,7 +308,9 @@ def names_of(path):
 
 def test_no_question_task_or_curator_reaches_the_exact_counts():
     counting = {f"engines/inspect_{what}.py" for what in ("columns", "ticks", "units")}
-    assert readers("unprotected") == counting
+    # that one reads a public table, in an engine that holds no other
+    assert readers("unprotected") == counting | {"engines/public_rows.py"}
+    assert readers("sfumato.engines.public_rows.public_rows") == {"query/outer.py"}
     assert readers("sfumato.engines.inspect_ticks.inspect_ticks") == {"cli/stream_check.py"}
     assert readers("sfumato.engines.inspect_columns.inspect_column") == {"query/data_check.py"}
     assert readers("sfumato.engines.inspect_units.inspect_units") == {"query/data_check.py"}

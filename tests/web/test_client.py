@@ -101,6 +101,14 @@ def test_sql_over_private_answers_takes_a_key(clinic: Clinic, wire: Wire) -> Non
     assert clinic.spent("ann") == 10**11
 
 
+def test_a_declared_list_is_free(clinic: Clinic, wire: Wire) -> None:
+    there = client(clinic)
+    before = there.budget
+    answer = there.query("SELECT DISTINCT sex FROM people", epsilon="0.1")
+    assert (str(answer.cost.epsilon), there.budget) == ("0", before)
+    assert answer.to_dicts()
+
+
 def test_budget_answers_and_requests(clinic: Clinic, wire: Wire) -> None:
     ann = client(clinic)
     charge = ann.query(COUNT, epsilon=0.25).charge_id

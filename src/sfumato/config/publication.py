@@ -44,7 +44,9 @@ QUESTION = (
 
 @dataclass(frozen=True, slots=True)
 class PublicationConfig:
-    """The declaration of a publication, with a mapping by question name for each kind of key.
+    """The declaration of a publication: SQL questions that are planned together, and their options.
+
+    Each kind of option is a mapping by question name.
 
     ``cost`` has the keyword arguments of ``Session.plan`` for the cost.
     """

@@ -165,7 +165,7 @@ class DuckDB:
         columns: Mapping[str, Collection[str]],
         query: Callable[[Mapping[str, Source]], str],
     ) -> Rows:
-        """Returns the exact rows of a query for the owner's data check; they are not private.
+        """Returns the exact rows of a query for the owner's data check, or of a public table.
 
         ``columns`` are the columns that the query reads, by table. This is not a method of
         ``Engine``, so no question, task or curator can call it.

@@ -104,18 +104,18 @@ class Declared:
 
     @property
     def sites(self) -> tuple[str, ...]:
-        """The names of the sites."""
+        """The names of the sites that take part in the study."""
         return tuple(name for name in self.keys if name != ANALYST)
 
     @property
     def site_keys(self) -> dict[str, ec.EllipticCurvePublicKey]:
-        """The public keys of the sites."""
+        """The public keys of the study's sites, by name."""
         return {name: self.keys[name] for name in self.sites}
 
 
 @dataclass(frozen=True, slots=True)
 class SiteFile:
-    """The declaration of one site; paths are relative to its file."""
+    """The declaration of one site of a study: its name, private key and data, from a file."""
 
     study: Path
     site: str
@@ -183,9 +183,7 @@ def read_site(path: str | Path) -> SiteFile:
 
 
 def differences(study: Dataset, own: Dataset) -> tuple[str, ...]:
-    """Returns the names of the declarations of a study that differ at a site.
-
-    ``own`` is the data set that the site has.
+    """Returns a line for each declaration of a study that a site's own dataset states differently.
 
     >>> import sfumato as sf
     >>> def declared(upper):

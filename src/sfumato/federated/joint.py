@@ -186,7 +186,9 @@ class JointTask:
 
     @property
     def form(self) -> str:
-        """A canonical string for the cache key: the form of the inner task, and the study."""
+        """A canonical string of the question and the study, from which the answer's cache key is
+        made.
+        """
         return f"{self.terms.study} {self.inner.kind} {self.inner.form}"
 
     @property
@@ -196,7 +198,9 @@ class JointTask:
 
     @property
     def cells(self) -> tuple[int | None, ...]:
-        """The number of integers of each measurement of the inner task."""
+        """The number of integers in each noisy measurement of the question; None where it is not
+        public.
+        """
         return tuple(self.inner.cells)
 
     @property
@@ -236,7 +240,9 @@ class JointSeries:
 
     @property
     def form(self) -> str:
-        """A canonical string for the cache key: the form of the inner series, and the study."""
+        """A canonical string of the question and the study, from which the answer's cache key is
+        made.
+        """
         return f"{self.terms.study} {self.inner.kind} {self.inner.form}"
 
     @property

@@ -60,7 +60,7 @@ class _Work:
 
 
 class Site:
-    """A site that takes part in the runs of a study with its own session and ledger.
+    """A participant of a study, which answers with its own rows and charges its own ledger.
 
     Guarantees:
         a site executes only what it has compiled itself
@@ -92,7 +92,7 @@ class Site:
 
     @property
     def session(self) -> Session:
-        """The session over the site's own rows."""
+        """The open session over the site's own rows."""
         return self._session
 
     @property
@@ -102,7 +102,7 @@ class Site:
             return dict(self._rounds)
 
     def differences(self) -> tuple[str, ...]:
-        """The names of the study's declarations that differ at this site."""
+        """Returns a line for each declaration of the study that this site states differently."""
         return differences(self.study.dataset, self._session.dataset)
 
     def serve(
@@ -141,7 +141,7 @@ class Site:
                 _let_go(work)
 
     def close(self) -> None:
-        """Closes the session and the connections."""
+        """Closes the site's session and its connections to the coordinator."""
         self._wire.close()
         self._owner.close()
 

@@ -114,7 +114,7 @@ class Study:
         return found
 
     def close(self) -> None:
-        """Closes the connections."""
+        """Closes the connections to the coordinator."""
         self._wire.close()
 
     def __enter__(self) -> "Study":
@@ -244,7 +244,7 @@ class Study:
 
 
 class StudyPreview:
-    """The cost of a question at each site, and its expected error.
+    """The privacy cost of a question to a study at each site, and its expected error.
 
     ``error`` and ``explain`` are those of a single curator that adds as much noise as all sites
     together.
@@ -264,7 +264,7 @@ class StudyPreview:
             )
 
     def error(self, confidence: Number = 0.95) -> list[dict[str, Json]]:
-        """The expected error of each column of a statement, as ``Preview.error``.
+        """Returns the expected error of each column of a SQL answer, as ``Preview.error`` does.
 
         Raises:
             WrongUse: the question is a model.

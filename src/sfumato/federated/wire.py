@@ -79,7 +79,7 @@ class Wire:
         return dict(json.loads(body)) if status == 200 else {}
 
     def leave(self) -> None:
-        """Closes the connection of this thread."""
+        """Closes the calling thread's connection to the coordinator."""
         known = getattr(self._local, "connection", None)
         if known is not None:
             self._local.connection = None
@@ -87,7 +87,7 @@ class Wire:
             known.close()
 
     def close(self) -> None:
-        """Closes all connections."""
+        """Closes all connections to the coordinator."""
         while self._open:
             self._open.pop().close()
 

@@ -75,7 +75,7 @@ class Scope:
 
     @property
     def id(self) -> str:
-        """The id of the account in the store."""
+        """The account's id in the ledger, such as ``dataset/purpose/analyst``."""
         return self.lineage[-1]
 
     @property
@@ -85,12 +85,14 @@ class Scope:
 
     @property
     def parent(self) -> str:
-        """The id of the parent account; empty for a dataset."""
+        """The id of the account above it (a purpose's or a dataset's); empty for a dataset's
+        account.
+        """
         return self.lineage[-2] if len(self.lineage) > 1 else ""
 
 
 def require_storable(what: str, text: str, longest: int) -> None:
-    """Refuses a string that not every store could keep.
+    """Refuses a string with control characters or more than ``longest`` bytes of UTF-8.
 
     Raises:
         WrongUse: no text, a control character, half of a surrogate pair, or too long.

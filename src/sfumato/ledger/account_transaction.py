@@ -74,7 +74,7 @@ class LockedAccounts:
 
     @property
     def own(self) -> AccountRow:
-        """The row of the last account of the path."""
+        """The row of the charged account, the last of the path."""
         return self.accounts[self.lineage[-1]]
 
     def take(self, ids: Sequence[str]) -> None:
@@ -166,7 +166,7 @@ class LockedAccounts:
             self.put(row._replace(held=held_text(held), spent=charge_text(spent)))
 
     def spend(self, cost: Charge, payers: Collection[str]) -> None:
-        """Adds a cost to what the ``payers`` (account ids of the path) have spent, permanently."""
+        """Adds a cost to the spending of the accounts ``payers`` (ids in the path), permanently."""
         for payer in payers:
             row = self.accounts[payer]
             self.put(row._replace(spent=charge_text(charge_from_text(row.spent) + cost)))

@@ -49,7 +49,7 @@ class Held:
 
     @property
     def charge(self) -> Charge:
-        """The sum as a ``Charge``."""
+        """The reserved sum as a ``Charge``."""
         return Charge(None if self.unbounded else self.epsilon, self.rho, self.delta)
 
     def _moved(self, charge: Charge, sign: int) -> "Held":
@@ -92,7 +92,7 @@ class Balance:
 
     @property
     def left(self) -> Left:
-        """The largest cost that the account's next charge may have."""
+        """The largest cost that the caps of the account admit for its next charge."""
         return self.gates.left(self.taken)
 
     def require(self, charge: Charge) -> None:

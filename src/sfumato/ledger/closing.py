@@ -37,7 +37,8 @@ _AT_ONCE = 64
 
 
 def close_overdue(rows: Rows, until: int | None, dataset: str, reason: str) -> int:
-    """Closes the charges of a dataset whose lease ended before ``until``; returns how many.
+    """Ends the charges of a dataset whose lease (renewed by a live worker) expired; returns how
+    many.
 
     ``until`` is in milliseconds of the store's clock; None closes all open charges. A reserved
     charge is voided, since nothing was read. An executing one is forfeited, or suspended if it is
@@ -119,7 +120,8 @@ def suspend(rows: Rows, locked: LockedAccounts, row: ChargeRow, reason: str) -> 
 def execute(
     rows: Rows, charge_id: str, lease: int, pieces: Pieces | None = None
 ) -> AccountFrozen | None:
-    """Marks a reserved charge as executing, for ``lease`` milliseconds.
+    """Marks a reserved charge as executing, before data is read; its lease is ``lease``
+    milliseconds.
 
     From then on the cost is never refunded. If an account of the path was frozen meanwhile, the
     charge is voided and the error returned.

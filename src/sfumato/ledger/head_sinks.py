@@ -37,7 +37,9 @@ class Silent(Exception):
 
 
 class Sink(Protocol):
-    """A storage outside of the ledger for its newest signed head, such as a file or an HTTP server."""
+    """A storage outside the ledger for its newest signed head: a file or HTTP server, to detect
+    rollback.
+    """
 
     @property
     def name(self) -> str:

@@ -82,7 +82,9 @@ class HeadWatch:
                 self._thread.start()
 
     def require(self) -> None:
-        """Refuses to charge if a sink has shown that the ledger was rolled back while it was open."""
+        """Refuses charges if a sink has shown that the open ledger was rolled back to an older
+        state.
+        """
         if self._behind:
             raise LedgerIncomplete(self._behind, remedy="Close it, and restore the newest copy.")
 

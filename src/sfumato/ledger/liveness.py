@@ -34,7 +34,7 @@ def require_live(store: Store) -> None:
 
 
 def require_not_moved(rows: Rows, place: str) -> None:
-    """Refuses, inside a transaction, if the ledger has moved since it was opened."""
+    """Refuses a transaction if the ledger was migrated to another place since it was opened."""
     successor = rows.about(SUCCESSOR)
     if successor:
         raise moved(place, successor)

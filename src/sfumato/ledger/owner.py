@@ -69,7 +69,7 @@ class Owner:
 
     @property
     def actor(self) -> str:
-        """The name that the journal records for commands: by default the operating system's user."""
+        """The name that the journal records for the owner's commands; by default the user's."""
         return self._actor or _user(os.getuid())
 
     def acting_as(self, actor: str) -> Self:
@@ -91,8 +91,7 @@ class Owner:
         sources: Collection[str] = (),
         other_people: str = "",
     ) -> None:
-        """Opens the account of a dataset, or checks that it was opened under the same privacy
-        contract.
+        """Opens the account of a dataset, or checks that it has the same privacy contract.
 
         ``sources`` name the places of its data. ``other_people`` is the owner's reason why a source
         that another dataset of this ledger also has is about other people here.

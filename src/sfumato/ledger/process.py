@@ -82,7 +82,7 @@ def _borrow(place: str | Path, key: Key) -> Ledger:
 
 
 def give_back(ledger: Ledger) -> None:
-    """Ends one session's use of a shared ledger; the last such call closes the ledger."""
+    """Ends one session's use of a ledger from ``borrow``; the last such call closes the ledger."""
     with _GUARD:
         name = next((file for file, (other, _, _) in _OPEN.items() if other is ledger), None)
         count = 1 if name is None else _OPEN[name][1]

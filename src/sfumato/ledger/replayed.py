@@ -63,14 +63,14 @@ class Sum:
 
     @property
     def charge(self) -> Charge:
-        """The sum as an immutable ``Charge``."""
+        """The sum of charges as an immutable ``Charge``."""
         pure = None if self.unbounded else self.epsilon
         return Charge(pure, self.rho, self.delta, self.orders)
 
 
 @dataclass(slots=True)
 class Book:
-    """The state of an account during a replay of the journal.
+    """The limit, spending and decisions of one account during a replay of the journal.
 
     ``taken`` is the sum of what is spent and what is reserved.
     """

@@ -35,7 +35,8 @@ from sfumato.privacy.event import Json
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A signed statement of where a ledger's journal ends: the last entry of each of its chains.
+    """A signed statement of the last entry of each of a ledger's journal chains, to detect
+    rollback.
 
     ``identity`` is that of the ledger, ``at`` the time (ISO 8601, UTC). ``chains`` maps the name of
     each chain to the number and the hash of its last entry. ``accounts`` is the digest of all
@@ -199,7 +200,7 @@ class Signer:
 
     @property
     def public_key(self) -> str:
-        """The public key, in hexadecimal."""
+        """The public Ed25519 key of the signer, in hexadecimal."""
         return self._key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
 
     def sign(self, identity: str, rows: Rows) -> Head:

@@ -151,7 +151,7 @@ class Ledger(Instalments):
 
     @property
     def store(self) -> Store:
-        """The store of the ledger's rows, for ``verify``."""
+        """The storage of the ledger's rows (a ``Store``), for ``verify``."""
         return self._store
 
     def close(self) -> None:
@@ -326,7 +326,8 @@ class Ledger(Instalments):
         return self._write(transaction)
 
     def execute(self, charge_id: str) -> None:
-        """Marks a charge as executing, durably; then the data may be read and nothing is refunded.
+        """Marks a charge as executing, durably, before data is read; from then on it is not
+        refunded.
 
         Raises:
             AccountFrozen: the account was frozen meanwhile; the charge is voided.
@@ -397,7 +398,7 @@ class Ledger(Instalments):
         self._write(transaction)
 
     def abandon(self, charge_id: str, *, fence: int = 0) -> None:
-        """Ends the work on a charge in any state.
+        """Ends the work on a charge, whatever its state, after an error or interruption.
 
         A reserved charge is voided. An executing one is forfeited, or suspended if it has
         instalments and this is still its worker. Other states are left unchanged.

@@ -33,13 +33,13 @@ class Turns:
 
     @property
     def names(self) -> list[str]:
-        """The names of locks that some thread holds or waits for."""
+        """The names of the locks that some thread has or waits for."""
         with self._guard:
             return sorted(self._locks)
 
     @contextmanager
     def of(self, name: str, waits: Callable[[], None] | None = None) -> Iterator[bool]:
-        """Holds the lock of a name within a block; yields whether the caller had to wait for it.
+        """Locks a name for a ``with`` block; yields whether the caller had to wait for it.
 
         ``waits`` is called repeatedly while the caller waits; an exception of it ends the wait.
         """

@@ -40,7 +40,7 @@ class Verified:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of its bytes, to be stored where the ledger's editor cannot write."""
+        """The SHA-256 of the state, to be stored where nobody who can edit the ledger can write."""
         return hashlib.sha256(self.content).hexdigest()
 
     @classmethod

@@ -144,9 +144,7 @@ def _beside(work: Callable[[], T]) -> "Future[T]":
 
 
 def check(rows: Rows, problems: list[str], heads: Sequence[Head] = ()) -> Report:
-    """Runs the checks of ``verify`` inside a transaction, and appends what is wrong to
-    ``problems``.
-    """
+    """Appends to ``problems`` what is wrong with a ledger, by the checks of ``verify``."""
     return _check(rows, Replay(problems), heads)
 
 

@@ -30,7 +30,9 @@ _LOG = logging.getLogger("sfumato.service")
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """An account that the caller may charge: its dataset, its path and its session."""
+    """A ledger account of the caller in the service: its dataset, its path, and a session that
+    charges it.
+    """
 
     served: Served
     scope: Scope

@@ -129,7 +129,7 @@ class People:
         return _person(rows[0]) if rows else None
 
     def add(self, name: str, role: Role, *, by: str) -> None:
-        """Adds a person, who has neither a password nor a token yet.
+        """Adds a person to the service, without password or token; ``by`` is recorded as the actor.
 
         Raises:
             WrongUse: the name breaks the rules of accounts, is reserved, or was given before.

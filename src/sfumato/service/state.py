@@ -111,7 +111,7 @@ class State:
                 self._is_changing = False
 
     def close(self) -> None:
-        """Closes the file."""
+        """Closes the state file."""
         with self._lock:
             self._connection.close()
 

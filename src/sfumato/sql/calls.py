@@ -94,7 +94,9 @@ def same_nodes(select: exp.Select, keys: Sequence[exp.Expr]) -> Iterator[tuple[e
 
 
 def keys_of_all(select: exp.Select) -> list[exp.Expr]:
-    """Returns the keys of GROUP BY ALL: the items of SELECT with columns and no aggregates."""
+    """Returns the keys of GROUP BY ALL: the items of SELECT that have columns and no aggregate
+    call.
+    """
     keys: list[exp.Expr] = []
     for item in select.expressions:
         node = item.this if isinstance(item, exp.Alias) else item

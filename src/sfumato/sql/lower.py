@@ -211,7 +211,7 @@ def stand_in(question: Question) -> Fraction | datetime.date:
 
 
 def may_be_null(expression: Scalar) -> bool:
-    """Whether an expression over released numbers can be NULL.
+    """Whether an expression over noisy estimates and group keys can be NULL.
 
     >>> may_be_null(Estimate(0)), may_be_null(Constant(None))
     (False, True)

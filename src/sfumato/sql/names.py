@@ -111,7 +111,7 @@ class Source:
 
 
 class Scope:
-    """The tables and columns that names in one SELECT can refer to.
+    """The tables and columns that can be named in one SELECT.
 
     ``width`` is the number of columns that identify a unit together.
     """

@@ -79,7 +79,7 @@ _MOST_JOINED = 64
 
 
 def require_allowed(query: exp.Query, tables: Collection[str]) -> None:
-    """Refuses an outer statement with anything that is not allowed; ``tables`` are its tables.
+    """Refuses anything in an outer statement that is not allowed; ``tables`` may be read.
 
     Guarantees:
         what is not allowed is refused
@@ -143,7 +143,7 @@ def _require_outermost(node: exp.Expr) -> None:
 
 
 def text_of_outer(query: exp.Query) -> str:
-    """Returns the text of an outer statement for DuckDB, in which every name is quoted.
+    """Returns the DuckDB SQL of an outer statement (over answers), with every name quoted.
 
     >>> from sqlglot import parse_one
     >>> text_of_outer(parse_one("SELECT a FROM t"))

@@ -225,7 +225,7 @@ def refuse(name: str, reason: tuple[str, str]) -> UnsupportedSql:
 
 
 def require_only(node: exp.Expr, *allowed: str) -> None:
-    """Refuses a syntax node that has an argument other than the ``allowed`` ones.
+    """Refuses a syntax node that has other parts (a clause, say) than the ``allowed`` ones.
 
     Unknown constructs of the parser are thereby refused.
     """

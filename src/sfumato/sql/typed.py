@@ -61,7 +61,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """The exact quotient ``above / below``; NULL where ``below`` is zero."""
+    """The exact quotient of two SQL numbers; NULL where ``below`` is zero."""
 
     above: Number
     below: Number

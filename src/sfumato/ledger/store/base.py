@@ -78,7 +78,8 @@ class AccountRow(NamedTuple):
 
 
 class ChargeRow(NamedTuple):
-    """A row of the table of charges; the charge's event is in journal entry ``seq`` of ``chain``.
+    """A row of the ledger's table of charges; its privacy event is in journal entry ``seq`` of
+    ``chain``.
 
     ``account`` is the analyst's, ``dataset`` the root above it. ``cost`` is canonical JSON.
     ``source`` is the charge whose answer is shared, else empty. ``lease_until`` is in milliseconds
@@ -107,7 +108,8 @@ class ChargeRow(NamedTuple):
 
 
 class AnswerRow(NamedTuple):
-    """A row of the table of answers.
+    """A row of the table of answers: a stored answer, its cache keys, and the charge that paid for
+    it.
 
     It has the answer's three keys, the charge that paid for it, its bytes, and the number of the
     journal entry that committed it (in the charge's chain). ``packed`` is set if the body was
@@ -139,9 +141,7 @@ class InstalmentRow(NamedTuple):
 
 
 class KeyRow(NamedTuple):
-    """An idempotency key, permanently bound to the hash of one request by entry ``seq`` of
-    ``chain``.
-    """
+    """A row of idempotency keys: a key bound to one request's hash by journal entry ``seq``."""
 
     account: str
     key: str
@@ -388,9 +388,7 @@ class Store(Protocol):
 
     @property
     def identity(self) -> str:
-        """A random name that is created with the store and never changes; signed heads contain
-        it.
-        """
+        """A random id of the ledger, created with it and never changed; signed heads contain it."""
         ...
 
     @property
@@ -462,7 +460,7 @@ class Store(Protocol):
         ...
 
     def size(self) -> int:
-        """The approximate number of bytes of the store."""
+        """The approximate size of the store in bytes."""
         ...
 
     def checkpoint(self) -> None:

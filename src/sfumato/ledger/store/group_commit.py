@@ -130,7 +130,7 @@ class Writer:
 
     @property
     def closed(self) -> bool:
-        """Whether new transactions are refused."""
+        """Whether the thread refuses new transactions."""
         return self._inbox.closed
 
     def do(self, work: Callable[[], T], *, writes: bool) -> T:

@@ -64,14 +64,18 @@ class Pool(Generic[C]):
                 self._change.notify_all()
 
     def forget_idle(self) -> None:
-        """Closes the idle connections: if one connection was cut, the others most likely were too."""
+        """Closes the pool's idle connections, which are probably broken when one connection was
+        cut.
+        """
         with self._lock:
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
 
     def close(self) -> None:
-        """Refuses new callers, waits for those inside, closes all connections. Idempotent."""
+        """Refuses new callers, waits for running ones, and closes all database connections.
+        Idempotent.
+        """
         with self._lock:
             self._closed = True
             while self._callers:

@@ -127,7 +127,7 @@ class SQLite:
         return [] if problems == ["ok"] else problems
 
     def size(self) -> int:
-        """The bytes of the file and its log."""
+        """The size of the ledger file and its write-ahead log in bytes."""
         return size_of(self.place)
 
     def checkpoint(self) -> None:

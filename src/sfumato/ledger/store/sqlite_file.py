@@ -50,7 +50,8 @@ def place_of(path: object) -> str:
 
 
 def hold(name: str, path: str, held: list[int], *, create: bool) -> None:
-    """Locks a ledger file for this process, and appends the locked file descriptor to ``held``.
+    """Locks a ledger file for this process, and appends the file descriptor of the lock to
+    ``held``.
 
     SQLite's own POSIX locks are not enough: a process loses them when anything in it opens and
     closes the file, for instance a backup. A flock belongs to its descriptor alone.
@@ -73,7 +74,7 @@ def hold(name: str, path: str, held: list[int], *, create: bool) -> None:
 
 
 def let_go(held: list[int], *, unlock: bool = True) -> None:
-    """Closes the file descriptors of locks, which releases the locks.
+    """Releases locks by closing their file descriptors.
 
     A forked child closes its copies with ``unlock`` False, which leaves the locks to its parent.
     """

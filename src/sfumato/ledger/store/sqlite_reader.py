@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 class SQLiteReader:
-    """A ledger file that is only read. An older format is upgraded in memory.
+    """A ledger file opened read-only; one of an older format is upgraded in memory.
 
     Guarantees:
         nothing is written beside or in the file
@@ -95,7 +95,7 @@ class SQLiteReader:
         """Does nothing; a reader adds no entries."""
 
     def damage(self, *, pages: bool = True) -> list[str]:
-        """Describes the damage that SQLite finds: broken pages and indexes, a missing log.
+        """Returns descriptions of the damage that SQLite finds in pages, indexes and log.
 
         Reads can run meanwhile.
         """
@@ -115,7 +115,7 @@ class SQLiteReader:
             raise translated(error, self.place) from None
 
     def size(self) -> int:
-        """The bytes of the file and its log."""
+        """The size of the ledger file and its write-ahead log in bytes."""
         return size_of(self.place)
 
     def checkpoint(self) -> None:

@@ -101,11 +101,11 @@ class SQLiteRows(SqlRows):
 
     @property
     def entries_on_disk(self) -> int:
-        """The number of entries in the chains of all datasets, as of the last commit."""
+        """The number of journal entries of all datasets on disk, as of the last commit."""
         return self._entries
 
     def end_transaction(self) -> None:
-        """Keeps the writes of a successful transaction for the current batch."""
+        """Adds the writes of a successful transaction to the current batch."""
         self._batch += self._transaction
         self._transaction = []
         self.torn = False
@@ -291,7 +291,9 @@ class SQLiteRows(SqlRows):
 
 
 class Tables(SqlRows):
-    """The ``Rows`` in the tables of a SQLite file, without those of a batch not written yet."""
+    """The transaction methods (``Rows``) on the tables of a SQLite file, without an unwritten
+    batch.
+    """
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -299,7 +301,7 @@ class Tables(SqlRows):
         self.bodies = BodyFiles(connection.filename)
 
     def suspended(self) -> list[ChargeRow]:
-        """The suspended charges, which are few."""
+        """Returns the rows of all suspended charges, which are few."""
         return [ChargeRow._make(row) for row in self._all(_SUSPENDED)]
 
     def keep(self, name: str, body: bytes) -> None:

@@ -39,11 +39,11 @@ class Layers(Generic[T]):
         self._transaction[key] = row
 
     def values(self) -> Iterator[T]:
-        """All rows as the current transaction sees them, in insertion order."""
+        """Returns all rows as the current transaction sees them, in insertion order."""
         return iter((self.known | self._batch | self._transaction).values())
 
     def changed(self) -> list[T]:
-        """The rows changed by the batch and the current transaction."""
+        """Returns the rows changed by the current batch and the current transaction."""
         return list((self._batch | self._transaction).values())
 
     def keep_transaction(self) -> None:
