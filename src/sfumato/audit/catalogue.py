@@ -90,8 +90,6 @@ class Checked:
     """The results of auditing an entry of the catalogue: from exact output distributions (``law``)
     and from random ``runs``; None if that was not done.
 
-    ``law`` is from its exact distributions, ``runs`` from runs; None if that was not done.
-
     >>> checked = next(catalogue()).check(runs=0)
     >>> checked.verdict.value, checked.runs is None
     ('HOLDS', True)

@@ -86,8 +86,6 @@ def law_of(mechanism: Any, event: Event, given: Any, effort: Effort) -> Explored
 def law_by_formula(mechanism: Any, event: Event, given: Any) -> Explored | None:
     """Returns the output distribution of a mechanism on one input by a formula, if that is as
     informative as running the code; else None.
-
-    Otherwise None.
     """
     if isinstance(event, SparseVector) and not event.gap:
         return _verdicts(mechanism, given)

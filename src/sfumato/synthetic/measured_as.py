@@ -21,8 +21,6 @@ def measured_as(schema: Schema) -> dict[str, str]:
     """Returns a hash of each column's declaration and, under the empty string, of the limits of a
     unit for which the noise was calibrated.
 
-    The key of the limits is the empty string.
-
     >>> import sfumato as sf
     >>> from sfumato.metadata import Dataset
     >>> from sfumato.synthetic.schema import schema_of

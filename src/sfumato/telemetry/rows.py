@@ -18,8 +18,6 @@ def rows_of(reports: Reports, size: int) -> tuple[Payloads, int]:
     """Returns the reports of the right size as an array with a row of bytes for each, and the
     number of other or missing reports.
 
-    Also returns the number of other or missing reports.
-
     Raises:
         WrongUse: neither a list of bytes nor a binary column.
 
