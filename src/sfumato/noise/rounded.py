@@ -32,7 +32,7 @@ _NEAR = 6
 _LIBM_SLACK = 1e-9
 # Beyond this many standard deviations a tail is below 1e-300.
 _FAR = 37.0
-_NOTHING = 1e-300
+_NOTHING = 1e-299
 _HALF = Fraction(1, 2)
 
 

@@ -59,9 +59,7 @@ class Releases:
         return self._range(form, hidden, share)
 
     def stored_errors(self, leaf: Leaf, rows: Sequence[Sequence[object]]) -> list[Json]:
-        """Returns the stored 95% intervals of a column of cells; None if noise chose them, or in
-        sums.
-        """
+        """Returns the stored 95% intervals of a column of cells; None if noise chose a cell."""
         errors: list[Json] = [None] * len(rows)
         if leaf.kind is not Kind.CELL or leaf.chosen:
             return errors

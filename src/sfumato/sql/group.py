@@ -8,15 +8,18 @@ from math import prod
 
 from sqlglot import exp
 
-from sfumato.errors import UnsupportedSql
+from sfumato.errors import UnsupportedSql, unknown
 from sfumato.metadata.column import Column, Text
 from sfumato.plan.aggregate import Aggregate, Linear
 from sfumato.plan.relation import (
+    Filter,
     KeyJoin,
     PerUnit,
     PublicJoin,
+    Ranked,
     Relation,
     Scan,
+    Semi,
     Summary,
     Union,
     UnitJoin,
@@ -175,8 +178,10 @@ def _nullable_columns(relation: Relation) -> frozenset[Column]:
             own = frozenset(relation.table.columns)
         case Windowed() if relation.value is not None:
             own = frozenset({relation.column})
-        case _:
+        case Filter() | Semi() | Ranked() | Windowed() | PublicJoin() | KeyJoin():
             own = frozenset()
+        case _:
+            raise unknown(relation)
     return own | _nullable_columns(relation.source)
 
 
