@@ -352,6 +352,11 @@ def session_calls(
         "check_data": (session.check_data, {"report": None}),
         "table": (session.table, {"name": "t"}),
         "marginals": (session.marginals, {"table": "t", "cliques": [("age",)], **cost, **ways}),
+        "plan_marginals": (
+            session.plan_marginals,
+            {"table": "t", "cliques": [("age",)], **cost, "error": None, "max_epsilon": None},
+        ),
+        "dummy": (session.dummy, {"table": "t", "rows": 5, "seed": 0}),
         "ask": (session.ask, {"task": task, **ways}),
         "price": (session.price, {"task": task}),
         "hold": (session.hold, {"asked": task, "stop": None, "time_limit": None}),

@@ -76,13 +76,23 @@ def test_a_row_is_a_unit_where_none_is_declared():
 
 def test_what_is_not_made_up_is_refused():
     array = sf.Table("x.csv", columns={"p": sf.Array((2,), 0, 3)})
-    written = sf.Table(
-        "x.csv", columns={"d": sf.Date("2000-01-01", "2000-12-31", format="%d.%m.%Y")}
-    )
     via = sf.Table("x.csv", columns={"n": sf.Integer(0, 3)}, unit=sf.Unit("visit", via="people.id"))
-    for table in (array, written, via):
+    for table in (array, via):
         with pytest.raises(InvalidDeclaration):
             World(dataset(other=table), 1)
+
+
+def test_dates_and_times_with_a_format_are_written_in_it():
+    written = sf.Table(
+        "x.csv",
+        columns={
+            "d": sf.Date("2000-01-02", "2000-12-31", format="%d.%m.%Y"),
+            "t": sf.Timestamp("2000-01-02", "2000-12-31", format="%Y-%m-%d %H:%M"),
+        },
+    )
+    made = World(dataset(alone=written), 1).rows(40)["alone"]
+    assert {"02.01.2000", "31.12.2000", "01.01.2000"} <= set(made["d"].to_pylist())
+    assert {"2000-01-02 00:00", "2000-12-31 23:59"} <= set(made["t"].to_pylist())
 
 
 def test_a_table_reads_another_source_with_nothing_of_its_own():

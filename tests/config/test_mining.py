@@ -60,7 +60,8 @@ def test_a_recipe_has_its_settings_and_cost(shell: Shell) -> None:
         ('recipe = "Terms"', "recipe = 1", "recipe"),
         ("keep = 5", "keeps = 5", "keeps"),
         ("keep = 5", "keep = 0", "keep"),
-        ('text = "job"', "", "settings"),
+        ('text = "job"', "", "Write text, too"),
+        ('recipe = "Terms"', 'recipe = "Term"', "Did you mean Terms"),
         ('data = "SELECT job FROM people"', "", "data"),
     ],
 )

@@ -79,7 +79,9 @@ def test_a_cost_that_is_given_replaces_that_of_the_file(tmp_path):
         ('recipe = "Network"', "A network is code"),
         ('recipe = "Ridge"\nstep = 3', "unknown key 'step'"),
         ('recipe = "Ridge"\nbins = 3', "unknown key 'bins'"),
-        ('recipe = "KMeans"', "settings are missing"),
+        ('recipe = "KMeans"', "settings are missing.*Write clusters, too"),
+        ('recipe = "LogisticRegresion"', "Did you mean LogisticRegression"),
+        ('recipe = "Additive"\nbag = {bucket = 8}', "bag: unknown key 'bucket'"),
         ('recipe = "KMeans"\nclusters = "8"', "clusters='8'"),
         ('recipe = "Additive"\nsteps = 0', "steps=0"),
         ('recipe = "Additive"\nsteps = true', "steps=True"),
@@ -93,7 +95,7 @@ def test_a_cost_that_is_given_replaces_that_of_the_file(tmp_path):
     ],
 )
 def test_what_means_nothing_is_refused(tmp_path, text, words):
-    with pytest.raises(InvalidConfig, match=words.replace("(", ".")):
+    with pytest.raises(InvalidConfig, match="(?s)" + words.replace("(", ".")):
         read(tmp_path, text)
 
 

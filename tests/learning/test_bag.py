@@ -196,8 +196,10 @@ def test_other_recipes_refuse_a_text_by_name(session: sf.Session, recipe: Any) -
     label = None if isinstance(recipe, ln.KMeans | ln.PCA) else "ill"
     statement = SELECT if label else "SELECT note, age FROM t"
     asked: dict[str, Any] = {"rho": 1} if isinstance(recipe, ln.PCA | ln.Ridge) else {"epsilon": 1}
-    with pytest.raises(MissingDeclaration, match="'note' is a text"):
+    with pytest.raises(MissingDeclaration, match="'note' is a text") as refused:
         ln.fit(session, recipe, statement, label=label, **asked)
+    # it has tokens already
+    assert "Take one of these recipes" in refused.value.remedy
 
 
 def test_what_reads_no_text_refuses_before_it_is_charged(session: sf.Session) -> None:

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from flint import arb, ctx
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import InvalidNumber
@@ -47,6 +47,7 @@ def test_rounded_gaussian_statements_are_outward_bounds(sigma: Fraction) -> None
 
 
 @given(st.fractions(1, 3000, max_denominator=1000), st.integers(-20_000, 20_000))
+@example(Fraction(2489, 263), 350)
 @settings(deadline=None)
 def test_rounded_gaussian_statements_are_outward_bounds_of_any_sigma(
     sigma: Fraction, x: int

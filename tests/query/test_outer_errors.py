@@ -159,7 +159,11 @@ def test_the_first_that_is_not_null():
     own = answer([100, 400])
     first = Computed("first", (CELL, FixedNumber(Fraction(0))))
     assert interval(first, [code(0)], own) == (70, 130)
-    assert interval(first, [None], own) == (0, 0)
+    # the number of a group that was not shown is not 0
+    assert interval(first, [None], own) is None
+    lagged = Computed("lagged", (CELL, FixedNumber(Fraction(0))))
+    assert interval(lagged, [code(0)], own) == (70, 130)
+    assert interval(lagged, [None], own) == (0, 0)
     anyone = Computed("any", (CELL, FixedNumber(Fraction(0))))
     assert interval(anyone, [code(0)], own) == (0, 130)
 

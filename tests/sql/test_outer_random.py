@@ -147,7 +147,7 @@ def possible(form, row):
             value = ROWS[answer][place][column]
         return {None if value is None else float(value)}
     parts = [possible(part, row) for part in form.parts]
-    if form.operation in ("any", "first"):
+    if form.operation in ("any", "first", "lagged"):
         return set().union(*parts) | {None}
     return {computed(form.operation, values) for values in product(*parts)}
 

@@ -126,6 +126,29 @@ def test_what_is_looked_up_can_be_missing_as_a_group(ask):
     assert key.missing and key.value.type == EVENTS["region"]
 
 
+LAST = (
+    "SELECT user_id, day, age, LAG(age) OVER (PARTITION BY user_id ORDER BY day) AS w FROM events"
+)
+FIRST = f"SELECT user_id, w FROM ({LAST}) QUALIFY ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY day) = 1"
+
+
+@pytest.mark.parametrize(
+    ("select", "missing"),
+    [
+        (f"w FROM (SELECT user_id, w FROM ({LAST}) UNION ALL SELECT user_id, age FROM events)", True),
+        (f"w FROM (SELECT user_id, w, COUNT(*) AS n FROM ({LAST}) GROUP BY user_id, w)", True),
+        (f"n FROM (SELECT user_id, w, COUNT(*) AS n FROM ({LAST}) GROUP BY user_id, w) WHERE n < 9", False),
+        (f"w FROM (SELECT user_id, ANY_VALUE(w) AS w FROM ({LAST}) GROUP BY user_id)", True),
+        (f"w FROM (SELECT user_id, w FROM ({LAST}) WHERE w <> 12 UNION ALL SELECT user_id, age FROM events)", False),
+        (f"f.w FROM events JOIN ({FIRST}) AS f ON f.user_id = events.user_id", True),
+        (f"w IS NULL FROM ({LAST})", False),
+    ],
+)  # fmt: skip
+def test_nothing_that_was_looked_up_is_lost_on_the_way_to_a_key(ask, select, missing):
+    (key,) = ask(f"SELECT COUNT(*), {select} GROUP BY 2").raw.keys
+    assert key.missing is missing
+
+
 def test_numbers_go_one_beyond_the_declared_rows_of_a_unit():
     data = Dataset(
         "d",

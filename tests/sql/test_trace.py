@@ -107,7 +107,7 @@ def test_arithmetic_is_kept():
     cases = form("SELECT CASE WHEN g = 'a' THEN n ELSE x END FROM a0")
     assert cases.operation == "any" and len(cases.parts) == 2
     assert form("SELECT COALESCE(n, 0) FROM a0").operation == "first"
-    assert form("SELECT LAG(n, 1, 0) OVER (ORDER BY g) FROM a0").operation == "first"
+    assert form("SELECT LAG(n, 1, 0) OVER (ORDER BY g) FROM a0").operation == "lagged"
     assert form("SELECT n * LENGTH(g) FROM a0").parts[1].kind is Kind.PUBLIC
 
 

@@ -72,3 +72,10 @@ def test_a_task_holds_the_point_only_where_it_is_sealed():
     ):
         with pytest.raises(InvalidDeclaration):
             task_from_bytes(body)
+
+
+def test_a_path_without_a_file_is_said_and_not_quoted(tmp_path):
+    for read in (private_key, public_key):
+        with pytest.raises(WrongUse, match="no file of that name") as refused:
+            read(str(tmp_path / "anne.pem"))
+        assert "anne" not in str(refused.value)

@@ -34,7 +34,7 @@ class World:
 
     Raises:
         InvalidDeclaration: the tables have units that are not made up here: reached by way of
-            another table, or of edges; or formats of dates and times.
+            another table, or of edges; or columns of arrays.
     """
 
     dataset: Dataset
@@ -119,11 +119,10 @@ def frame_of(rows: Rows, table: Table) -> pa.Table:
 
 def _require_made_up(place: str, kind: ColumnType) -> None:
     """Refuses a column whose values are not made up here."""
-    known = Integer | Real | Category | Boolean | Text | Date | Timestamp
-    if not isinstance(kind, known) or getattr(kind, "format", None) is not None:
+    if isinstance(kind, Array):
         raise InvalidDeclaration(
             f"{place} is a {type(kind).__name__} that is not made up here.",
-            allowed="numbers, categories, truth values, texts, dates and times without a format",
+            allowed="numbers, categories, truth values, texts, dates and times",
         )
 
 
@@ -184,10 +183,12 @@ def _decode(kind: Integer | Real | Date | Timestamp, code: int) -> Any:
     if isinstance(kind, Real):
         return float(code * kind.step)
     if isinstance(kind, Date):
-        return _EPOCH + datetime.timedelta(code)
-    # a time without an offset, as the column of a file has it
-    start = datetime.datetime.combine(_EPOCH, datetime.time())
-    return start + datetime.timedelta(0, int(code * kind.step))
+        moment = _EPOCH + datetime.timedelta(code)
+    else:
+        # a time without an offset, as the column of a file has it
+        start = datetime.datetime.combine(_EPOCH, datetime.time())
+        moment = start + datetime.timedelta(0, int(code * kind.step))
+    return moment if kind.format is None else moment.strftime(kind.format)
 
 
 def _codes(kind: Any) -> Iterator[int]:
@@ -215,6 +216,8 @@ def _is_plain(kind: Boolean) -> bool:
 
 def _arrow_type(kind: ColumnType) -> pa.DataType:
     types = {Integer: pa.int64(), Real: pa.float64(), Date: pa.date32()}
+    if isinstance(kind, Date | Timestamp) and kind.format is not None:
+        return pa.string()
     if isinstance(kind, Timestamp):
         return pa.timestamp("us")
     if isinstance(kind, Boolean) and _is_plain(kind):

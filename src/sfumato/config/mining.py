@@ -8,7 +8,8 @@ from typing import Any
 
 from sfumato.config.cost import COST, cost_of
 from sfumato.config.named_section import choose_section
-from sfumato.config.section import Key, as_is, placed, read, stated, text
+from sfumato.config.near_names import near
+from sfumato.config.section import Key, as_is, placed, read, settings_missing, stated, text
 from sfumato.errors import InvalidConfig, shown
 from sfumato.mining.mine import RECIPES
 from sfumato.mining.recipe import Recipe
@@ -52,7 +53,7 @@ def read_mining(path: str | Path, name: str | None) -> MiningConfig:
         raise InvalidConfig(
             f"{where}: recipe = {shown(named)}.",
             allowed=", ".join(RECIPES),
-            remedy='recipe = "Terms"',
+            remedy=near(named, RECIPES) or 'recipe = "Terms"',
         )
     kind = RECIPES[named]
     settings = [field.name for field in fields(kind)]  # type: ignore[arg-type]
@@ -63,5 +64,4 @@ def read_mining(path: str | Path, name: str | None) -> MiningConfig:
         with placed(where):
             return MiningConfig(name, kind(**given), values)
     except TypeError:
-        needed = ", ".join(settings)
-        raise InvalidConfig(f"{where}: settings are missing.", allowed=needed) from None
+        raise settings_missing(where, kind, given) from None

@@ -8,7 +8,8 @@ from typing import Any
 
 from sfumato.config.cost import COST, cost_of
 from sfumato.config.named_section import read_section
-from sfumato.config.section import Key, as_is, placed, read, stated, text
+from sfumato.config.near_names import near
+from sfumato.config.section import Key, as_is, placed, read, settings_missing, stated, text
 from sfumato.errors import InvalidConfig, SfumatoError, UnknownName, shown
 from sfumato.learning.additive import Additive, LogisticRegression
 from sfumato.learning.bag import Bag
@@ -140,7 +141,7 @@ def _kind(where: str, form: Mapping[str, Any]) -> type[Recipe[Any]]:
         raise InvalidConfig(
             f"{where}: recipe = {shown(named)}.",
             allowed=", ".join(RECIPES),
-            remedy='recipe = "Additive"',
+            remedy=near(named, RECIPES) or 'recipe = "Additive"',
         )
     return RECIPES[named]
 
@@ -155,8 +156,7 @@ def _make_recipe(
         with placed(where):
             return kind(**given)
     except TypeError:
-        needed = ", ".join(field.name for field in fields(kind))  # type: ignore[arg-type]
-        raise InvalidConfig(f"{where}: settings are missing.", allowed=needed) from None
+        raise settings_missing(where, kind, given) from None
 
 
 def _setting(where: str, key: str, value: Any) -> Any:
@@ -179,10 +179,10 @@ def _edges(where: str, value: object) -> Mapping[str, Sequence[float]]:
 
 def _bag(where: str, value: object) -> Bag:
     """How texts are read."""
-    if isinstance(value, Mapping) and value.keys() <= {"buckets", "most"}:
-        with placed(where):
-            return Bag(**value)
-    raise InvalidConfig(f"{where}: bag.", allowed="bag = {buckets = 4096, most = 64}")
+    keys = (Key("buckets", as_is, "4096", "", None), Key("most", as_is, "64", "", None))
+    given = stated(read(value, f"{where}.bag", keys))
+    with placed(where):
+        return Bag(**given)
 
 
 def _is_numbers(value: object) -> bool:

@@ -7,7 +7,7 @@ errors of ``read``, the lines that ``sfumato init`` writes, and the tables of ke
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 from sfumato.config.near_names import near
@@ -115,6 +115,22 @@ def placed(place: str) -> Iterator[None]:
         raise InvalidConfig(
             f"{place}: {error.problem}", allowed=error.allowed, remedy=error.remedy
         ) from None
+
+
+def settings_missing(place: str, recipe: type[Any], given: Mapping[str, Any]) -> InvalidConfig:
+    """Returns what to raise where a section leaves out settings without which no recipe is."""
+    missing = [
+        setting.name
+        for setting in fields(recipe)
+        if setting.default is MISSING
+        and setting.default_factory is MISSING
+        and setting.name not in given
+    ]
+    return InvalidConfig(
+        f"{place}: settings are missing.",
+        allowed=", ".join(setting.name for setting in fields(recipe)),
+        remedy=f"Write {', '.join(missing)}, too.",
+    )
 
 
 def only(allowed: str) -> InvalidConfig:

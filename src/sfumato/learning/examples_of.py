@@ -203,11 +203,14 @@ def _require_read(value: Value, bag: Bag | None) -> None:
     """Raises MissingDeclaration if a value is a text that is not read, or not split into tokens."""
     if not isinstance(value.type, Text) or (value.type.tokens is not None and bag is not None):
         return
+    remedy = "Declare it as sf.Text(tokens=sf.Tokens()), or leave it out."
+    if value.type.tokens is not None:
+        remedy = "Take one of these recipes, or leave the column out."
     raise MissingDeclaration(
         f"{shown(value.name)} is a text: its values are not declared, so they have no codes.",
         allowed="a text with tokens= in LogisticRegression, Additive and torch.Network; other "
         "recipes read values with codes",
-        remedy="Declare it as sf.Text(tokens=sf.Tokens()), or leave it out.",
+        remedy=remedy,
     )
 
 

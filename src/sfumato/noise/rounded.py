@@ -30,9 +30,9 @@ _FIRST, _BITS = 16, 62
 _NEAR = 6
 # Slack for rounding errors of the C library; only stated error bounds use it.
 _LIBM_SLACK = 1e-9
-# Beyond this many standard deviations a tail is below 1e-300.
+# Beyond this many standard deviations a tail is below 6e-300.
 _FAR = 37.0
-_NOTHING = 1e-300
+_NOTHING = 1e-299
 _HALF = Fraction(1, 2)
 
 

@@ -59,9 +59,7 @@ class Releases:
         return self._range(form, hidden, share)
 
     def stored_errors(self, leaf: Leaf, rows: Sequence[Sequence[object]]) -> list[Json]:
-        """Returns the stored 95% intervals of a column of cells; None if noise chose them, or in
-        sums.
-        """
+        """Returns the stored 95% intervals of a column of cells; None if noise chose a cell."""
         errors: list[Json] = [None] * len(rows)
         if leaf.kind is not Kind.CELL or leaf.chosen:
             return errors
@@ -95,8 +93,8 @@ class Releases:
         pair = self._pair(form, hidden)
         if pair is not None:
             return Cell(pair.difference(*self._rows(form, hidden), miss))
-        if form.operation == "first":
-            return self._first(form.parts, hidden, miss)
+        if form.operation in ("first", "lagged"):
+            return self._first(form, hidden, miss)
         parts = [self._range(part, hidden, miss) for part in form.parts]
         ranges = [part.interval for part in parts if part.interval is not None]
         untold = any(part.untold for part in parts)
@@ -104,15 +102,16 @@ class Releases:
             return Cell(None, untold)
         return Cell(_computed(form.operation, ranges), untold)
 
-    def _first(
-        self, parts: Sequence[Form], hidden: Callable[[int], object], miss: Fraction
-    ) -> Cell:
+    def _first(self, form: Computed, hidden: Callable[[int], object], miss: Fraction) -> Cell:
         """The interval of the first part that is not NULL: a cell says itself whether it is."""
         possible = []
-        for part in parts:
+        for part in form.parts:
             if isinstance(part, Leaf) and part.kind is Kind.CELL:
                 code = hidden(part.hidden[0])
                 if code is None or self._value(code) is None:
+                    if form.operation == "first":
+                        # its number was not released, or cannot be told: nothing bounds it
+                        return _NOTHING
                     continue
                 possible.append(self._range(part, hidden, miss))
                 break

@@ -1,37 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lowers GROUP BY: the keys, and the grouping sets of ROLLUP, CUBE and GROUPING SETS."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations, product
 from math import prod
 
 from sqlglot import exp
 
-from sfumato.errors import UnsupportedSql
+from sfumato.errors import UnsupportedSql, unknown
 from sfumato.metadata.column import Column, Text
 from sfumato.plan.aggregate import Aggregate, Linear
 from sfumato.plan.relation import (
+    Filter,
     KeyJoin,
     PerUnit,
     PublicJoin,
+    Ranked,
     Relation,
     Scan,
+    Semi,
+    Summary,
     Union,
     UnitJoin,
     Windowed,
 )
+from sfumato.plan.scalar import Scalar
+from sfumato.plan.scope import provided
 from sfumato.plan.value import GroupKey
 from sfumato.sql.calls import calls, keys_of_all, placed
 from sfumato.sql.key_domain import image, may_be_missing
 from sfumato.sql.names import Scope
 from sfumato.sql.reject import refuse, require_few, require_only
 from sfumato.sql.row_expressions import Rows
-from sfumato.sql.tables import fields
 from sfumato.sql.typed import Number, Typed, number, value_of
 from sfumato.sql.where_ranges import Tests, about, holding
 
 _MOST_SETS = 64
+_COUNTS = (Summary.COUNT, Summary.COUNT_VALUES, Summary.COUNT_DISTINCT)
 _THE_UNIT = (
     "makes every group one person",
     (
@@ -81,7 +87,7 @@ def grouped(
     values: list[Typed] = []
     keys: list[GroupKey] = []
     places: dict[int, int] = {}
-    absent = frozenset(_nullable_columns(relation))
+    absent = _nullable_columns(relation)
     tests = scope.written(holding(relation))
     wanted = dict.fromkeys(node for chosen in sets for node in chosen)
     require_few(len(wanted), "keys of GROUP BY")
@@ -143,18 +149,53 @@ def _key(
     return GroupKey(value, codes, missing)
 
 
-def _nullable_columns(relation: Relation) -> Iterator[Column]:
-    """Yields the columns that an outer join may make NULL."""
-    if isinstance(relation, PublicJoin | KeyJoin) and relation.outer:
-        yield from relation.table.columns
-    if isinstance(relation, UnitJoin) and relation.outer:
-        yield from (field.column for field in fields(relation.other))
-    if isinstance(relation, Windowed) and relation.value is not None:
-        yield relation.column
-    if isinstance(relation, Union) and relation.exclusive:
-        yield from relation.columns
-    if not isinstance(relation, Scan | Union | PerUnit):
-        yield from _nullable_columns(relation.source)
+def _nullable_columns(relation: Relation) -> frozenset[Column]:
+    """Returns the columns that may be NULL although their values are declared.
+
+    An outer join or LAG found no row, or the value is computed from such a column.
+    """
+    match relation:
+        case Scan():
+            return frozenset()
+        case PerUnit(source, keys, computed):
+            values = [(column, value.expression) for column, value in keys]
+            values += [
+                (each.column, each.value.expression)
+                for each in computed
+                if each.value is not None and each.summary not in _COUNTS
+            ]
+            return _computed_nullable(source, values)
+        case Union(sources, rows, columns):
+            if relation.exclusive:
+                return frozenset(columns)
+            parts = zip(sources, rows, strict=True)
+            return frozenset().union(
+                *(_computed_nullable(arm, zip(columns, row, strict=True)) for arm, row in parts)
+            )
+        case UnitJoin(source, other, outer):
+            own = frozenset(provided(other)) if outer else _nullable_columns(other)
+        case PublicJoin() | KeyJoin() if relation.outer:
+            own = frozenset(relation.table.columns)
+        case Windowed() if relation.value is not None:
+            own = frozenset({relation.column})
+        case Filter() | Semi() | Ranked() | Windowed() | PublicJoin() | KeyJoin():
+            own = frozenset()
+        case _:
+            raise unknown(relation)
+    return own | _nullable_columns(relation.source)
+
+
+def _computed_nullable(
+    source: Relation, values: Iterable[tuple[Column, Scalar]]
+) -> frozenset[Column]:
+    """Returns the columns whose expressions over a relation may be NULL."""
+    absent = _nullable_columns(source)
+    tests = tuple(holding(source))
+    return frozenset(
+        column
+        for column, expression in values
+        if may_be_missing(expression, absent, about(expression, tests))
+    )
 
 
 def _require_key(node: exp.Expr, scope: Scope) -> None:

@@ -20,6 +20,7 @@ from sfumato.plan.scalar import (
     DatePart,
     DateTrunc,
     Field,
+    IsNull,
     Leaf,
     Lookup,
     Not,
@@ -105,7 +106,9 @@ def may_be_missing(
         case Constant(value):
             return value is None
         case Case(((test, _), (Not(same), _)), Constant(None)) if test == same:
-            return any(inner(leaf) for leaf in leaves(test))
+            return inner(test)
+        case IsNull():
+            return False
         case Case(branches, otherwise):
             return inner(otherwise) or any(inner(result) for _, result in branches)
         case Coalesce(operands):

@@ -55,8 +55,9 @@ class FixedNumber:
 class Computed:
     """A number that an outer statement computes from others, for its error interval.
 
-    ``operation`` is + - * /, "any" of the parts, the "first" that is not NULL, the "greatest", the
-    "least", or "round" for the first one in multiples of the second.
+    ``operation`` is + - * /, "any" of the parts, the "first" that is not NULL, the first whose row
+    is there ("lagged"), the "greatest", the "least", or "round" for the first one in multiples of
+    the second.
     """
 
     operation: str

@@ -183,6 +183,9 @@ def called(node: exp.Expr) -> str:
     >>> called(exp.Stddev(this=exp.column("age"))), called(exp.ArrayAgg(this=exp.column("age")))
     ('STDDEV', 'ARRAY_AGG')
     """
+    if isinstance(node, exp.GroupConcat):
+        # the generator writes LISTAGG, which few have heard of
+        return "STRING_AGG"
     text = written(node)
     name = re.match(r"(\w+)\(", text)
     if name is None:

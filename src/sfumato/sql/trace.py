@@ -450,7 +450,7 @@ class _Select:
         if default is None:
             return passed_on
         instead = self._form(default)
-        return None if instead is None else Computed("first", (passed_on, instead))
+        return None if instead is None else Computed("lagged", (passed_on, instead))
 
     def _scalar(self, node: exp.Subquery) -> Form | None:
         """The form of a sub-query in place of a number."""

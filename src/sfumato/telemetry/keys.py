@@ -33,7 +33,7 @@ def private_key(key: PrivateKey) -> ec.EllipticCurvePrivateKey:
     raise WrongUse(
         "The key is no private key of the curve P-256.",
         allowed="a PEM file without a password, its bytes, or a key of the package cryptography",
-        remedy="openssl ecparam -name prime256v1 -genkey -noout -out telemetry.pem",
+        remedy="openssl ecparam -name prime256v1 -genkey -noout -out key.pem",
     )
 
 
@@ -54,7 +54,7 @@ def public_key(key: PublicKey) -> ec.EllipticCurvePublicKey:
     raise WrongUse(
         "The key is no public key of the curve P-256.",
         allowed="PEM, the path of a PEM file, or a key of the package cryptography",
-        remedy="openssl ec -in telemetry.pem -pubout -out telemetry.pub",
+        remedy="openssl ec -in key.pem -pubout -out key.pub",
     )
 
 
@@ -65,7 +65,15 @@ def _pem(key: object) -> bytes:
     if isinstance(key, str) and key.lstrip().startswith("-----BEGIN "):
         return key.encode()
     if isinstance(key, str | Path):
-        return Path(key).read_bytes()
+        try:
+            return Path(key).read_bytes()
+        except FileNotFoundError:
+            # not quoted: it could be a key that was pasted
+            raise WrongUse(
+                "There is no file of that name, so there is no key of the curve P-256.",
+                allowed="the path of a PEM file, or PEM",
+                remedy="Check the path.",
+            ) from None
     raise TypeError("key")
 
 
