@@ -64,7 +64,7 @@ INNER = [
     ("SELECT region, SUM(amount) FROM events GROUP BY (SELECT COUNT(*) FROM events)", {}),
     # what the outer question lacks is known before the inner one is asked
     ("SELECT product, COUNT(*) FROM events WHERE amount > (SELECT AVG(amount) FROM events WHERE amount > 1) GROUP BY product", {}),
-    ("SELECT age_band, COUNT(*) FROM users WHERE joined > (SELECT MEDIAN(joined) FROM users) GROUP BY age_band", {}),
+    ("SELECT COUNT(*) FROM events_unbounded WHERE amount > (SELECT MEDIAN(amount) FROM events)", {}),
     # an answer that has no row, or is no number
     ("SELECT COUNT(*) FROM events WHERE amount > (SELECT AVG(amount) FROM events HAVING COUNT(*) > 1000000)", {}),
     ("SELECT COUNT(*) FROM events WHERE amount > (SELECT AVG(amount) FROM events WHERE amount > 2 LIMIT 0)", {}),
