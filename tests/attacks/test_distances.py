@@ -121,7 +121,7 @@ def farthest(
     return found
 
 
-# windows and joins of many rows: the reference engine takes seconds for each of their worlds
+# quantiles, whose integers differ by world: minutes of comparing
 _LONG = {"A12", "A13", "A36"}
 STATEMENTS = [
     pytest.param(each, id=each.name, marks=[pytest.mark.long] if each.name in _LONG else [])
