@@ -166,7 +166,8 @@ def test_csv_for_excel(answer: Answer, tmp_path: Path) -> None:
         assert tuple(float(line[name]) for name in ("m", "m_low", "m_high")) == readable(
             row[2], *ends
         )
-        assert len(line["m"]) < len(str(row[2]))
+        # a noisy mean may have few digits by itself
+        assert len(line["m"]) <= len(str(row[2]))
     assert answer.to_csv(intervals=False, excel=True).startswith("\ufeffsex,n,m\r\n")
 
 
