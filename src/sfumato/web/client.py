@@ -208,11 +208,11 @@ class Remote:
 
     def _await(self, job: str) -> None:
         """Waits for the end of a job; raises the problem of one that failed."""
-        told = {"state": "waiting"}
-        while told["state"] in ("waiting", "running"):
-            told = json.loads(self._send("GET", f"/v1/jobs/{job}?wait=30")[0])
-        if told["state"] != "done":
-            problem = told["problem"].encode()
+        reply = {"state": "waiting"}
+        while reply["state"] in ("waiting", "running"):
+            reply = json.loads(self._send("GET", f"/v1/jobs/{job}?wait=30")[0])
+        if reply["state"] != "done":
+            problem = reply["problem"].encode()
             raise error_of(problem, json.loads(problem)["status"])
 
     def table(self, name: str) -> Frame:
