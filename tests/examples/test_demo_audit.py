@@ -52,6 +52,15 @@ def test_the_area_is_whole() -> None:
     assert {row["sex"] for row in rows} == {"1", "2"} and len(rows) == 2 * 10
 
 
+def test_the_cells_of_noisy_tables_do_not_depend_on_who_is_in_them(tmp_path: Path) -> None:
+    persons = demo_audit.area_persons()
+    for number, some in enumerate((persons[:1], persons[5:9])):
+        (tmp_path / str(number)).mkdir()
+        tables = demo_audit.noisy(some, tmp_path / str(number))
+        # sex 2, decades 10, marital states 7, races 9: those of the codebook
+        assert [len(rows) for rows in tables] == [140, 180, 126, 630]
+
+
 @pytest.mark.long
 def test_the_four_documents_have_the_same_facts_in_both_languages(
     shown: tuple[str, Path],

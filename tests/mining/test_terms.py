@@ -68,7 +68,7 @@ def test_the_deltas_of_all_levels_add_up_to_the_stated_one(session: sf.Session) 
 @pytest.mark.parametrize(
     "given",
     [{"keep": 0}, {"keep": True}, {"grams": 5}, {"only": []}, {"only": ["a", "a"]}, {"only": "a"},
-     {"only": [1]}, {"only": ["a"], "grams": 2}],
+     {"only": [1]}, {"only": 3}, {"only": ["a"], "grams": 2}],
     ids=repr,
 )  # fmt: skip
 def test_settings_out_of_bounds_are_refused(given: dict[str, Any]) -> None:

@@ -265,3 +265,21 @@ def test_a_lost_call_is_repeated_only_where_it_is_free_or_has_a_key(
                 with pytest.raises(Failed):
                     call()
             assert len(wire.sent) == times
+
+
+def test_a_result_that_is_never_made_in_time_is_not_asked_for_without_end(
+    clinic: Clinic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    posts = []
+
+    def send(_: Remote, method: str, path: str, *__: object) -> Any:
+        if method == "POST":
+            posts.append(path)
+            assert len(posts) < 100, "it goes on without end"
+            return b'{"job": "j"}', {}, 202
+        return b'{"state": "done", "charge": "paid"}', {}, 200
+
+    monkeypatch.setattr(Remote, "_send", send)
+    with pytest.raises(Failed, match="paid"):
+        client(clinic).run("synthetic", "people")
+    assert len(posts) == 4

@@ -36,8 +36,9 @@ from sfumato.show.page import page
 
 # One area of the survey of 2019, and the columns of which all tables of three are published.
 AREA = "13-04600"
-NAMES = ("sex", "decade", "married", "race")
-_COLUMNS = ("SEX", "AGEP", "MSP", "RAC1P")
+# the values of the survey's codebook, not those that occur
+_VALUES = {"sex": "12", "decade": "0123456789", "married": "123456N", "race": "123456789"}
+NAMES = tuple(_VALUES)
 ROUNDS = 4
 PATIENTS = 2_000
 _SUPPRESSED = (1, 9)
@@ -124,7 +125,7 @@ def counted(persons: Sequence[tuple[str, ...]], chosen: tuple[str, ...]) -> list
 def noisy(persons: Sequence[tuple[str, ...]], folder: Path) -> list[list[dict[str, Any]]]:
     """Asks for the same tables from an account."""
     values = dict(zip(NAMES, zip(*persons, strict=True), strict=True))
-    columns = {name: Category(*sorted(set(texts))) for name, texts in values.items()}
+    columns = {name: Category(*codes) for name, codes in _VALUES.items()}
     tables = {"persons": Table(pa.table(values), columns=columns)}
     published_tables = []
     with connect(tables, dataset="area", budget=_BUDGET, ledger=folder / "area.db") as session:

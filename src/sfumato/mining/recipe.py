@@ -186,7 +186,8 @@ def require_count(name: str, count: object, most: int) -> None:
 
 def declared_terms(only: Sequence[str]) -> tuple[str, ...]:
     """Returns ``only`` as a tuple; raises WrongUse unless it has strings, each once."""
-    if isinstance(only, str) or not all(isinstance(term, str) for term in only):
+    is_list = isinstance(only, Sequence) and not isinstance(only, str)
+    if not is_list or not all(isinstance(term, str) for term in only):
         raise WrongUse(f"only={shown(only)}.", allowed='a list of terms: ["eye", "ear"]')
     if not 1 <= len(only) <= _ONLY or len(set(only)) < len(only):
         raise WrongUse("only= without terms, or with a term twice.", allowed="each term once")

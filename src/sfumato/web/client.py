@@ -199,21 +199,29 @@ class Remote:
         self, path: str, form: Mapping[str, Any], key: str | None = None
     ) -> tuple[bytes, bool]:
         """What a charged question replies, and whether it was stored; waits for it as a job."""
-        while True:
+        charge = ""
+        for _ in range(_TRIES):
             body, headers, status = self._send("POST", f"{self._place}/{path}", form, key)
             if status != 202:
                 return body, headers.get("sfumato-recalled") == "true"
             # asked again when it is done, the question finds its stored answer
-            self._await(json.loads(body)["job"])
+            charge = self._await(json.loads(body)["job"])
+        # a model or a census is computed again from what is stored: that may take too long
+        raise Failed(
+            f"The charge {charge} is paid; its result takes longer than a request may wait.",
+            remedy="The owner writes it to a file at the shell; with your --analyst and --purpose it "
+            "is free.",
+        )
 
-    def _await(self, job: str) -> None:
-        """Waits for the end of a job; raises the problem of one that failed."""
+    def _await(self, job: str) -> str:
+        """Waits for the end of a job; returns its charge, or raises the problem of a failed one."""
         reply = {"state": "waiting"}
         while reply["state"] in ("waiting", "running"):
             reply = json.loads(self._send("GET", f"/v1/jobs/{job}?wait=30")[0])
         if reply["state"] != "done":
             problem = reply["problem"].encode()
             raise error_of(problem, json.loads(problem)["status"])
+        return str(reply["charge"])
 
     def table(self, name: str) -> Frame:
         """Returns a builder of a question on a table, without SQL, as ``Session.table`` does.
