@@ -16,9 +16,9 @@ from typing import Any, cast
 import duckdb
 
 import sfumato as sf
-from benchmarks.compare import Row, line
+from benchmarks.compare import Row
 from benchmarks.driver import ROOT
-from benchmarks.report import document, machine
+from benchmarks.report import write_measured
 from sfumato.examples.census import SOURCE, census
 from sfumato.metadata.column import Category, ColumnType, Integer
 from sfumato.query.session import Session
@@ -158,13 +158,7 @@ def ratio(
 
 def main() -> None:
     """Measures, prints and writes."""
-    before = machine()
-    rows = []
-    for row in measured():
-        rows.append(row)
-        print(line(row), flush=True)
-    versions = {"sfumato": {"sfumato": sf.__version__, "duckdb": duckdb.__version__}}
-    RESULTS.write_text(document(rows, before, versions, {}), encoding="utf-8")
+    write_measured(measured(), RESULTS)
 
 
 if __name__ == "__main__":

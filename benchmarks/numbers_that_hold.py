@@ -11,16 +11,15 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, cast
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as parquet
 
 import sfumato as sf
-from benchmarks.compare import Row, line
+from benchmarks.compare import Row
 from benchmarks.driver import ROOT
-from benchmarks.report import document, machine
+from benchmarks.report import write_measured
 from sfumato import synthetic
 
 RESULTS = ROOT / "benchmarks" / "results" / "numbers_that_hold.json"
@@ -117,13 +116,7 @@ def judged(case: str, metric: str, ours: float, bar: float, repetitions: int) ->
 
 def main() -> None:
     """Measures, prints and writes."""
-    before = machine()
-    rows = []
-    for row in measured():
-        rows.append(row)
-        print(line(row), flush=True)
-    versions = {"sfumato": {"sfumato": sf.__version__, "duckdb": duckdb.__version__}}
-    RESULTS.write_text(document(rows, before, versions, {}), encoding="utf-8")
+    write_measured(measured(), RESULTS)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SQL over private answers: its time, and whether its intervals hold: a part of ``make bench-query``."""
+"""SQL over private answers: its time, and whether its intervals hold; for ``make bench-query``."""
 
 import statistics
 import tempfile
@@ -10,15 +10,14 @@ from math import sqrt
 from pathlib import Path
 from typing import Any, cast
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 
 import sfumato as sf
-from benchmarks.compare import Row, line
+from benchmarks.compare import Row
 from benchmarks.driver import ROOT
 from benchmarks.numbers_that_hold import judged
-from benchmarks.report import document, machine
+from benchmarks.report import write_measured
 from sfumato.noise import DiscreteLaplace
 
 RESULTS = ROOT / "benchmarks" / "results" / "outer.json"
@@ -147,13 +146,7 @@ def measured() -> Iterator[Row]:
 
 def main() -> None:
     """Measures, prints and writes."""
-    before = machine()
-    rows = []
-    for row in measured():
-        rows.append(row)
-        print(line(row), flush=True)
-    versions = {"sfumato": {"sfumato": sf.__version__, "duckdb": duckdb.__version__}}
-    RESULTS.write_text(document(rows, before, versions, {}), encoding="utf-8")
+    write_measured(measured(), RESULTS)
 
 
 if __name__ == "__main__":

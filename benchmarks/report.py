@@ -9,11 +9,14 @@ import json
 import os
 import platform
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import duckdb
+
+import sfumato
 from benchmarks.compare import HEAD, Case, Kind, Row, Work, line, rows
 from benchmarks.driver import OURS, Samples, Unavailable, Worker, measure, start
 
@@ -86,6 +89,17 @@ def document(
     }
     lines = ",\n".join(f"    {json.dumps(asdict(row))}" for row in found)
     return json.dumps(head, indent=2)[:-2] + f',\n  "rows": [\n{lines}\n  ]\n}}\n'
+
+
+def write_measured(measured: Iterable[Row], results: Path) -> None:
+    """Prints each row of a bench of ours as it is measured, and writes all of them."""
+    before = machine()
+    written = []
+    for row in measured:
+        written.append(row)
+        print(line(row), flush=True)
+    versions = {"sfumato": {"sfumato": sfumato.__version__, "duckdb": duckdb.__version__}}
+    results.write_text(document(written, before, versions, {}), encoding="utf-8")
 
 
 def bench(

@@ -87,8 +87,8 @@ def test_without_the_first_answer_there_are_two(four, tmp_path, monkeypatch):
 
     honest = Answers.hear
     monkeypatch.setattr(Answers, "hear", hear)
-    read = Study._read
-    monkeypatch.setattr(Study, "_read", lambda own, wait: read(own, wait) if wait else [])
+    read = Study._new_messages
+    monkeypatch.setattr(Study, "_new_messages", lambda own, wait: read(own, wait) if wait else [])
     world = away_with_an_answer(tmp_path, four, monkeypatch)
     assert asked_by_all(world, *four) == (1110, 7)
     world.stop()
@@ -103,7 +103,9 @@ def test_who_has_lost_an_answer_takes_that_of_the_others_free(four, tmp_path, mo
     for name in FOUR[1:]:
         world.books[name].loses = False
     # an analyst who reads nothing before he asks
-    monkeypatch.setattr(Study, "_read", lambda own, wait, read=Study._read: read(own, wait or 1))
+    monkeypatch.setattr(
+        Study, "_new_messages", lambda own, wait, read=Study._new_messages: read(own, wait or 1)
+    )
     world.analyst = Study(four[0], four[1]["analyst"])
     assert world.ask() == 1111
     assert [book.paid for book in world.books.values()] == paid == [1, 1, 1, 1]

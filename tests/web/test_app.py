@@ -322,7 +322,7 @@ def test_previews_of_a_minute_are_counted() -> None:
         for moment in (0, 1, 2, 59, 60.5):
             now[0] = moment
             try:
-                async with previews.one("ann"):
+                async with previews.previewing("ann"):
                     seen.append(True)
             except TooMany:
                 seen.append(False)

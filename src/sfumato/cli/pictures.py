@@ -128,7 +128,7 @@ def _read_size(size: str) -> tuple[int, int]:
 
 
 def _files(folder: Path, output: Path) -> Iterator[Path]:
-    """Yields the files of a folder and of those in it, in order; not hidden ones, nor the output."""
+    """Yields the files below a folder, in order, but no hidden ones and not the output."""
     for where, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):

@@ -140,9 +140,9 @@ def _hashes(path: str | None) -> list[str]:
     if path is None or not Path(path).exists():
         return []
     try:
-        found = json.loads(required_text(path))
-        if isinstance(found, list) and all(_HASH.fullmatch(each) for each in found):
-            return found
+        hashes = json.loads(required_text(path))
+        if isinstance(hashes, list) and all(_HASH.fullmatch(each) for each in hashes):
+            return hashes
     except (ValueError, TypeError):
         pass
     raise WrongUse(

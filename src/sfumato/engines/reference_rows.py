@@ -309,11 +309,11 @@ def _windowed(relation: Windowed, tables: Tables) -> list[Row]:
 def _cells(relation: Windowed, ordered: list[Row]) -> list[Value]:
     """Returns the values of a window function for the rows of one partition, in their order."""
     if relation.value is not None:
-        found = [row.code(relation.value.expression) for row in ordered]
-        nothing: list[Value] = [None] * min(relation.offset, len(found))
+        codes = [row.code(relation.value.expression) for row in ordered]
+        nulls: list[Value] = [None] * min(relation.offset, len(codes))
         if relation.function is WindowFunction.LAG:
-            return [*nothing, *found][: len(found)]
-        return [*found, *nothing][len(nothing) :]
+            return [*nulls, *codes][: len(codes)]
+        return [*codes, *nulls][len(nulls) :]
     keys = [tuple(row.code(part.expression) for part in relation.order) for row in ordered]
     numbers = list(range(1, len(keys) + 1))
     if relation.function is WindowFunction.RANK:

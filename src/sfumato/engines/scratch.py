@@ -157,9 +157,9 @@ class Scratch:
                 self._run(cursor, statement, ENDLESS)
             except (duckdb.Error, RuntimeError) as failure:
                 raise Unbound(_first_line(failure)) from None
-            found = cursor.description or []
+            described = cursor.description or []
         columns = []
-        for name, kind, *_ in found:
+        for name, kind, *_ in described:
             known = _KINDS.get(str(kind).partition("(")[0])
             if known is None:
                 raise Unbound(f"The column {name} is of the type {kind}")
@@ -179,10 +179,10 @@ class Scratch:
             Cancelled: the caller stopped waiting.
         """
         with self._cursor(tables) as cursor:
-            found = self._run(cursor, statement, patience)
-        if len(found) > MOST_ROWS:
+            rows = self._run(cursor, statement, patience)
+        if len(rows) > MOST_ROWS:
             raise Stopped(f"it has more than {MOST_ROWS:,} rows")
-        return found
+        return rows
 
     def _run(
         self, cursor: duckdb.DuckDBPyConnection, statement: str, patience: Patience

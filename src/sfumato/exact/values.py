@@ -175,7 +175,7 @@ def _array(value: np.ndarray[Any, Any], known: Known) -> np.ndarray[Any, Any]:
 
 
 def _member(kind: type[Enum]) -> _Copier:
-    """Returns the function that passes on the members of an enumeration, and refuses forged ones."""
+    """Returns the function that passes on members of an enumeration, and refuses forged ones."""
     members = frozenset(map(id, kind))
 
     def member(value: Enum, known: Known) -> Enum:

@@ -131,7 +131,7 @@ class Study:
         not take part.
         """
         made = self._compiled(question)
-        self._read(0)
+        self._new_messages(0)
         sites = list(self.declared.sites)
         while (answered := self._answers.to(made.question)) is None:
             run = self._propose(question, made, sites, wait_s)
@@ -204,7 +204,9 @@ class Study:
                 # all sites may have reserved it by now: then it is executed
                 self._wire.post(Message("cancelled", run, ANALYST, {}), _AWAY)
                 is_cancelled = True
-            for message in self._read(max(1, min(LONGEST, int(left))) if left > 0 else LONGEST):
+            for message in self._new_messages(
+                max(1, min(LONGEST, int(left))) if left > 0 else LONGEST
+            ):
                 seen = seen.after(message)
                 if message.run == run and message.author in sites:
                     why = f": {message.body.get('why', '')}" if message.kind == "refused" else ""
@@ -221,7 +223,7 @@ class Study:
                 self._wire.post(Message("cancelled", run, ANALYST, {}))
         return {name: text.partition(":")[0] for name, text in self._said.items()}
 
-    def _read(self, wait: int) -> list[Message]:
+    def _new_messages(self, wait: int) -> list[Message]:
         """The messages that came since the last call; waits up to so many seconds for some.
 
         A coordinator may be away for a while: the run goes on without its reader.

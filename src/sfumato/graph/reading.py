@@ -33,7 +33,7 @@ def graph_of(dataset: Dataset, table: str, where: str | None) -> BoundedGraph:
 
 
 def protection_of(plan: BoundedGraph) -> tuple[str, ...]:
-    """Returns sentences for the reader on the privacy unit and the neighbour relation of a graph."""
+    """Returns sentences on the privacy unit and the neighbour relation of a graph."""
     first, second = plan.ends
     step = "added or removed" if plan.neighbours.value == "add-remove" else "replaced by another"
     if plan.nodes is not None:

@@ -54,7 +54,7 @@ class SyntheticGraph(DegreeTable):
 
     @property
     def triangles(self) -> int:
-        """The noisy number of triangles that was released, which those of the drawn graph approach."""
+        """The released noisy number of triangles, which the drawn graph approaches."""
         return int(self.facts["triangles"])
 
     def to_arrow(self) -> "pyarrow.Table":

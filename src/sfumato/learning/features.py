@@ -315,12 +315,12 @@ class Features:
         """Returns, for each text feature, the coordinates of the rows and their weights: two
         matrices with one line for each row.
         """
-        found = []
+        bags = []
         for start, part, own in self._divided(codes):
             if isinstance(part, Bagged):
                 at, weight = part.places(np.stack(own, axis=1))
-                found.append(((at + start).astype(self.narrow), weight))
-        return found
+                bags.append(((at + start).astype(self.narrow), weight))
+        return bags
 
     def shares(self, codes: Sequence[Integers]) -> Iterator[Share]:
         """Yields pairs of arrays over the rows, coordinates and their weights, until all weights of

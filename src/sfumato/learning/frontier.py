@@ -226,10 +226,10 @@ def frontier(
         measured.append(tried.accuracies(test, models))
         if ordinary:
             beside.append(accuracies(ordinary, tried.read(train, table), tried.read(test, table)))
-    found = _frontier(epsilon_list, delta, measured)
+    private = _frontier(epsilon_list, delta, measured)
     if ordinary:
-        return replace(found, reference=max(map(fmean, zip(*beside, strict=True))))
-    return found
+        return replace(private, reference=max(map(fmean, zip(*beside, strict=True))))
+    return private
 
 
 def _without_noise(delta: Number | None) -> dict[str, Any]:

@@ -101,14 +101,14 @@ def summary(ledger: Ledger, dataset: str) -> Summary:
 def asked_statements(ledger: Ledger, dataset: str) -> list[str]:
     """Returns the SQL statements for which a dataset was charged, each once, the oldest first."""
 
-    def read(rows: Rows) -> list[str]:
+    def statements_in(rows: Rows) -> list[str]:
         root = Scope(dataset).id
         mine = [row for row, _ in rows.history() if row.dataset == root and row.state == COMMITTED]
         released = [_released(rows, "", row) for row in mine]
         texts = [each.statement for each in released if each.kind == SQL and each.statement]
         return list(dict.fromkeys(texts))
 
-    return ledger.store.read(read)
+    return ledger.store.read(statements_in)
 
 
 def _gathered(rows: Rows, root: str, damage: list[str]) -> Summary:

@@ -22,7 +22,7 @@ Bound: TypeAlias = str | datetime.datetime | datetime.date
 _DATE = r"([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-[0-9]{2}-[0-9]{2}"
 _CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,9})?)?"
 _OFFSET = r"(Z|[+-]([01][0-9]|2[0-3])(:?[0-5][0-9])?)?"
-# What is read of strings: ISO 8601, with seconds and an offset from UTC or without; or a date alone.
+# Strings that are read: ISO 8601, with or without seconds and an offset from UTC; or a date alone.
 MOMENT_PATTERN = rf"{_DATE}([ T]{_CLOCK}{_OFFSET})?"
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC).replace(tzinfo=None)

@@ -68,7 +68,7 @@ class MiningTask(Task, ABC):
 
 
 class Recipe(ABC):
-    """The base class of the recipes of ``mine``, which say what is counted in the rows of a SELECT."""
+    """The base class of the recipes of ``mine``: what is counted in the rows of a SELECT."""
 
     __slots__ = ()
     name: ClassVar[str]
@@ -185,7 +185,7 @@ def require_count(name: str, count: object, most: int) -> None:
 
 
 def declared_terms(only: Sequence[str]) -> tuple[str, ...]:
-    """Returns the argument ``only`` as a tuple; raises WrongUse unless it has strings, each once."""
+    """Returns ``only`` as a tuple; raises WrongUse unless it has strings, each once."""
     is_list = isinstance(only, Sequence) and not isinstance(only, str)
     if not is_list or not all(isinstance(term, str) for term in only):
         raise WrongUse(f"only={shown(only)}.", allowed='a list of terms: ["eye", "ear"]')

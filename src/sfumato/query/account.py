@@ -46,7 +46,7 @@ class Account:
 
     @property
     def spent_delta(self) -> str:
-        """The sum of the deltas of all charges; half of the budget's delta is available for them."""
+        """The sum of the deltas of all charges; half of the budget's delta is for them."""
         return delta_text(self.balance.spent.delta)
 
     @property
@@ -60,7 +60,7 @@ class Account:
 
     @property
     def reserved(self) -> str:
-        """The epsilon that is reserved for charges in progress, whose answers are not stored yet."""
+        """The epsilon that is reserved for charges whose answers are not stored yet."""
         return increments_text(self.balance.reserved.epsilon)
 
     @property

@@ -128,7 +128,7 @@ class Asker:
         names: Names,
         key: str = "",
     ) -> Request:
-        """Returns the request by which the ledger charges an event; ``key`` is an idempotency key."""
+        """Returns the ledger request that charges an event; ``key`` is an idempotency key."""
         return Request(
             self.dataset.name,
             self.analyst,

@@ -492,7 +492,7 @@ def closing(norm: Norm, charge: Charge, balances: Sequence[Balance]) -> list[str
 
 
 def name_of(norm: Norm) -> str:
-    """Returns the name of the noise law that bounds of a norm are used with: Laplace or Gaussian."""
+    """Returns the name of the noise law for sensitivities in a norm: Laplace or Gaussian."""
     if norm is Norm.L1:
         return "Laplace"
     return "Gaussian"

@@ -361,7 +361,7 @@ class Frame:
         return " ".join(clauses)
 
     def query(self, **price: Wish) -> "Answer":
-        """Returns the private answer to the question; the price is stated as in ``Session.query``."""
+        """Returns the private answer to the question; its price is as in ``Session.query``."""
         return self.ask(self.sql, **price)
 
     def preview(self, **price: Wish) -> "Preview | OuterPreview":

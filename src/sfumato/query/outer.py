@@ -246,12 +246,12 @@ def _traced(
     if trace is None:
         return None
     try:
-        found = scratch.described(text_of_outer(trace.query), {**_numbered(tables), **public})
+        described = scratch.described(text_of_outer(trace.query), {**_numbered(tables), **public})
     except (Unbound, Stopped):
         return None
-    same = len(trace.columns) == len(columns) and [kind for _, kind in found[: len(columns)]] == [
-        kind for _, kind in columns
-    ]
+    same = len(trace.columns) == len(columns) and [
+        kind for _, kind in described[: len(columns)]
+    ] == [kind for _, kind in columns]
     return trace if same else None
 
 

@@ -339,7 +339,7 @@ class Release:
 
     @classmethod
     def of(cls, answer: Answer) -> "Release":
-        """Returns the release of an answer; ``rows`` is the number of groups that could be shown."""
+        """Returns the release of an answer; ``rows``: how many groups could be shown."""
         output, parts, order = released_of(answer.form)
         rows = max(parts[0].count if parts else 1, 1)
         errors = cast(list[list[Json]], answer.form["errors"])
@@ -357,7 +357,7 @@ class Release:
         return cell
 
     def weights(self, column: int) -> tuple[Fraction, ...] | None:
-        """Returns the weights of a count or sum column's integers; None if cells cannot be added."""
+        """Returns the weights of a column's integers; None if its cells cannot be added."""
         if column not in self.known_weights:
             self.known_weights[column] = self._weights(column)
         return self.known_weights[column]
@@ -386,7 +386,7 @@ class Release:
     def reach(
         self, column: int, weights: tuple[Fraction, ...], count: int, miss: Fraction
     ) -> Fraction:
-        """Returns the half-width of the sum of ``count`` cells, missed with probability ``miss``."""
+        """Returns the half-width of a sum of ``count`` cells at miss probability ``miss``."""
         expression = self.items[column].expression
         assert isinstance(expression, Estimate), "so says weights"
         part = self.parts[expression.index]
@@ -410,7 +410,7 @@ class Release:
         return part.point(self.order[row], expression.statistic, expression.place)
 
     def wholes(self, column: int, miss: Fraction) -> _Wholes | None:
-        """Returns a column's estimates as integers; None if one is a fraction, or cannot be added."""
+        """Returns a column's estimates as integers; None unless all are whole and can be added."""
         weights = self.weights(column)
         if weights is None:
             return None

@@ -214,7 +214,7 @@ def _ends(
 
 
 def combined(op: Operation, left: Range, right: Range) -> Range | None:
-    """Returns the interval of ``left op right`` for two intervals; None if the divisor may be zero."""
+    """Returns the interval of ``left op right``; None if the divisor may be zero."""
     if op is Operation.ADD:
         return left[0] + right[0], left[1] + right[1]
     if op is Operation.SUBTRACT:

@@ -43,7 +43,7 @@ def compile_plan(
 
 
 def compile_cube(raw: Cube, dataset: Dataset) -> BoundedCube:
-    """Returns a cube whose marginals have bounded L1 and L2 sensitivity, compiled from a raw one."""
+    """Compiles a raw cube into one whose marginals have bounded L1 and L2 sensitivity."""
     return cube(raw, Context(dataset, Norm.L1))
 
 

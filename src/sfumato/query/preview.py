@@ -55,7 +55,7 @@ class Preview:
 
     @property
     def left(self) -> list[str]:
-        """Lines on what the paying accounts have left now, and would have left after the question."""
+        """Lines on what the paying accounts have left now and after the question."""
         return left_now(self.balances, self.cost.charge)
 
     @property
@@ -131,7 +131,7 @@ class Preview:
 
     @property
     def errors_in_words(self) -> list[list[str]]:
-        """Returns the expected errors as rows of text: column, group size (if it matters), error."""
+        """Returns rows of text: a column, the group size (if it matters), the expected error."""
         error_rows = []
         for line in self.error():
             rows = "any" if line["rows"] is None else f"{line['rows']:,}"

@@ -195,7 +195,7 @@ class SqlTask:
 
     @property
     def size(self) -> int | None:
-        """The bound on the answer's bytes, always None: groups may not be public, so there is none."""
+        """The bound on the answer's bytes: always None, since groups may not be public."""
         return None
 
     def ready(self, declarations: Dataset) -> Bounded | Levels:

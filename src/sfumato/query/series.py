@@ -342,7 +342,7 @@ def opened_series(
 
 
 def is_paid(series: Series, worker: Worker) -> bool:
-    """Returns whether opening the series costs nothing, since its charge is complete or suspended."""
+    """Returns whether opening the series is free: its charge is complete or suspended."""
     request = request_of(series, series.event, worker.asker)
     if worker.ledger.recall(request) is not None:
         return True

@@ -34,7 +34,7 @@ class Task(Protocol):
 
     @property
     def line(self) -> str:
-        """A line on the task for the ledger and the report, from declarations alone; may be empty."""
+        """A line on the task for the ledger, from declarations alone; may be empty."""
         ...
 
     @property

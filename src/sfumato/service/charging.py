@@ -87,7 +87,7 @@ def learns_limits(account: Account) -> bool:
 
 
 def _too_dear(account: Account) -> BudgetExceeded:
-    """The refusal in the words of the caller's own account: those above it are not theirs to see."""
+    """The refusal in the words of the caller's account, which may not see those above it."""
     left = left_amounts(account.served.standing(account.scope).left)
     return BudgetExceeded(
         f"The account cannot pay: it has epsilon={left['epsilon']} or rho={left['rho']} left, "

@@ -364,7 +364,7 @@ def _like(rows: Rows, node: exp.Expr) -> Typed:
     return matches
 
 
-def _place(rows: Rows, node: exp.Expr) -> Typed:
+def _position(rows: Rows, node: exp.Expr) -> Typed:
     """Lowers the SQL functions STRPOS and POSITION."""
     require_only(node, "this", "substr")
     wanted = _text(node.args.get("substr"))
@@ -444,7 +444,7 @@ FUNCTIONS: Functions = {
     exp.DPipe: _join,
     exp.Replace: _replace,
     exp.Length: _length,
-    exp.StrPosition: _place,
+    exp.StrPosition: _position,
     exp.Like: _like,
     exp.ILike: _like,
     exp.RegexpLike: _regex,

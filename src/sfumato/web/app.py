@@ -135,7 +135,7 @@ class App:
             return await self._job(route, visit)
         loop = asyncio.get_running_loop()
         if route.pace in (Pace.PREVIEW, Pace.JOB):
-            async with self._paces.one(visit.who.name):
+            async with self._paces.previewing(visit.who.name):
                 return await loop.run_in_executor(self._light, route.call, visit)
         return await loop.run_in_executor(self._threads[route.pace], route.call, visit)
 
@@ -195,7 +195,7 @@ class Previews:
         self._times: OrderedDict[str, deque[float]] = OrderedDict()
 
     @asynccontextmanager
-    async def one(self, person: str) -> AsyncIterator[None]:
+    async def previewing(self, person: str) -> AsyncIterator[None]:
         """A context in which one preview of a person runs.
 
         Raises:

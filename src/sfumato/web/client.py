@@ -215,13 +215,13 @@ class Remote:
 
     def _await(self, job: str) -> str:
         """Waits for the end of a job; returns its charge, or raises the problem of a failed one."""
-        told = {"state": "waiting"}
-        while told["state"] in ("waiting", "running"):
-            told = json.loads(self._send("GET", f"/v1/jobs/{job}?wait=30")[0])
-        if told["state"] != "done":
-            problem = told["problem"].encode()
+        reply = {"state": "waiting"}
+        while reply["state"] in ("waiting", "running"):
+            reply = json.loads(self._send("GET", f"/v1/jobs/{job}?wait=30")[0])
+        if reply["state"] != "done":
+            problem = reply["problem"].encode()
             raise error_of(problem, json.loads(problem)["status"])
-        return str(told["charge"])
+        return str(reply["charge"])
 
     def table(self, name: str) -> Frame:
         """Returns a builder of a question on a table, without SQL, as ``Session.table`` does.
