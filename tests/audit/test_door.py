@@ -55,6 +55,12 @@ def test_worlds_look_the_same_and_nothing_is_left(tmp_path, monkeypatch):
     assert "XDG_STATE_HOME" not in os.environ
 
 
+def test_a_preview_that_names_an_earlier_charge_is_no_finding():
+    # the name of a charge is random
+    doubled = "SELECT COUNT(*) * 2 AS n FROM people"
+    assert differing_statements(DATASET, ONE, OTHER, [COUNT, doubled]) == []
+
+
 def log(rows):
     logging.getLogger("sfumato").info("rows: %s", rows)
 
