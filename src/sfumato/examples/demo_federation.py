@@ -53,7 +53,10 @@ ROWS = "SELECT drug, dose, response FROM prescriptions"
 _MODEL = Additive(steps=60, checkpoints=10)
 _SITES = tuple(name.lower().replace(". ", "-") for name in HOSPITALS)
 # On Linux all processes are forks of one that has imported the package: that takes most of their time.
-_PROCESSES = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
+if sys.platform == "linux":
+    _PROCESSES = multiprocessing.get_context("forkserver")
+else:
+    _PROCESSES = multiprocessing.get_context("spawn")
 _PRELOADED = ["sfumato.cli.site", "sfumato.cli.study", "uvicorn"]
 # Seconds until a process counts as stuck.
 _PATIENCE = 60.0
