@@ -249,21 +249,29 @@ class Previews:
 async def _is_seen(job: Job[Any], seconds: float) -> bool:
     """Waits for the end of a job, then for its quantum; False if the end cannot be seen by then."""
     ends = time.monotonic() + seconds
-    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+    woken = loop.create_future()
 
     def wake() -> None:
         # the loop may be closed by then
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(ended.set)
+            loop.call_soon_threadsafe(_wake, woken)
 
-    with job.waking(wake), suppress(TimeoutError):
-        await asyncio.wait_for(ended.wait(), max(seconds, 0))
+    timer = loop.call_later(seconds, _wake, woken)
+    with job.waking(wake):
+        await woken
+    timer.cancel()
     # a reply without an answer leaves at a multiple too
     leaves = job.visible_at if job.ended.done() else job.leaves(time.monotonic())
     if job.ended.done() and leaves > job.leaves(ends):
         leaves = job.leaves(ends)
     await asyncio.sleep(max(leaves - time.monotonic(), 0))
     return job.ended.done() and job.visible_at <= time.monotonic()
+
+
+def _wake(woken: asyncio.Future[None]) -> None:
+    if not woken.done():
+        woken.set_result(None)
 
 
 def _goes_on(job: Job[Any], dataset: str | None = None) -> Reply:
