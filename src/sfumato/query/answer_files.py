@@ -9,7 +9,6 @@ import datetime
 import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from math import ceil, floor
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 from sfumato.errors import WrongUse, shown
 from sfumato.privacy.event import Json
 from sfumato.query.table import is_untold
-from sfumato.show.render import UNTOLD
+from sfumato.show.render import UNTOLD, place_of_error
 
 if TYPE_CHECKING:
     import pyarrow
@@ -127,7 +126,7 @@ def readable(value: Json, low: Json, high: Json) -> tuple[Json, Json, Json]:
     exact, first, last = (Fraction(str(number)) for number in numbers)
     if first >= last:
         return numbers
-    place = Decimal(float((last - first) / 2)).adjusted() - 1
+    place = place_of_error(float(first), float(last))
     unit = Fraction(10) ** place
     rounded = round(exact / unit) * unit, floor(first / unit) * unit, ceil(last / unit) * unit
     one, two, three = (float(each) if place < 0 else int(each) for each in rounded)
