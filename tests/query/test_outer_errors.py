@@ -235,7 +235,7 @@ def test_ends_in_whole_numbers_are_those_of_the_interval(miss):
     forms += [(DIFFERENCE, [code(7), code(2)]), (DIFFERENCE, [code(7), code(7)])]
     forms += [total(values, rows=range(count)) for count in (1, 12, 64, 65, 90)]
     for form, hidden in forms:
-        (ends,) = wholes.column(form, [hidden])
+        (ends,) = wholes.column(form, [[cell] for cell in hidden])
         assert ends is not None and ends == interval(form, hidden, own, miss=miss)
 
 
@@ -248,19 +248,19 @@ def test_what_is_not_in_whole_numbers_is_left_to_the_interval():
         [*hidden[:4], code(2, place=1)],
         [20.5, *hidden[1:]],
     ):
-        assert wholes.column(leaf, [wrong]) == [None]
-    assert wholes.column(replace(leaf, chosen=True), [hidden]) == [None]
+        assert wholes.column(leaf, [[cell] for cell in wrong]) == [None]
+    assert wholes.column(replace(leaf, chosen=True), [[cell] for cell in hidden]) == [None]
     mean, cells = total(values, Kind.MEAN)
-    assert wholes.column(mean, [cells]) == [None]
-    assert wholes.column(DIFFERENCE, [[code(0), code(1, place=1)]]) == [None]
-    assert wholes.column(DIFFERENCE, [[code(0), None]]) == [None]
+    assert wholes.column(mean, [[cell] for cell in cells]) == [None]
+    assert wholes.column(DIFFERENCE, [[code(0)], [code(1, place=1)]]) == [None]
+    assert wholes.column(DIFFERENCE, [[code(0)], [None]]) == [None]
 
 
 def test_sums_beyond_exact_doubles_are_wider():
     values = [2**52, 2**52, 5]
     own = answer(values)
     leaf, hidden = total(values, rows=[0, 1])
-    assert WholeEnds(Releases([own]), MISS).column(leaf, [hidden]) == [None]
+    assert WholeEnds(Releases([own]), MISS).column(leaf, [[cell] for cell in hidden]) == [None]
     assert width(leaf, hidden, own) > 2 * 41
 
 
