@@ -16,9 +16,10 @@ from sfumato.exact.rational import Number, positive, to_fraction
 from sfumato.privacy.event import Json
 from sfumato.query.answer import Answer
 from sfumato.query.cost import total_cost
-from sfumato.query.outer_errors import Ends, Releases, WholeEnds
+from sfumato.query.outer_errors import Releases
 from sfumato.query.output_intervals import Cell
 from sfumato.query.table import end_forms, finite, interval_form, warnings
+from sfumato.query.whole_ends import Ends, WholeEnds
 from sfumato.sql.outer_forms import Computed, Form, Known, Leaf
 
 _DEFAULT_MISS = Fraction(5, 100)

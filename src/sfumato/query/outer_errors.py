@@ -10,11 +10,11 @@ whatever their joint distribution is. Proof: outer_errors.proof.md.
 import datetime
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import TypeAlias, cast
+from typing import cast
 
 from sfumato.metadata.column import EPOCH
 from sfumato.plan.output import Item, Output
@@ -28,9 +28,6 @@ from sfumato.query.noise_sums import rounded_up, sum_reach
 from sfumato.query.output_intervals import Cell, combined, ranges_of
 from sfumato.query.table import released_of
 from sfumato.sql.outer_forms import ROWS, Computed, FixedNumber, Form, Kind, Leaf, cell_of
-
-# The ends of an interval in whole numbers.
-Ends: TypeAlias = tuple[int, int]
 
 # A sum of that many cells is one of doubles in DuckDB: each addition is off by at most this share.
 _OFF = Fraction(1, 2**50)
@@ -185,7 +182,7 @@ class Releases:
 
     def _pair(self, form: Computed, hidden: Callable[[int], object]) -> "_Column | None":
         """The column of which a form is the difference of two cells; None for other forms."""
-        places = _cells_of(form)
+        places = cells_of_difference(form)
         if places is None:
             return None
         one, other = map(hidden, places)
@@ -209,114 +206,8 @@ class Releases:
         return rows[0], rows[1]
 
 
-class WholeEnds:
-    """The computation of intervals with integer ends, of cells, sums and differences of counts.
-
-    They are those of ``Releases.interval``, without its fractions, which take most of its time.
-    """
-
-    def __init__(self, releases: Releases, miss: Fraction) -> None:
-        self._releases = releases.releases
-        self._miss = miss
-        self._columns: dict[tuple[int, bool], _Wholes | None] = {}
-
-    def column(self, form: Form, columns: Sequence[Sequence[object]]) -> list[Ends | None]:
-        """Returns the integer ends of a computed column's intervals.
-
-        ``columns`` are those of the result, the hidden ones included. None in a row where the ends
-        are no whole numbers, or where ``Releases.interval`` has to tell.
-
-        Guarantees:
-            ends in whole numbers are those of the interval
-        """
-        if isinstance(form, Leaf):
-            hidden = [columns[place] for place in form.hidden]
-            if form.kind is Kind.CELL:
-                return self._cells(hidden[0], chosen=form.chosen)
-            if form.kind is Kind.SUM and not form.chosen:
-                return self._sums(hidden)
-        pair = _cells_of(form)
-        if pair is None:
-            return [None] * len(columns[0])
-        one, other = pair
-        return self._differences(columns[one], columns[other])
-
-    def _cells(self, codes: Sequence[object], *, chosen: bool) -> list[Ends | None]:
-        """The ends of released cells."""
-        ends: list[Ends | None] = []
-        wholes, far, source = None, None, -1
-        for code in codes:
-            if isinstance(code, int) and code // ROWS != source:
-                # the rows of a column mostly are of one
-                source = code // ROWS
-                wholes = self._wholes(source, chosen=chosen)
-                far = None if wholes is None else wholes.far(1)
-            if not isinstance(code, int) or wholes is None or far is None:
-                ends.append(None)
-                continue
-            point = wholes.points[code % ROWS]
-            ends.append((point - far, point + far))
-        return ends
-
-    def _sums(self, hidden: Sequence[Sequence[object]]) -> list[Ends | None]:
-        """The ends of sums of cells of one release, each of them once."""
-        ends: list[Ends | None] = []
-        wholes, source = None, -1
-        for total, count, different, least, largest in zip(*hidden, strict=True):
-            is_whole = type(total) is int or (isinstance(total, float) and not total % 1)
-            if not is_whole or not isinstance(count, int) or count < 1 or count != different:
-                ends.append(None)
-                continue
-            assert isinstance(least, int) and isinstance(largest, int), "codes of at least one cell"
-            if least // ROWS != source:
-                source = least // ROWS
-                wholes = self._wholes(source, chosen=False)
-            far = None
-            if wholes is not None and largest // ROWS == source and count <= wholes.most:
-                far = wholes.far(count)
-            middle = int(cast(float, total))
-            ends.append(None if far is None else (middle - far, middle + far))
-        return ends
-
-    def _differences(
-        self, minuends: Sequence[object], subtrahends: Sequence[object]
-    ) -> list[Ends | None]:
-        """The ends of the differences of two cells of one column."""
-        ends: list[Ends | None] = []
-        wholes, far, source = None, None, -1
-        for one, other in zip(minuends, subtrahends, strict=True):
-            if isinstance(one, int) and one // ROWS != source:
-                source = one // ROWS
-                wholes = self._wholes(source, chosen=False)
-                far = None if wholes is None else wholes.far(2)
-            if (
-                not isinstance(one, int)
-                or not isinstance(other, int)
-                or other // ROWS != source
-                or wholes is None
-                or far is None
-            ):
-                ends.append(None)
-            elif one == other:
-                ends.append((0, 0))
-            else:
-                middle = wholes.points[one % ROWS] - wholes.points[other % ROWS]
-                ends.append((middle - far, middle + far))
-        return ends
-
-    def _wholes(self, source: int, *, chosen: bool) -> "_Wholes | None":
-        """A column of an answer in whole numbers; None if it has others."""
-        name = source, chosen
-        if name not in self._columns:
-            answer, column, _ = cell_of(source * ROWS)
-            release = self._releases[answer]
-            share = self._miss / release.rows if chosen else self._miss
-            self._columns[name] = release.wholes(column, share)
-        return self._columns[name]
-
-
-def _cells_of(form: Form) -> tuple[int, int] | None:
-    """The places of the codes in a difference of two cells that noise did not choose."""
+def cells_of_difference(form: Form) -> tuple[int, int] | None:
+    """Returns the places of the codes in a difference of two cells that noise did not choose."""
     if not isinstance(form, Computed) or form.operation != "-" or len(form.parts) != 2:
         return None
     places = []
@@ -325,26 +216,6 @@ def _cells_of(form: Form) -> tuple[int, int] | None:
             return None
         places.append(part.hidden[0])
     return places[0], places[1]
-
-
-@dataclass(frozen=True, slots=True)
-class _Wholes:
-    """A column of whole estimates, and how far the sum of so many of its cells reaches.
-
-    ``most`` is the number of its cells that doubles add exactly.
-    """
-
-    points: Sequence[int]
-    reach: Callable[[int], Fraction]
-    most: int
-    known: dict[int, int | None] = field(default_factory=dict)
-
-    def far(self, count: int) -> int | None:
-        """The error of a sum of so many cells; None if it is no whole number."""
-        if count not in self.known:
-            far = self.reach(count)
-            self.known[count] = far.numerator if far.denominator == 1 else None
-        return self.known[count]
 
 
 class Release:
@@ -453,22 +324,8 @@ class Release:
         assert isinstance(part, Released), "so says weights"
         return part.point(self.order[row], expression.statistic, expression.place)
 
-    def wholes(self, column: int, miss: Fraction) -> _Wholes | None:
-        """Returns a column's estimates as integers; None unless all are whole and can be added."""
-        weights = self.weights(column)
-        if weights is None:
-            return None
-        points = self._whole_points(column)
-        if points is None:
-            return None
-        return _Wholes(
-            points,
-            lambda count: self.reach(column, weights, count, miss),
-            self.most_exact(column),
-        )
-
-    def _whole_points(self, column: int) -> Sequence[int] | None:
-        """The estimates of a column, exactly; None unless all are whole."""
+    def whole_points(self, column: int) -> Sequence[int] | None:
+        """Returns the exact estimates of a column; None unless all are whole."""
         expression = self.items[column].expression
         assert isinstance(expression, Estimate), "so says weights"
         part = self.parts[expression.index]

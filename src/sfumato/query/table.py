@@ -90,12 +90,11 @@ def answer_body(
         body["totals"] = [_totals(output, groups[row]) for row in order]
     chosen = candidates(output, len(groups))
     among = [] if chosen == 1 else [AMONG.format(rows=chosen)]
-    names = [item.name for item in output.items]
-    columns = zip(*cast(Sequence[list[Json]], errors), strict=True) if errors else [()] * len(names)
+    columns = zip(*cast(Sequence[list[Json]], errors), strict=True)
     body["notes"] = [
         *cast(list[Json], facts["notes"]),
         *among,
-        *warnings(names, columns),
+        *warnings([item.name for item in output.items], columns),
     ]
     body["bias"] = [
         *cast(list[Json], facts["bias"]),
@@ -378,11 +377,9 @@ def _outward(value: Fraction, *, up: bool) -> Json:
 
 
 def warnings(names: Sequence[str], columns: Iterable[Sequence[Json]]) -> list[Json]:
-    """Returns notes on the columns with cells whose noise leaves no information; ``columns`` are
-    the errors of each.
-    """
+    """Returns notes on columns with cells that their noise hides; ``columns`` are their errors."""
     lines: list[Json] = []
-    for name, column in zip(names, columns, strict=True):
+    for name, column in zip(names, columns, strict=False):  # without a row there is no column
         without = sum(1 for error in column if error and is_untold(error))
         if without:
             rows = "rows" if without > 1 else "row"
