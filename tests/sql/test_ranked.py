@@ -176,6 +176,13 @@ def test_qualify_of_a_units_rows_is_a_test_above_the_window(ask, over, columns):
     assert is_single(found)
 
 
+def test_a_name_in_qualify_is_a_column_before_it_is_one_of_select(ask):
+    # as in DuckDB, and as in WHERE
+    text = "SELECT COUNT(*) FROM (SELECT user_id, LEAST(age, 50) AS age FROM events {} age > 60)"
+    qualified, filtered = (ask(text.format(clause)).raw for clause in ("QUALIFY", "WHERE"))
+    assert qualified == filtered
+
+
 @pytest.mark.parametrize(
     ("select", "words"),
     [

@@ -50,15 +50,18 @@ def ranked(
     return rows, done
 
 
-def with_aliases(test: exp.Expr, items: Sequence[exp.Expr]) -> exp.Expr:
-    """Returns the test of QUALIFY with the columns of SELECT in place of their names."""
+def with_aliases(test: exp.Expr, items: Sequence[exp.Expr], scope: Scope) -> exp.Expr:
+    """Returns the test of QUALIFY with the columns of SELECT in place of their names.
+
+    A column of the rows goes before one of SELECT, as in DuckDB.
+    """
     named = {item.alias.lower(): item.this for item in items if isinstance(item, exp.Alias)}
 
     def put(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Column) or node.table:
             return node
         item = named.get(node.name.lower())
-        return node if item is None else exp.Paren(this=item.copy())
+        return node if item is None or scope.owns(node) else exp.Paren(this=item.copy())
 
     return test.copy().transform(put)
 

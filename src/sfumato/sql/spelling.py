@@ -195,6 +195,9 @@ def _in_format(operand: exp.Expr, pattern: object, *, of_mysql: bool) -> exp.Exp
     if not isinstance(pattern, str):
         return None
     if of_mysql:
+        if "%" not in pattern:
+            # a format of Java ('yyyy-MM'), which MySQL reads as a constant
+            return None
         pattern = _OF_MYSQL.sub(lambda found: _MYSQL.get(found[0], found[0]), pattern)
     return exp.TimeToStr(this=operand, format=exp.Literal.string(pattern))
 
@@ -239,8 +242,9 @@ def _with_rollup(node: exp.Expr) -> exp.Expr | None:
     return exp.Group(expressions=[exp.Rollup(expressions=node.expressions)])
 
 
-# Directives of DATE_FORMAT that STRFTIME writes otherwise.
-_MYSQL = {"%i": "%M", "%s": "%S", "%M": "%B", "%W": "%A", "%v": "%V", "%x": "%G"}
+# Directives of DATE_FORMAT that STRFTIME writes otherwise. %V counts weeks from Sunday there, and
+# %U does so here, too, but is not known: it is refused.
+_MYSQL = {"%i": "%M", "%s": "%S", "%M": "%B", "%W": "%A", "%v": "%V", "%x": "%G", "%V": "%U"}
 _OF_MYSQL = re.compile("%.", re.DOTALL)
 _REWRITES: Mapping[type[exp.Expr], Callable[[exp.Expr], exp.Expr | None]] = {
     exp.EQ: _any_of,
