@@ -351,8 +351,8 @@ def _clipped_values(name: str, read: Origin) -> Iterator[str]:
         )
     for column, step in _coarse_steps(read):
         yield (
-            f"{name}: {column} is rounded to steps of {decimal_text(step)}; "
-            "the interval does not hold what that changes."
+            f"{column} is rounded to steps of {decimal_text(step)}; "
+            "the intervals do not hold what that changes."
         )
     for what, ends in _cuts(read):
         yield f"{name}: {what} is cut to {ends}; the interval does not hold what that changes."
