@@ -26,7 +26,17 @@ from sfumato.query.estimate import AnyReleased, Range, Released, linear_weights
 from sfumato.query.noise_sums import rounded_up, sum_reach
 from sfumato.query.output_intervals import Cell, combined, ranges_of
 from sfumato.query.table import released_of
-from sfumato.sql.outer_forms import ROWS, Computed, FixedNumber, Form, Kind, Leaf, cell_of
+from sfumato.sql.outer_forms import (
+    ANY_OR_NULL,
+    NO_ROW,
+    ROWS,
+    Computed,
+    FixedNumber,
+    Form,
+    Kind,
+    Leaf,
+    cell_of,
+)
 
 # The ends of an interval in whole numbers.
 Ends: TypeAlias = tuple[int, int]
@@ -103,16 +113,19 @@ class Releases:
         return Cell(_computed(form.operation, ranges), untold)
 
     def _first(self, form: Computed, hidden: Callable[[int], object], miss: Fraction) -> Cell:
-        """The interval of the first part that is not NULL: a cell says itself whether it is."""
+        """The interval of the first part that is not NULL: a cell says itself whether it is.
+
+        Of LAG and LEAD the default stands where there is no row, and nowhere else.
+        """
         possible = []
         for part in form.parts:
             if isinstance(part, Leaf) and part.kind is Kind.CELL:
                 code = hidden(part.hidden[0])
-                if code is None or self._value(code) is None:
-                    if form.operation == "first":
-                        # its number was not released, or cannot be told: nothing bounds it
-                        return _NOTHING
+                if code == NO_ROW:
                     continue
+                if self._value(code) is None:
+                    # its number was not released, or cannot be told: nothing bounds it
+                    return _NOTHING
                 possible.append(self._range(part, hidden, miss))
                 break
             possible.append(self._range(part, hidden, miss))
@@ -477,7 +490,7 @@ def _computed(operation: str, ranges: Sequence[Range]) -> Range | None:
     lows, highs = [low for low, _ in ranges], [high for _, high in ranges]
     if operation in _SYMBOLS:
         return combined(Operation(operation), *ranges)
-    if operation == "any":
+    if operation in ("any", ANY_OR_NULL):
         return (min(lows), max(highs)) if ranges else None
     if operation == "greatest":
         return max(lows), max(highs)

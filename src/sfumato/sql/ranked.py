@@ -12,7 +12,7 @@ from sfumato.plan.scalar import Scalar
 from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.labels import alphabetical
 from sfumato.sql.literal import whole
-from sfumato.sql.names import Context, Scope
+from sfumato.sql.names import Context, Scope, Source
 from sfumato.sql.reject import refuse, reject, require_only
 from sfumato.sql.row_expressions import Rows
 from sfumato.sql.tables import From, fields
@@ -50,9 +50,15 @@ def ranked(
     return rows, done
 
 
-def with_aliases(test: exp.Expr, items: Sequence[exp.Expr]) -> exp.Expr:
-    """Returns the test of QUALIFY with the columns of SELECT in place of their names."""
+def with_aliases(test: exp.Expr, items: Sequence[exp.Expr], sources: Sequence[Source]) -> exp.Expr:
+    """Returns the test of QUALIFY with the columns of SELECT in place of their names.
+
+    As in DuckDB, a name that a table of FROM has is the table's column.
+    """
     named = {item.alias.lower(): item.this for item in items if isinstance(item, exp.Alias)}
+    for name in list(named):
+        if any(source.has(name) for source in sources):
+            del named[name]
 
     def put(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Column) or node.table:

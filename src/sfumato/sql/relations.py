@@ -143,7 +143,9 @@ class Relations:
     ) -> From:
         """Returns the rows with the columns of SELECT, which are computed where they are used."""
         qualify = node.args.get("qualify")
-        tests = [] if qualify is None else [with_aliases(qualify.this, node.expressions)]
+        tests = []
+        if qualify is not None:
+            tests = [with_aliases(qualify.this, node.expressions, rows.sources)]
         rows, done = ranked(self.context, rows, [*node.expressions, *tests])
         scope = rows.scope(self.context)
         expressions = Rows(scope, FUNCTIONS, done)

@@ -17,6 +17,8 @@ from sqlglot.optimizer.qualify import qualify
 
 from sfumato.sql.literal import literal
 from sfumato.sql.outer_forms import (
+    ANY_OR_NULL,
+    NO_ROW,
     Computed,
     FixedNumber,
     Form,
@@ -26,6 +28,7 @@ from sfumato.sql.outer_forms import (
     as_chosen,
     code_of,
     in_scope,
+    may_be_null,
     merged,
     quoted,
     shape,
@@ -347,10 +350,12 @@ class _Select:
         if isinstance(node, exp.Coalesce):
             return self._computed("first", [node.this, *node.expressions])
         if isinstance(node, exp.Nullif):
-            return self._form(node.this)
+            return self._any([node.this, None])
         if isinstance(node, exp.Greatest | exp.Least):
             name = "greatest" if isinstance(node, exp.Greatest) else "least"
-            return self._computed(name, [node.this, *node.expressions])
+            form = self._computed(name, [node.this, *node.expressions])
+            # DuckDB leaves a NULL out of them, and noise decides whether there is one
+            return None if form is None or may_be_null(form) else form
         if isinstance(node, exp.Cast):
             return self._cast(node)
         if isinstance(node, exp.Sum | exp.Avg):
@@ -370,7 +375,8 @@ class _Select:
     def _any(self, nodes: Sequence[exp.Expr | None]) -> Form | None:
         """The form of a value that is one of several; a NULL among them is no number."""
         numbers = [node for node in nodes if node is not None and not isinstance(node, exp.Null)]
-        return self._computed("any", numbers)
+        operation = "any" if len(numbers) == len(nodes) else ANY_OR_NULL
+        return self._computed(operation, numbers)
 
     def _rounded(self, node: exp.Round) -> Form | None:
         """The form of ROUND to a constant number of digits."""
@@ -441,8 +447,8 @@ class _Select:
                 passed = exp.Case(ifs=[exp.If(this=there, true=passed)])
             call = inner.copy()
             call.set("this", passed)
-            # where a default stands there is no code
-            call.set("default", None)
+            if call.args.get("default") is not None:
+                call.set("default", exp.Literal.number(NO_ROW))
             hidden.append(_over(exp.IgnoreNulls(this=call) if nulls else call, node))
         chosen = leaf.chosen or noisy or self._chosen
         passed_on = replace(leaf, hidden=tuple(hidden), chosen=chosen)
