@@ -22,7 +22,7 @@ ENGINE_PEERS := opendp-polars smartnoise pipelinedp tumult
 # The tests start hundreds of processes: what those import is compiled once.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: docs torch installed demo demo-census demo-stream demo-synthetic demo-telemetry demo-learning demo-graph demo-hospitals demo-federation test durations coverage prove chaos lint format proofs corpus clean lock bench bench-noise bench-accounting bench-query bench-engines bench-largest bench-ledger bench-census bench-graph bench-synopsis bench-synthetic bench-telemetry bench-telemetry-stored bench-learning bench-federated figures demo-mining bench-mining demo-service bench-service bench-audit demo-audit bench-attacks
+.PHONY: docs torch installed demo demo-census demo-stream demo-synthetic demo-telemetry demo-learning demo-graph demo-hospitals demo-federation test durations coverage prove chaos lint format proofs corpus clean lock bench bench-noise bench-accounting bench-query bench-engines bench-largest bench-ledger bench-census bench-graph bench-synopsis bench-synthetic bench-telemetry bench-telemetry-stored bench-learning bench-federated figures demo-mining bench-mining demo-service bench-service soak-service bench-audit demo-audit bench-attacks
 
 demo: $(VENV)/.run
 	$(BIN)/sfumato demo --report demo-report.html
@@ -218,6 +218,12 @@ bench-ledger: $(VENV)/.run
 # The service over HTTP beside the session in process; a minute.
 bench-service: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.service
+
+# Twenty analysts for ten minutes: each charge is paid once, and memory stays. SECONDS=120 ANALYSTS=20
+SECONDS ?= 600
+ANALYSTS ?= 20
+soak-service: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.service_soak --seconds $(SECONDS) --analysts $(ANALYSTS)
 
 # Ranges, tables of many columns, streams; three minutes and two gigabytes.
 # Errors of graphs on two published ones, and a million edges; two minutes.

@@ -4,7 +4,7 @@
 from collections.abc import Callable
 
 from benchmarks.attacks import peers
-from benchmarks.attacks.case import REFUSED, Case, Seen, judged
+from benchmarks.attacks.case import BROKEN, REFUSED, Case, Seen, judged
 
 TRIES, EPSILON = 40, 0.25
 
@@ -16,8 +16,15 @@ def _apart(count: Callable[[int], float]) -> Seen:
 
 def _sfumato() -> Seen:
     import sfumato as sf
-    from benchmarks.attacks.ours import session
+    from benchmarks.attacks.ours import asked, session
 
+    def count(rows: int) -> float:
+        given, price = {"x": range(rows)}, {"epsilon": EPSILON}
+        return float(asked(given, "SELECT COUNT(*) AS n FROM t", price, x=sf.Integer(0, 99))[0][0])
+
+    outcome, seen = _apart(count)
+    if outcome == BROKEN:
+        return outcome, seen
     done = 0
     with session({"x": list(range(100))}, epsilon=1, x=sf.Integer(0, 99)) as opened:
         try:
@@ -25,7 +32,7 @@ def _sfumato() -> Seen:
                 opened.query(f"SELECT COUNT(*) AS n FROM t WHERE x <> {done}", epsilon=EPSILON)
                 done += 1
         except sf.errors.BudgetExceeded:
-            return REFUSED, f"after {done} noisy counts"
+            return REFUSED, f"after {done} noisy counts; {seen}"
 
 
 def _in_sql(rows: int) -> float:

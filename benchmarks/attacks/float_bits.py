@@ -23,9 +23,13 @@ def _sfumato() -> Seen:
     import sfumato as sf
     from benchmarks.attacks.ours import asked
 
-    text, kind = "SELECT SUM(x) AS s FROM t", sf.Real(0, 1, step="0.25")
-    sums = [asked({"x": [exact]}, text, {"epsilon": 1}, x=kind)[0][0] for exact in (0.0, 1.0)]
-    on_grid = all(each * 4 == math.floor(each * 4) for each in sums)
+    text, kind = "SELECT g, SUM(x) AS s FROM t GROUP BY g", sf.Real(0, 1, step="0.25")
+    columns = {"g": sf.Integer(0, RELEASES - 1), "x": kind}
+    sums = []
+    for exact in (0.0, 1.0):
+        rows = {"g": range(RELEASES), "x": [exact] * RELEASES}
+        sums += [row[1] for row in asked(rows, text, {"epsilon": 1}, **columns)]
+    on_grid = len(sums) == 2 * RELEASES and all(each * 4 == math.floor(each * 4) for each in sums)
     return judged(holds=on_grid, seen="integer noise: multiples of the step 0.25 from both")
 
 

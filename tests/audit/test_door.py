@@ -41,7 +41,7 @@ def test_mutant_of_halved_noise(name, monkeypatch):
     monkeypatch.setitem(DOOR.NOISES, name, (HALVED[name], NOISES[name][1]))
     result = noisy_cells(name)
     assert result.values == 2000 and result.verdict is Verdict.VIOLATED
-    assert 0.4 < result.spread[0] < 0.5 < result.spread[1] < 0.6
+    assert 0.3 < result.spread[0] < 0.5 < result.spread[1] < 0.7
 
 
 def test_worlds_look_the_same_and_nothing_is_left(tmp_path, monkeypatch):
@@ -53,6 +53,12 @@ def test_worlds_look_the_same_and_nothing_is_left(tmp_path, monkeypatch):
     monkeypatch.delenv("XDG_STATE_HOME")
     assert differing_statements(DATASET, ONE, OTHER, [COUNT]) == []
     assert "XDG_STATE_HOME" not in os.environ
+
+
+def test_a_preview_that_names_an_earlier_charge_is_no_finding():
+    # the name of a charge is random
+    doubled = "SELECT COUNT(*) * 2 AS n FROM people"
+    assert differing_statements(DATASET, ONE, OTHER, [COUNT, doubled]) == []
 
 
 def log(rows):

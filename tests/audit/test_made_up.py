@@ -75,7 +75,7 @@ def test_a_row_is_a_unit_where_none_is_declared():
 
 
 def test_what_is_not_made_up_is_refused():
-    array = sf.Table("x.csv", columns={"p": sf.Array((2,), 0, 3)})
+    array = sf.Table("x.csv", columns={"p": sf.Array((2**10, 2**5), 0, 3)})
     via = sf.Table("x.csv", columns={"n": sf.Integer(0, 3)}, unit=sf.Unit("visit", via="people.id"))
     for table in (array, via):
         with pytest.raises(InvalidDeclaration):
@@ -103,3 +103,54 @@ def test_a_table_reads_another_source_with_nothing_of_its_own():
     assert with_source(original, "y.db", table="t").table == "t"
     spelled = sf.Table("x.csv", columns={"f": sf.Boolean(true="yes", false="no")})
     assert frame_of({"f": ["yes"]}, spelled).schema.field("f").type == pa.string()
+
+
+def test_arrays_are_of_the_ends_beyond_them_and_of_another_length():
+    columns = {"p": sf.Array((2, 2), 0, 3), "q": sf.Array(2, 0, 1, step="0.5")}
+    made = World(dataset(alone=sf.Table("x.csv", columns=columns)), 1).rows(200)["alone"]
+    pictures = made["p"].to_pylist()
+    for expected in ([0] * 4, [3] * 4, [-1] * 4, [4] * 4, None):
+        assert expected in pictures
+    assert {len(picture) for picture in pictures if picture is not None} == {4, 5}
+    assert any(None in picture for picture in pictures if picture is not None)
+    assert [1.0, 1.0] in made["q"].to_pylist()
+
+
+def graph(unit):
+    people = sf.Table("x.csv", unit=sf.Unit("id", max_rows_total=1, name="person"))
+    return dataset(people=people, ties=sf.Table("y.csv", unit=unit))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_an_edge_that_enters_was_none_before(shape):
+    world = World(graph(sf.Edge("a", "b")), 1)
+    base = world.rows(200)
+    seen = {frozenset(row.values()) for row in base["ties"].to_pylist()}
+    # all others of ten names, and of a name with itself
+    assert len(seen) == 55 - len(SHAPES)
+    grown = [world.with_unit(base, shape, seed)["ties"].slice(600) for seed in range(8)]
+    entered = {frozenset(row.values()) for frame in grown for row in frame.to_pylist()}
+    assert len(entered) == 1 and not entered & seen
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_person_enters_with_all_edges(shape):
+    world = World(graph(sf.Node("a", "b", of="people")), 1)
+    base = world.rows(20)
+    grown = world.with_unit(base, shape, 3)
+    assert set(grown["people"]["id"].slice(20).to_pylist()) == {"entering"}
+    ends = [tuple(row.values()) for row in grown["ties"].slice(60).to_pylist()]
+    assert all("entering" in pair for pair in ends) and len(set(map(frozenset, ends))) > 2
+    assert any(None in pair for pair in ends) is (shape == "broken")
+    assert not any("entering" in row.values() for row in base["ties"].to_pylist())
+
+
+def test_ids_of_edges_of_a_declared_type_are_refused():
+    ids = {"a": sf.Integer(0, 3), "b": sf.Integer(0, 3)}
+    for table in (
+        sf.Table("y.csv", unit=sf.Edge("a", "b"), columns=ids),
+        sf.Table("y.csv", unit=sf.Node("a", "b", of="people"), columns=ids),
+    ):
+        people = sf.Table("x.csv", unit=sf.Unit("id", max_rows_total=1))
+        with pytest.raises(InvalidDeclaration):
+            World(dataset(people=people, ties=table), 1)

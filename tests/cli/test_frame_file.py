@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values of files as the columns of a model read them."""
 
+import re
 from fractions import Fraction
 
 import pyarrow as pa
@@ -42,6 +43,23 @@ def test_strings_are_read_as_the_columns_say(tmp_path):
         for said in ("no value that the model knows, and count as missing", "missing")
         if (name, said) != ("smoker", "no value that the model knows, and count as missing")
     ]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "'rows.csv' is empty"),
+        ("a,b\n1,2\nsecret\n", r"cannot be read \(.*Expected 2 columns, got 1\)"),
+        ("a,b\nK\xf6ln,2\n", r"cannot be read .*CSV in UTF-8"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_told_why(tmp_path, monkeypatch, content, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.csv").write_text(content, encoding="latin-1")
+    with pytest.raises(WrongUse) as refusal:
+        read_rows("rows.csv")
+    text = str(refusal.value)
+    assert re.search(message, text, re.DOTALL) and "secret" not in text
 
 
 def test_values_with_a_type_stay(tmp_path):

@@ -38,6 +38,10 @@ def test_the_delimiter_is_that_of_the_first_line(tmp_path: Path, delimiter: str)
         ("gb18030", "中华人民共和国", "gb18030"),
         ("cp1251", "Москва и Нижний Новгород", "cp1251"),
         ("cp1251", "САНКТ-ПЕТЕРБУРГ", "cp1251"),  # noqa: RUF001
+        ("koi8-r", "Москва и Нижний Новгород", "koi8-r"),
+        ("koi8-r", "САНКТ-ПЕТЕРБУРГ", "koi8-r"),  # noqa: RUF001
+        ("koi8-r", "образование", "koi8-r"),
+        ("cp1251", "образование", "cp1251"),
         ("latin-1", "Köln", "cp1252"),
         ("cp1252", "Gärtnerstraße Größe Äußerung Öl über", "cp1252"),
         ("cp1252", "Bob\u2019s \u201cSão Paulo\u201d \u2013 5 €", "cp1252"),

@@ -155,6 +155,12 @@ def test_a_row_is_counted_from_the_first_of_the_sheet(tmp_path):
             read(below, header_row=row)
 
 
+def test_an_empty_sheet_is_named_empty(tmp_path):
+    path = workbook(tmp_path / "data.xlsx", {"Data": []})
+    with pytest.raises(InvalidSource, match=r"the sheet in 'data\.xlsx' is empty"):
+        read(path)
+
+
 def test_a_sheet_that_is_not_there_is_refused_and_the_others_are_not_named(tmp_path, caplog):
     path = workbook(tmp_path / "data.xlsx", {CANARY: [[text("a")]]})
     with (

@@ -77,6 +77,15 @@ def test_a_quote_above_the_names_or_no_such_line_is_refused(connection, tmp_path
         from_file(connection, "t", path, header_row=3)
 
 
+@pytest.mark.parametrize("content", ["", "\n", " \r\n\r\n"])
+def test_an_empty_file_is_named_empty(connection, tmp_path, content):
+    path = tmp_path / "data.csv"
+    path.write_text(content, encoding="utf-8", newline="")
+    with pytest.raises(InvalidSource, match=r"'data.csv' is empty\.") as refusal:
+        from_file(connection, "t", path)
+    assert "header_row" not in str(refusal.value)
+
+
 @pytest.mark.parametrize("head", ['id,"age\n', 'id,"age\n1,30\n2,"4"\n', 'i"d,age\n1,"30\n'])
 def test_an_open_quote_makes_no_names_of_rows(connection, tmp_path, head):
     path = tmp_path / "data.csv"
@@ -147,7 +156,7 @@ def test_empty_lines_and_ends(connection, tmp_path, text, rows):
 def test_a_first_line_that_names_no_column_says_what_to_do(connection, tmp_path, text):
     path = tmp_path / "data.csv"
     path.write_text(text)
-    with pytest.raises(InvalidSource, match="Write the names of the columns there"):
+    with pytest.raises(InvalidSource, match="names of the columns"):
         from_file(connection, "t", path)
 
 

@@ -46,8 +46,11 @@ def table(cells, physical):
     return pa.table({"x": pa.array(cells, physical), "i": range(len(cells))})
 
 
-def whole(zone, step=1):
-    return Timestamp("1970-01-03", "2037-12-29", zone=zone, step=step)
+def whole(zone, step=1, form=None):
+    """The type with any step, also those that a declaration of this zone may not have."""
+    kind = Timestamp("1970-01-03", "2037-12-29", zone=zone, format=form)
+    codes = kind.lower_code // step, kind.upper_code // step
+    return Timestamp.of_codes(*codes, step=step, zone=zone, like=kind)
 
 
 def wanted(kind, second):
@@ -207,7 +210,7 @@ def test_a_date_alone_is_its_midnight_in_the_zone(zone, step):
     assert codes(table(list(map(str, dates)), pa.string()), kind) == found
     assert codes(table(dates, pa.date32()), kind) == found
     assert [code_of(Declared("x", kind), date) for date in dates] == found
-    formed = Timestamp("1970-01-03", "2037-12-29", zone=zone, step=step, format="%d.%m.%Y %H:%M")
+    formed = whole(zone, step, "%d.%m.%Y %H:%M")
     written = [f"{date:%d.%m.%Y}" for date in dates]
     assert codes(table(written, pa.string()), formed) == found
     # clocks of Sao Paulo left out some midnights

@@ -2,6 +2,7 @@
 """Texts as bags of buckets: against plain Python, on neighbours, and in models; with a mutant."""
 
 import itertools
+import json
 from pathlib import Path
 from typing import Any
 
@@ -104,9 +105,8 @@ def test_two_tokens_of_one_bucket_counted_twice_are_noticed(
 
     assert len({BAG.bucket(word) for word in WORDS}) < len(WORDS)
     monkeypatch.setattr(Bag, "codes", repeated)
-    for norm in (Norm.L1, Norm.L2):
-        statistic = sums(Targets(), Norm.L2, 1, sf.AddRemove)
-        assert farthest(statistic, replaced=False, size=1) > statistic.distance(Norm.L2).value, norm
+    statistic = sums(Targets(), Norm.L2, 1, sf.AddRemove)
+    assert farthest(statistic, replaced=False, size=1) > statistic.distance(Norm.L2).value
 
 
 def test_what_a_row_adds_depends_on_its_own_text_alone() -> None:
@@ -230,3 +230,9 @@ def test_damaged_files_are_no_models(session: sf.Session, tmp_path: Path) -> Non
         (tmp_path / "bad.sfm").write_text(text.replace(old, new, 1))
         with pytest.raises(WrongUse, match="no model"):
             ln.load(tmp_path / "bad.sfm")
+    # the column in a shorter bag than the weights
+    stored = json.loads(text)
+    stored["columns"][0]["bag"] = [4096, 32]
+    (tmp_path / "bad.sfm").write_text(json.dumps(stored))
+    with pytest.raises(WrongUse, match="no model"):
+        ln.load(tmp_path / "bad.sfm")

@@ -168,6 +168,34 @@ def test_a_step_that_is_no_number_is_refused(step):
         Timestamp("2020-01-01", "2020-12-31", step=step)
 
 
+@pytest.mark.parametrize(
+    ("zone", "step", "fitting"),
+    [
+        ("America/New_York", 86400, 3600),
+        ("Asia/Shanghai", 86400, 28800),
+        ("Asia/Kolkata", 3600, 1800),
+        ("UTC", 86400, None),
+        ("Asia/Kolkata", 900, None),
+        ("America/New_York", 3600, None),
+    ],
+)
+def test_a_step_must_begin_at_the_midnight_of_its_zone(zone, step, fitting):
+    ends = "2020-01-01", "2020-12-31"
+    if fitting is not None:
+        with pytest.raises(InvalidDeclaration, match=rf"step={fitting}, ") as refusal:
+            Timestamp(*ends, zone=zone, step=step)
+        assert zone in str(refusal.value)
+    kind = Timestamp(*ends, zone=zone, step=fitting or step)
+    code = kind.code_of_text("2020-07-01")
+    assert code is not None
+    assert kind.decode(code).isoformat().startswith("2020-07-01T00:00:00")
+
+
+def test_a_step_of_a_minute_may_be_shifted_by_the_seconds_of_an_old_zone():
+    # the clocks of Amsterdam were 19 minutes and 32 seconds from UTC
+    assert Timestamp("1930-01-01", "1930-12-31", zone="Europe/Amsterdam", step=60).step == 60
+
+
 def test_bounds_on_one_step_and_unknown_zones_are_refused():
     with pytest.raises(InvalidDeclaration, match="on one step"):
         Timestamp("2020-01-01 00:00", "2020-01-01 00:59", step=3600)

@@ -13,7 +13,7 @@ from sfumato.show.render import cells, display_width, html_table, interval, key,
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (0, "0"), (-1234567, "-1,234,567"), (1234567.8, "1,234,568"), (99999.994, "99,999.99"), (123.456, "123.46"),
+        (0, "0"), (-1234567, "-1,234,567"), (1234567.8, "1,234,570"), (99999.94, "99,999.9"), (123.456, "123.46"),
         (0.0001234567, "0.000123457"), (-0.5, "-0.5"), (None, "NULL"), (True, "True"), ("text", "text"), (10**30, f"{10**30:,}"),
     ],
 )  # fmt: skip
@@ -31,6 +31,42 @@ def test_a_number_for_people(value: object, text: str) -> None:
 )
 def test_an_interval_for_people(error: object, text: str) -> None:
     assert interval(error) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "shown"),
+    [
+        (44906116, 44352784, 45459448, ["44,906,100", "[44,352,800, 45,459,400]"]),
+        (44906116.5, 44906113.0, 44906119.0, ["44,906,116.5", "[44,906,113.0, 44,906,119.0]"]),
+        (12345678, 12345675, 12345681, ["12,345,678", "[12,345,675, 12,345,681]"]),
+        (44793.7123, 44793.7, 44793.725, ["44,793.712", "[44,793.700, 44,793.725]"]),
+        (44793.7123, 44362.281, 45221.634, ["44,793.7", "[44,362.3, 45,221.6]"]),
+        (5.29489856535e26, 5.2e26, 5.4e26, ["5.2949e+26", "[5.2e+26, 5.4e+26]"]),
+        (281, 275, 287, ["281", "[275, 287]"]),
+        (3.0000000000000004, -1.0, 7.0, ["3", "[-1, 7]"]),
+    ],
+)  # fmt: skip
+def test_a_cell_has_six_digits_or_those_that_its_error_allows(
+    value: object, low: object, high: object, shown: list[str]
+) -> None:
+    columns = [{"name": "n", "released": True}]
+    assert cells(columns, [[value]], [[{"low": low, "high": high}]])[1] == [shown]
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_float_has_at_most_six_digits_and_is_read_back(value: float) -> None:
+    text = number(value).replace(",", "")
+    digits = text.partition("e")[0].lstrip("-0.").replace(".", "")
+    assert len(digits.rstrip("0") if abs(value) >= 1e5 else digits) <= 6
+    assert float(text) == pytest.approx(value, rel=5.1e-5, abs=0)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1 / 3, "0.333333"), (0.1 + 0.2, "0.3"), (1234567.25, "1234567.25"), (1e-9, "1e-09"), (-2.5, "-2.5")],
+)  # fmt: skip
+def test_a_key_has_at_most_six_decimals(value: float, text: str) -> None:
+    assert key(value) == text
 
 
 def test_each_released_column_is_followed_by_its_interval() -> None:

@@ -158,6 +158,16 @@ def test_a_text_in_double_quotes_is_told_to_be_written_in_single_ones(test, writ
     )
 
 
+@pytest.mark.parametrize("test", ["sex = F", "sex IN (M, f)", "'M' = sex AND sex <> F"])
+def test_a_declared_value_without_quotes_is_told_to_be_written_in_quotes(test):
+    with pytest.raises(UnknownName) as refusal:
+        understand(f"SELECT COUNT(*) FROM t WHERE {test}", STUDY)
+    word = "M" if "IN" in test else "F"
+    assert (
+        refusal.value.remedy == f"It is a value of 'sex'. A text stands in single quotes: '{word}'."
+    )
+
+
 def test_no_column_is_declared_is_said_so():
     bare = Dataset("bare", {"t": sf.Table("t.csv")})
     with pytest.raises(UnknownName) as refusal:

@@ -151,6 +151,8 @@ def test_order_decides_where_rows_are_cut(ask):
         ("SELECT DATE_FORMAT(day, '%Y-%V'), COUNT(*) FROM events GROUP BY 1", "DATE_FORMAT"),
         ("SELECT DATEPART(weekday, day), COUNT(*) FROM events GROUP BY 1", "DATEPART"),
         ("SELECT DATE_FORMAT(day, region), COUNT(*) FROM events GROUP BY 1", "DATE_FORMAT"),
+        ("SELECT DATE_FORMAT(day, 'yyyy-MM'), COUNT(*) FROM events GROUP BY 1", "DATE_FORMAT"),
+        ("SELECT DATE_FORMAT(day, '%V'), COUNT(*) FROM events GROUP BY 1", "directive %U"),
     ],
 )
 def test_what_is_no_spelling_is_refused(ask, text, says):

@@ -30,16 +30,17 @@ def bias(tmp_path_factory, fits):
     """By how much the means of some fits at a small cost are too high, on average."""
     means = []
     for _ in range(fits):
-        rows = fitted(tmp_path_factory.mktemp("fit"), "0.1").sample()["people"]
+        rows = fitted(tmp_path_factory.mktemp("fit"), "0.03").sample()["people"]
         means.append(rows["hours"].to_numpy().mean())
     return np.mean(means) - HOURS.mean()
 
 
 def test_an_empty_tail_does_not_raise_a_mean(tmp_path_factory, monkeypatch):
-    # with one rest of all rare values, the noise of 60 empty ones is cut at zero: + 1.9
-    assert abs(bias(tmp_path_factory, 3)) < 1.2
+    # with one rest of all rare values, the noise of 60 empty ones is cut at zero: + 4.3 instead of + 1.1;
+    # nine fits have a standard deviation of .4
+    assert abs(bias(tmp_path_factory, 9)) < 2.5
     monkeypatch.setattr(Merging, "of_neighbours", lambda counts, least: Merging.of(counts, least))
-    assert bias(tmp_path_factory, 3) > 1.2
+    assert bias(tmp_path_factory, 9) > 2.5
 
 
 @pytest.mark.long

@@ -14,17 +14,25 @@ from sfumato.metadata.column import Array, Boolean, Category, ColumnType, Date, 
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
 from sfumato.metadata.timestamp import Timestamp
-from sfumato.privacy.unit import Unit
+from sfumato.privacy.unit import Node, Unit
 
 Rows: TypeAlias = dict[str, list[Any]]
 
 _EPOCH = datetime.date(1970, 1, 1)
 _UNITS = 5
+# Units whose ids differ by case alone are in every table.
+_NAMES = [f"{letter}{number}" for number in range(_UNITS) for letter in "pP"]
 _FULL = 12
+# Tables of edges have so many times more rows.
+_DENSE = 3
+# The longest arrays that are made up.
+_LONGEST = 2**14
 _TEXTS = ("x", "X", "\u00e9", "e\u0301", "x ", "\uff58", "two words")
 SHAPES = ("full", "extreme", "spread", "broken")
 # The id of the unit that enters or is replaced.
 _ENTERING = "entering"
+# Where an edge is the unit: the one that enters, which no other row has.
+_ENTERING_EDGES = {shape: ("p0", _NAMES[place]) for place, shape in enumerate(SHAPES, 1)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +42,7 @@ class World:
 
     Raises:
         InvalidDeclaration: the tables have units that are not made up here: reached by way of
-            another table, or of edges; or columns of arrays.
+            another table, or nodes with ids of a declared type; or columns of long arrays.
     """
 
     dataset: Dataset
@@ -43,7 +51,11 @@ class World:
     def __post_init__(self) -> None:
         for name, table in self.dataset.tables.items():
             unit = table.unit
-            if unit is not None and (not isinstance(unit, Unit) or unit.via or unit.unordered):
+            ids = unit_columns(table) if has_edges(table) else ()
+            if isinstance(unit, Node):
+                ids = (*ids, *unit_columns(self.dataset.tables[unit.of]))
+            is_reached = isinstance(unit, Unit) and unit.via
+            if is_reached or set(ids) & {*table.columns}:
                 raise InvalidDeclaration(
                     f"The unit of {name} is not made up here.", allowed="a unit of own columns"
                 )
@@ -51,13 +63,15 @@ class World:
                 _require_made_up(f"{name}.{column}", kind)
 
     def rows(self, count: int) -> dict[str, pa.Table]:
-        """Returns ``count`` made-up rows of every table, of a few units."""
+        """Returns ``count`` made-up rows of every table, of a few units; more of edges, so that
+        most pairs of nodes share neighbours.
+        """
         generator = np.random.default_rng(self.seed)
         made = {}
         for name, table in self.dataset.tables.items():
             rows = _empty(table)
-            for number in range(count):
-                spelled = f"{'pP'[number % 2]}{generator.integers(_UNITS)}"
+            for number in range(count * _DENSE if has_edges(table) else count):
+                spelled = _NAMES[2 * int(generator.integers(_UNITS)) + number % 2]
                 _add(rows, table, spelled, generator)
             made[name] = frame_of(rows, table)
         return made
@@ -68,7 +82,7 @@ class World:
         """
         generator = np.random.default_rng(seed)
         units = [
-            (name, _unit_name(table))
+            (name, self.dataset.unit_name(name))
             for name, table in self.dataset.tables.items()
             if not table.public
         ]
@@ -81,7 +95,7 @@ class World:
             rows = _empty(table)
             for _ in range(1 if unit is None else _FULL):
                 _add(rows, table, _ENTERING, generator, shape)
-            if shape == "full":
+            if shape == "full" and not isinstance(table.unit, Node):
                 rows = {column: [values[0]] * len(values) for column, values in rows.items()}
             grown[name] = pa.concat_tables([made[name], frame_of(rows, table)])
             if unit is None:
@@ -103,11 +117,22 @@ def with_source(table: Table, source: object, /, **options: Any) -> Table:
     return replace(table, source=source, **{**plain, **options})
 
 
+def has_edges(table: Table) -> bool:
+    """Whether the rows of a table are edges of a graph, declared with ``sf.Edge`` or ``sf.Node``."""
+    unit = table.unit
+    return isinstance(unit, Node) or (unit is not None and unit.unordered)
+
+
+def unit_columns(table: Table) -> tuple[str, ...]:
+    """Returns the columns with the ids of the unit; of edges, those of both ends."""
+    if isinstance(table.unit, Node):
+        return table.unit.ends
+    return table.unit.columns if isinstance(table.unit, Unit) else ()
+
+
 def key_columns(table: Table) -> tuple[str, ...]:
     """Returns the unit's id columns whose type is not declared; they are filled with strings."""
-    if not isinstance(table.unit, Unit):
-        return ()
-    return tuple(column for column in table.unit.columns if column not in table.columns)
+    return tuple(column for column in unit_columns(table) if column not in table.columns)
 
 
 def frame_of(rows: Rows, table: Table) -> pa.Table:
@@ -119,15 +144,24 @@ def frame_of(rows: Rows, table: Table) -> pa.Table:
 
 def _require_made_up(place: str, kind: ColumnType) -> None:
     """Refuses a column whose values are not made up here."""
-    if isinstance(kind, Array):
+    if isinstance(kind, Array) and kind.length > _LONGEST:
         raise InvalidDeclaration(
-            f"{place} is a {type(kind).__name__} that is not made up here.",
-            allowed="numbers, categories, truth values, texts, dates and times",
+            f"{place} has arrays of {kind.length:,} numbers.", allowed=f"at most {_LONGEST:,}"
         )
 
 
-def _unit_name(table: Table) -> str | None:
-    return table.unit.name if isinstance(table.unit, Unit) else None
+def _edge(table: Table, generator: np.random.Generator, shape: str) -> list[str | None]:
+    """Draws the two ends of an edge: of the unit that enters, or of others."""
+    ends = [_NAMES[int(place)] for place in generator.integers(len(_NAMES), size=2)]
+    if not shape:
+        # an edge that may enter is no edge before
+        is_taken = any(set(ends) == set(pair) for pair in _ENTERING_EDGES.values())
+        return _edge(table, generator, shape) if is_taken else [*ends]
+    if isinstance(table.unit, Node):
+        pair = [_ENTERING, None if shape == "broken" and ends[1] < "a" else ends[0]]
+    else:
+        pair = [*_ENTERING_EDGES[shape]]
+    return pair if generator.random() < 0.5 else pair[::-1]
 
 
 def _empty(table: Table) -> Rows:
@@ -138,9 +172,12 @@ def _add(
     rows: Rows, table: Table, unit: str, generator: np.random.Generator, shape: str = ""
 ) -> None:
     """Adds one row of a unit."""
-    keys = table.unit.columns if isinstance(table.unit, Unit) else ()
+    keys = unit_columns(table)
+    ends = _edge(table, generator, shape) if has_edges(table) else []
     for name, values in rows.items():
-        if name not in table.columns:
+        if ends and name in keys:
+            values.append(ends[keys.index(name)])
+        elif name not in table.columns:
             values.append(unit)
         elif name in keys and shape:
             # an id that is a declared column: one value that no other unit has, if there is one
@@ -172,8 +209,16 @@ def _values(kind: ColumnType) -> Sequence[Any]:
     if isinstance(kind, Boolean):
         return [True, False] if _is_plain(kind) else [*kind.true, *kind.false, "not declared"]
     if isinstance(kind, Array):
-        raise InvalidDeclaration("An array is not made up here.", allowed="a column of values")
+        return _arrays(kind.element, kind.length)
     return [_decode(kind, code) for code in _codes(kind)]
+
+
+def _arrays(element: Integer | Real, length: int) -> list[list[Any]]:
+    """Arrays of one number each: the ends first; then mixed ones, and some that are missing."""
+    numbers = [_decode(element, code) for code in _codes(element)]
+    mixed = [numbers[place % len(numbers)] for place in range(length)]
+    longer, broken = [*mixed, numbers[0]], [None, *mixed[1:]]
+    return [*([number] * length for number in numbers), mixed, mixed[::-1], longer, broken]
 
 
 def _decode(kind: Integer | Real | Date | Timestamp, code: int) -> Any:
@@ -220,6 +265,8 @@ def _arrow_type(kind: ColumnType) -> pa.DataType:
         return pa.string()
     if isinstance(kind, Timestamp):
         return pa.timestamp("us")
+    if isinstance(kind, Array):
+        return pa.list_(types[type(kind.element)])
     if isinstance(kind, Boolean) and _is_plain(kind):
         return pa.bool_()
     return types.get(type(kind), pa.string())

@@ -101,14 +101,21 @@ def _previewed(session: Session, text: str, price: Mapping[str, Any]) -> object:
     try:
         preview = session.preview(text, **price)
     except SfumatoError as refused:
-        return [type(refused).__name__, str(refused)]
-    return [
-        preview.cost.to_json(),
-        preview.error(),
-        preview.explain(),
-        preview.statement,
-        repr(preview),
-    ]
+        return _without_charges([type(refused).__name__, str(refused)])
+    return _without_charges(
+        [
+            preview.cost.to_json(),
+            preview.error(),
+            preview.explain(),
+            preview.statement,
+            repr(preview),
+        ]
+    )
+
+
+def _without_charges(shown: object) -> Any:
+    """Returns a form without the random names of charges."""
+    return json.loads(_CHARGE.sub(_BLANK, json.dumps(shown)))
 
 
 def _answered(session: Session, text: str, price: Mapping[str, Any]) -> object:
@@ -151,8 +158,8 @@ def blanked(answer: Answer, *, open_keys: bool) -> dict[str, Any]:
         form["rows"], form["errors"] = sorted(cells, key=repr), [len(row) for row in errors]
     # a hash of the plan, in which the number of a sub-query is a constant
     form["parts"] = len(form["parts"])
-    form["cost"] = json.loads(_CHARGE.sub(_BLANK, json.dumps(form["cost"])))
-    form["notes"] = [_CHARGE.sub(_BLANK, note) for note in form["notes"]]
+    form["cost"] = _without_charges(form["cost"])
+    form["notes"] = _without_charges(form["notes"])
     form["notes"] = [_NOISY.sub(_BLANK, note) for note in form["notes"] if not _is_of_numbers(note)]
     return {**form, "charge_id": _BLANK, "released": {**released, "parts": parts}}
 

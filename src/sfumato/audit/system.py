@@ -16,18 +16,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from sfumato.audit.declared import DeclaredTask
+from sfumato.audit.declared import DeclaredTask, graph_tasks
 from sfumato.audit.door import NOISES, PREFIX, differing_statements, noisy_cells
 from sfumato.audit.forms import FORMS, Form
 from sfumato.audit.made_up import SHAPES, World
 from sfumato.audit.verdict import Verdict
 from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidNumber, SfumatoError
-from sfumato.metadata.column import Date, Integer, Real
+from sfumato.metadata.column import Array, Date, Integer, Real
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
 from sfumato.metadata.timestamp import Timestamp
 from sfumato.plan.stages import Bounded
-from sfumato.privacy.unit import Relation
+from sfumato.privacy.unit import Node, Relation
 from sfumato.query.price import Price, price
 from sfumato.query.release import SqlTask
 from sfumato.query.witness import MadeUp, Step, questions_of, reference_integers, sql_task
@@ -110,9 +110,9 @@ def system(
     """Tries to refute declarations and statements on this installation, with made-up rows.
 
     ``statements``: by default some for each column. ``rounds``: pairs of neighbours; each is tried
-    with every statement. ``tasks`` (``declared_tasks``) are tried on a pair of each shape. ``seed``
-    reproduces a finding. ``progress(done, total)`` is called after
-    each form and each round.
+    with every statement. ``tasks`` (``declared_tasks``), and questions about the graphs of tables
+    of edges, are tried on a pair of each shape. ``seed`` reproduces a finding.
+    ``progress(done, total)`` is called after each form and each round.
 
     Raises:
         InvalidDeclaration: units or columns that are not made up; no statement that compiles.
@@ -127,6 +127,7 @@ def system(
         raise InvalidNumber(f"rounds = {rounds}.", allowed="1 to 10,000")
     world = World(dataset, seed)
     texts = list(dict.fromkeys(statements)) or list(usual_statements(dataset))
+    tasks = (*tasks, *graph_tasks(dataset))
     compiled = [_compile(text, dataset) for text in texts]
     tried = [statement for statement in compiled if statement.tasks]
     if not tried:
@@ -179,7 +180,8 @@ def usual_statements(dataset: Dataset) -> Iterator[str]:
     'SELECT SUM("age") AS s, COUNT("age") AS n FROM "people"'
     """
     for name, table in dataset.tables.items():
-        if table.public:
+        if table.public or isinstance(table.unit, Node):
+            # rows about two units at once are asked as a graph alone
             continue
         yield f'SELECT COUNT(*) AS n FROM "{name}"'
         for column, kind in table.columns.items():
@@ -189,7 +191,7 @@ def usual_statements(dataset: Dataset) -> Iterator[str]:
             elif isinstance(kind, Date | Timestamp):
                 month = f'MONTH("{column}")'
                 yield f'SELECT {month} AS m, COUNT(*) AS n FROM "{name}" GROUP BY {month}'
-            else:
+            elif not isinstance(kind, Array):
                 yield f'SELECT "{column}", COUNT(*) AS n FROM "{name}" GROUP BY "{column}"'
 
 

@@ -42,7 +42,7 @@ def command(
 ) -> None:
     """Try to break the guarantee of this installation on your declarations, with made-up rows.
 
-    Declared models, synopses, censuses and synthetic fits are tried too. No declared source is
+    What else the file declares is tried too, and questions about graphs. No declared source is
     opened, and nothing is charged. The exit code is 3 if it is broken.
     """
     declared = read_declarations(config)

@@ -5,6 +5,7 @@
 describe them.
 """
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from sfumato.learning.frames import FrameColumn, unread_values
 
 _CSV, _PARQUET = ".csv", ".parquet"
 _ENDINGS = f"{_CSV}, {_PARQUET}"
+# What pyarrow says of a line with too many or too few fields.
+_SHAPE = re.compile(r"(Row #\d+: )?Expected \d+ columns, got \d+")
 
 
 def read_rows(path: str, delimiter: str | None = None) -> pa.Table:
@@ -34,7 +37,16 @@ def read_rows(path: str, delimiter: str | None = None) -> pa.Table:
     except FileNotFoundError:
         raise WrongUse(f"No file {shown(path)}.") from None
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise WrongUse(f"{shown(path)} cannot be read ({type(error).__name__}).") from None
+        if Path(path).is_file() and not Path(path).stat().st_size:
+            raise WrongUse(
+                f"{shown(path)} is empty.", allowed="a line with the names of the columns, and rows"
+            ) from None
+        shape = _SHAPE.search(str(error))
+        reason = shape[0] if shape else type(error).__name__
+        raise WrongUse(
+            f"{shown(path)} cannot be read ({reason}).",
+            allowed="Parquet, or CSV in UTF-8 with commas",
+        ) from None
 
 
 def write_rows(rows: pa.Table, path: str) -> None:

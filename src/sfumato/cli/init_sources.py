@@ -37,10 +37,17 @@ _HAN = re.compile("[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]")
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 # So many different ones are hardly ever Chinese by chance: 40% of its common characters are not.
 _KOREAN_SYLLABLES = 12
-# A word of Windows' Cyrillic: small letters after a capital or none, or capitals alone.
-_CYRILLIC = re.compile(
-    rb"(?<![\x80-\xff])(?:[\xa8\xc0-\xdf]?[\xb8\xe0-\xff]+|[\xa8\xc0-\xdf]+)(?![\x80-\xff])"
-)
+# A word of Cyrillic: small letters after a capital or none, or capitals alone.
+_WORD = rb"(?<![\x80-\xff])(?:[%b]?[%b]+|[%b]+)(?![\x80-\xff])"
+_CYRILLIC = {}
+for _encoding_name, _capitals, _small in (
+    ("cp1251", rb"\xa8\xc0-\xdf", rb"\xb8\xe0-\xff"),
+    ("koi8-r", rb"\xb3\xe0-\xff", rb"\xa3\xc0-\xdf"),
+):
+    _CYRILLIC[_encoding_name] = re.compile(_WORD % (_capitals, _small, _capitals))
+# The most frequent letters of Russian, which decide where words of either are words of both: those
+# of small letters alone are capitals in the other encoding.
+_FREQUENT = "оеаинт"
 # So many letters of such words are hardly ever Chinese or Western by chance.
 _CYRILLIC_LETTERS = 10
 # Two or more kana, or common kanji, in Shift_JIS.
@@ -210,8 +217,9 @@ def _encoding(head: bytes) -> str:
         return "utf-8"
     except UnicodeDecodeError:
         pass
-    if _is_cyrillic(head):
-        return "cp1251"
+    cyrillic = _cyrillic_encoding(head)
+    if cyrillic is not None:
+        return cyrillic
     # of Chinese its common characters, whose bytes are both beyond ASCII; letters of Western Europe
     # stand alone
     chinese = head.decode("gb2312", errors="replace")
@@ -220,12 +228,18 @@ def _encoding(head: bytes) -> str:
     return "cp932" if _is_japanese(head) else "cp1252"
 
 
-def _is_cyrillic(head: bytes) -> bool:
-    """Whether bytes are rather words of Windows' Cyrillic than pairs of bytes of Chinese, which mix
-    the places of capitals and of small letters, or Western letters, which stand alone.
+def _cyrillic_encoding(head: bytes) -> str | None:
+    """The encoding of Cyrillic whose words bytes are; None if they are rather pairs of bytes of
+    Chinese, which mix the places of capitals and of small letters, or Western letters, which stand
+    alone.
     """
-    letters = sum(len(word) for word in _CYRILLIC.findall(head) if len(word) > 1)
-    return letters >= max(_CYRILLIC_LETTERS, 0.8 * sum(byte > 0x7F for byte in head))
+    scores = {}
+    for encoding, pattern in _CYRILLIC.items():
+        letters = sum(len(word) for word in pattern.findall(head) if len(word) > 1)
+        if letters >= max(_CYRILLIC_LETTERS, 0.8 * sum(byte > 0x7F for byte in head)):
+            text = head.decode(encoding, errors="replace").lower()
+            scores[encoding] = letters, sum(map(text.count, _FREQUENT))
+    return max(scores, key=lambda encoding: scores[encoding], default=None)
 
 
 def _is_korean(head: bytes) -> bool:

@@ -128,9 +128,15 @@ def _header(
     number: int,
 ) -> list[str | None]:
     """Reads the rows up to the header row, and returns its strings."""
-    header: list[str | None] = []
+    header: list[str | None] | None = None
     for row in islice(rows, number - 1, number):
         header = [cell_text(cell) for cell in row]
+    if header is None and number == 1:
+        raise InvalidSource(
+            f"Table {name!r}: the sheet in {path.name!r} is empty.",
+            remedy="Its first row has the names of the columns. Is it another sheet: sheet='Data'?",
+        )
+    header = header or []
     names = [column for column in header if column is not None]
     if not names:
         raise InvalidSource(

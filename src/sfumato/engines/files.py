@@ -344,6 +344,11 @@ def _form(
         raise _not_decoded(name, path, "the declared encoding" if copy.lost else "UTF-8")
     if failed:
         raise unreadable(name, path, failed)
+    if not head.strip():
+        raise InvalidSource(
+            f"Table {name!r}: {path.name!r} is empty.",
+            remedy="Its first line has the names of the columns. Was it written to the end?",
+        )
     if not header or "" in header:
         raise InvalidSource(
             f"Table {name!r}: line {header_row} of {path.name!r} does not name each column, "

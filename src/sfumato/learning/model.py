@@ -237,11 +237,14 @@ class Model(Scorable):
         if len(classes) == 1 or not (is_single or len(scores) == len(classes)):
             raise ValueError("scores of other classes")
         lower, upper = numbers(stored["bounds"], 2).tolist()
+        columns = read_columns(stored["columns"], [part.name for part in features.parts])
+        if sum(column.width for column in columns) != features.columns:
+            raise ValueError("texts in another bag")
         bands = [stored.get(name) for name in ("middles", "deviations")]
         return cls(
             text(stored["recipe"]),
             features,
-            read_columns(stored["columns"], [part.name for part in features.parts]),
+            columns,
             scores,
             classes,
             (lower, upper),

@@ -26,6 +26,7 @@ ENCODINGS = (
     "cp1250",
     "cp1251",
     "cp1252",
+    "koi8-r",
 )
 # Where Python's codec has another name. A byte order mark of UTF-8 is read with "utf-8" too.
 _OF_CODEC = {"iso8859-1": "latin-1", "utf-8-sig": "utf-8"}

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import gcd
 from typing import Self, TypeAlias
 
 from sfumato.errors import InvalidDeclaration, shown
@@ -30,6 +31,7 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC).replace(tzinfo=None)
 FIRST_SECOND, LAST_SECOND = -5_364_662_400, 10_413_792_000
 # The offsets of two days before the lower bound decide which local times come before it.
 _MARGIN = 2 * DAY
+_MINUTE = 60
 _ALLOWED = "two times, '2019-01-01 00:00:00', the lower one before the upper one, 1800 to 2299"
 
 
@@ -95,6 +97,14 @@ class Timestamp(Coded):
         if format is not None:
             require_moment_format(format)
         _set(self, (low // size, high // size), size, zone, missing)
+        fitting = gcd(size, *(offset for _, offset in self.changes))
+        if size > _MINUTE and fitting < size:
+            # steps begin in UTC: midnight would be shown as a time of the day before
+            raise InvalidDeclaration(
+                f"A step of {size} seconds, which do not begin at midnight in {zone}.",
+                allowed=f"step={fitting}, or another divisor of it",
+                remedy="Declare days as sf.Date; sf.Timestamp has moments.",
+            )
         object.__setattr__(self, "format", format)
 
     @classmethod

@@ -9,7 +9,6 @@ import datetime
 import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from math import ceil, floor
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 from sfumato.errors import WrongUse, shown
 from sfumato.privacy.event import Json
 from sfumato.query.table import is_untold
-from sfumato.show.render import UNTOLD
+from sfumato.show.render import UNTOLD, place_of_error
 
 if TYPE_CHECKING:
     import pyarrow
@@ -127,7 +126,7 @@ def readable(value: Json, low: Json, high: Json) -> tuple[Json, Json, Json]:
     exact, first, last = (Fraction(str(number)) for number in numbers)
     if first >= last:
         return numbers
-    place = Decimal(float((last - first) / 2)).adjusted() - 1
+    place = place_of_error(float(first), float(last))
     unit = Fraction(10) ** place
     rounded = round(exact / unit) * unit, floor(first / unit) * unit, ceil(last / unit) * unit
     one, two, three = (float(each) if place < 0 else int(each) for each in rounded)
@@ -201,6 +200,22 @@ def csv_of(names: Sequence[str], rows: Iterable[Sequence[Any]], *, excel: bool =
     writer.writerow(names)
     writer.writerows(lines)
     return for_excel(file.getvalue()) if excel else file.getvalue()
+
+
+def rows_for_excel(rows: "pyarrow.Table", *, is_first: bool = True) -> bytes:
+    """Returns the rows of an Arrow table as CSV as Excel opens it, with the values as they are.
+
+    ``is_first``: they follow a byte order mark and the names of the columns. A text that Excel
+    would take for a formula follows a quote.
+    """
+    cells = zip(*(column.to_pylist() for column in rows.columns), strict=True)
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\r\n")
+    if is_first:
+        file.write("\ufeff")
+        writer.writerow(map(_no_formula, rows.column_names))
+    writer.writerows([*map(_no_formula, line)] for line in cells)
+    return file.getvalue().encode()
 
 
 def arrow_table(columns: Iterable[Filled]) -> "pyarrow.Table":

@@ -7,11 +7,12 @@ the worlds are compared with the distance that the statistic claims. For made-up
 shows exact integers. No session reaches this module, and the guarantee does not rest on it.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NoReturn
+from itertools import accumulate, count, takewhile
+from typing import Any
 
 import numpy as np
 
@@ -35,10 +36,12 @@ from sfumato.privacy.distance import Norm
 from sfumato.privacy.unit import Relation
 from sfumato.query.asker import Asker
 from sfumato.query.choose import plan_for_price
+from sfumato.query.cycle import Turning
 from sfumato.query.price import Price
 from sfumato.query.release import Asked, SqlTask
 from sfumato.query.series import Series, places_of
 from sfumato.query.statistic import Opened, Reads
+from sfumato.query.stream_state import State
 from sfumato.query.task import Task
 from sfumato.sql.lower import understand
 
@@ -47,6 +50,8 @@ _KEY = "witness"
 # Later pieces of a series are of the same kind.
 _MOST_PIECES = 20
 _BUDGET = Budget(10**6, Fraction(1, 100))
+# The integers around two exact ones whose rungs are compared.
+_AROUND = 2**12
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +76,53 @@ class Step:
         return f"{self.kind} ({self.norm}): moved {self.moved}, claimed {self.claimed}"
 
 
+class _NoNoise:
+    """A mechanism that releases exact integers, to compare the rows of two worlds."""
+
+    def release(self, exact: Sequence[int], drawn: object) -> tuple[int, ...]:
+        return tuple(exact)
+
+    def release_many(self, exact: Any, drawn: object) -> Any:
+        return exact
+
+
+class _Past:
+    """The secret state of a stream over made-up rows, in memory."""
+
+    def __init__(self, place: int = 1, state: State | None = None) -> None:
+        self.stored = place - 1
+        self.place = place
+        self.state = state
+
+    @contextmanager
+    def moving(self, fresh: State) -> Iterator[State]:
+        """Yields the state as the last tick left it."""
+        yield self.state or fresh
+
+    def save(self, state: State) -> None:
+        """Keeps a state for the next tick."""
+        self.state = state
+
+
+class _OneBatch:
+    """A world whose units are all in the first batch of a cycle, as they may be by chance."""
+
+    def __init__(self, world: Opened, plan: BoundedRows) -> None:
+        nobody = world.unit_rows(plan).of(np.zeros(0, np.int64))
+        self._first, self._others = world, Opened(plan, rows=nullcontext(nobody))
+
+    def batches(self, count: int) -> Callable[[int], Opened]:
+        """Returns a function that gives the data of a batch by its number."""
+        return lambda number: self._others if number else self._first
+
+
 class Witness:
     """Answers the calls of a task over two worlds, and records a ``Step`` for each comparison.
 
-    A secret sample is taken whole, so its steps are compared on all units. Steps of streams,
-    cycles, ladders and shares are refused: they are not compared.
+    A secret sample is taken whole, and so is the first batch of a cycle: units are in it by chance,
+    so the steps of the two worlds are compared on all of them. ``before`` is the witness of the
+    piece before in a series. The rows of a stream or a cycle are compared together: how far all of
+    them have moved so far, with the distance that is claimed for the whole.
 
     Guarantees:
         a witness compares every release with its claim
@@ -83,19 +130,32 @@ class Witness:
 
     charge = "witness"
 
-    def __init__(self, one: Opened, other: Opened) -> None:
+    def __init__(self, one: Opened, other: Opened, *, before: "Witness | None" = None) -> None:
         self._worlds = one, other
         self.steps: list[Step] = []
+        self._pasts = _Past(), _Past()
+        self._ticked = self._turned = 0
+        if before is not None:
+            first, second = before._pasts
+            self._pasts = (
+                _Past(first.place + 1, first.state),
+                _Past(second.place + 1, second.state),
+            )
+            self._ticked = before._ticked
 
     def measure(self, statistic: Any, mechanism: Any, *, of: object = None) -> Any:
         """Adds noise to the integers of the first world, and compares both."""
-        claim = statistic.distance(mechanism.norm)
-        exact = statistic.exact(self._worlds[0])
-        change = _change(exact, statistic.exact(self._worlds[1]))
-        self._note("measure", claim, _moved(change, claim.norm))
+        exact = self._compared("measure", statistic, mechanism.norm)
         if isinstance(exact, np.ndarray):
             return mechanism.release_many(exact, None)
         return mechanism.release(exact)
+
+    def share(self, statistic: Any, mechanism: Any, masks: Any, step: int) -> bytes:
+        """Returns the share of the first world, and compares both before they are masked."""
+        exact = self._compared("share", statistic, Norm.L2)
+        drawn = mechanism.noise.sample(len(exact))
+        share: bytes = mechanism.release(exact, drawn, masks, step)
+        return share
 
     def select(self, scored: Any, mechanism: Any) -> int:
         """Selects a candidate of the first world."""
@@ -157,29 +217,59 @@ class Witness:
         (score, body), place = max(outcomes)
         return place, (score, body)
 
-    def share(self, *arguments: object) -> NoReturn:
-        """Refused: shares of noise are not compared."""
-        raise _not_compared("a share")
+    def ladder(self, statistic: Any, mechanism: Any) -> int:
+        """Draws an integer around that of the first world, and compares the rung of each."""
+        claim = statistic.rung_distance()
+        one, other = (statistic.exact(world) for world in self._worlds)
+        self._note("ladder", claim, _rungs_moved(one, other))
+        drawn: int = mechanism.release(*one)
+        return drawn
 
-    def ladder(self, *arguments: object) -> NoReturn:
-        """Refused: rungs are not compared."""
-        raise _not_compared("a ladder")
+    def tick(self, ticks: Any, mechanism: Any) -> dict[int, Any]:
+        """Draws the row of a tick of the first world, and compares all rows of the stream so far."""
+        claim = ticks.distance(ticks.participations)
+        one, other = (
+            ticks.drawn(world, past, _NoNoise(), None)
+            for world, past in zip(self._worlds, self._pasts, strict=True)
+        )
+        released = {}
+        for place, (until, exact) in one.items():
+            self._ticked += _moved(_change(exact, other[place][1]), claim.norm)
+            self._note("ticks", claim, self._ticked)
+            released[place] = until, mechanism.release(exact)
+        return released
 
-    def tick(self, *arguments: object) -> NoReturn:
-        """Refused: streams are not compared."""
-        raise _not_compared("a stream")
+    def turn(self, cycle: Any, mechanism: Any) -> Any:
+        """Begins a cycle in both worlds; the unit that differs is in the first batch."""
+        self._turned = 0
+        turnings = [
+            Turning(cycle, _NoNoise(), _OneBatch(world, world._plan), None)  # type: ignore[arg-type]
+            for world in self._worlds
+        ]
+        return cycle, mechanism, turnings
 
-    def turn(self, *arguments: object) -> NoReturn:
-        """Refused: cycles are not compared."""
-        raise _not_compared("a cycle")
-
-    def row(self, *arguments: object) -> NoReturn:
-        """Refused: cycles are not compared."""
-        raise _not_compared("a cycle")
+    def row(self, turn: Any, statistic: Any) -> Any:
+        """Adds noise to the next row of the first world, and compares all rows of the cycle so
+        far.
+        """
+        cycle, mechanism, turnings = turn
+        one, other = (turning.next(statistic) for turning in turnings)
+        claim = cycle.distance(cycle.participations)
+        self._turned += _moved(_change(one, other), claim.norm)
+        self._note("cycle", claim, self._turned)
+        return mechanism.release_many(one)
 
     def end(self) -> str:
         """Returns an empty string: nothing is forfeited."""
         return ""
+
+    def _compared(self, kind: str, statistic: Any, norm: Norm) -> Any:
+        """Compares the integers of both worlds in a norm; returns those of the first."""
+        claim = statistic.distance(norm)
+        exact = statistic.exact(self._worlds[0])
+        change = _change(exact, statistic.exact(self._worlds[1]))
+        self._note(kind, claim, _moved(change, claim.norm))
+        return exact
 
     def _note(self, kind: str, claim: Any, moved: int) -> None:
         self.steps.append(Step(kind, claim.norm.value, claim.value, moved))
@@ -207,21 +297,25 @@ class MadeUp:
         Of a series the first pieces are run, each after those before it.
         """
         if not hasattr(task, "piece"):
-            return self._run(task, dataset)[0]
+            return self._run(task, dataset)[0].steps
         series: Any = task
         steps: list[Step] = []
         earlier: dict[int, bytes] = {}
+        witness = None
         for place in range(1, min(places_of(series.event), _MOST_PIECES) + 1):
-            compared, earlier[place] = self._run(series.piece(place, earlier), dataset)
-            steps.extend(compared)
+            piece = series.piece(place, earlier)
+            witness, earlier[place] = self._run(piece, dataset, witness)
+            steps.extend(witness.steps)
         return steps
 
-    def _run(self, task: Any, dataset: Dataset) -> tuple[list[Step], bytes]:
+    def _run(
+        self, task: Any, dataset: Dataset, before: Witness | None = None
+    ) -> tuple[Witness, bytes]:
         one, other = (_open(task, dataset, engine) for engine in self.engines)
         with one, other:
-            witness = Witness(one, other)
+            witness = Witness(one, other, before=before)
             body = task.run(witness)
-        return witness.steps, body
+        return witness, body
 
     def integers(self, plans: Sequence[Bounded]) -> list[Exact]:
         """Returns the exact integers of plans on the first dataset."""
@@ -294,7 +388,7 @@ def _reads(plan: Levels | OpenCube | OpenRows, engine: Engine) -> Reads:
 
 
 def _not_compared(what: str) -> InvalidDeclaration:
-    return InvalidDeclaration(f"A witness of {what}.", allowed="sums, selections, thresholds")
+    return InvalidDeclaration(f"A witness of {what}.", allowed="a task that reads rows")
 
 
 def _change(one: Any, other: Any) -> Any:
@@ -311,6 +405,25 @@ def _moved(change: Any, norm: Norm) -> int:
     if norm is Norm.L2:
         return int((sizes * sizes).sum())
     return int(sizes.max(initial=0))
+
+
+def _rungs_moved(one: tuple[int, int], other: tuple[int, int]) -> int:
+    """By how many rungs the integers around two exact ones differ; each pair is an exact integer
+    with its width.
+    """
+    near = np.arange(min(one[0], other[0]) - _AROUND, max(one[0], other[0]) + _AROUND)
+    apart = np.abs(_rungs(near, *one) - _rungs(near, *other))
+    # far away, two ladders are as many rungs apart as their widths
+    return max(int(apart.max()), abs(one[1] - other[1]))
+
+
+def _rungs(integers: Any, exact: int, width: int) -> Any:
+    """The rung of each integer: rung t has the next ``width`` + t - 1 integers on each side."""
+    distances = np.abs(integers - exact)
+    farthest = int(distances.max())
+    ends = list(takewhile(lambda end: end < farthest, accumulate(count(width), initial=0)))
+    # the first rung that ends at a distance or beyond
+    return np.searchsorted(np.array(ends), distances)
 
 
 def _weights(leaves: Any) -> dict[int, int]:

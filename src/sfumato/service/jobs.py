@@ -10,9 +10,10 @@ import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
+from contextlib import contextmanager
 from enum import Enum
 from typing import Generic, TypeVar
 
@@ -55,6 +56,9 @@ class Job(Generic[T]):
         self._admitted = clock()
         self._started = math.inf
         self._finished = math.inf
+        # of those who wait; a future would keep those who no longer do
+        self._waking: set[Callable[[], None]] = set()
+        self.ended.add_done_callback(self._wake)
 
     def run(self, work: Callable[[sf.Stop], T]) -> None:
         """Runs ``work`` and stores its result, or its error, in the future ``ended``."""
@@ -69,6 +73,21 @@ class Job(Generic[T]):
         else:
             self._finished = self._clock()
             self.ended.set_result(result)
+
+    def _wake(self, _: object) -> None:
+        for wake in tuple(self._waking):
+            wake()
+
+    @contextmanager
+    def waking(self, wake: Callable[[], None]) -> Iterator[None]:
+        """A context in which the end of the job calls ``wake``; at once if it has ended."""
+        self._waking.add(wake)
+        try:
+            if self.ended.done():
+                wake()
+            yield
+        finally:
+            self._waking.discard(wake)
 
     def leaves(self, moment: float) -> float:
         """Returns when an event at time ``moment`` becomes visible: at a multiple of the quantum.

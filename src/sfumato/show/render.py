@@ -2,8 +2,10 @@
 """Formats numbers, intervals and tables as text and as HTML."""
 
 import html
+import math
 import re
 from collections.abc import Sequence
+from typing import cast
 from unicodedata import east_asian_width
 
 from sfumato.privacy.event import Json
@@ -16,11 +18,11 @@ _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u206
 
 
 def number(value: Json) -> str:
-    """Returns a number as text for people: with thousands separators, and at most six significant
-    digits.
+    """Returns a number as text for people: with thousands separators; a float has at most six
+    significant digits.
 
-    >>> number(1234567), number(0.123456789), number(None)
-    ('1,234,567', '0.123457', 'NULL')
+    >>> number(1234567), number(1234567.8), number(0.123456789), number(None)
+    ('1,234,567', '1,234,570', '0.123457', 'NULL')
     """
     if value is None:
         return "NULL"
@@ -28,33 +30,32 @@ def number(value: Json) -> str:
         return str(value)
     if isinstance(value, int):
         return f"{value:,}"
-    if abs(value) >= 1e5:
-        return f"{value:,.0f}"
-    if abs(value) >= 100:
-        return f"{value:,.2f}"
-    return f"{value:.6g}"
+    return _six_digits(value)
 
 
 def key(value: Json) -> str:
     """Returns a group key as text for people.
 
-    Numbers have no thousands separators: they may be years or codes.
+    Numbers have no thousands separators: they may be years or codes. Fractions have at most six
+    decimals.
 
-    >>> key(2010), key(900.0), key(0.25), key("north")
-    ('2010', '900', '0.25', 'north')
+    >>> key(2010), key(900.0), key(0.25), key(1 / 3), key("north")
+    ('2010', '900', '0.25', '0.333333', 'north')
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
         return number(value)
     if isinstance(value, int) or value.is_integer():
         return str(int(value))
-    return repr(value)
+    text = f"{value:.6f}".rstrip("0")
+    # what six decimals cannot tell from an integer keeps its digits
+    return repr(value) if text.endswith(".") else text
 
 
 def interval(error: Json) -> str:
     """Returns the interval of an answer's cell as a string for people; empty for a key cell."""
     if not isinstance(error, dict):
         return ""
-    bounds = f"[{number(error['low'])}, {number(error['high'])}]"
+    bounds = f"[{_end(error, 'low')}, {_end(error, 'high')}]"
     if "rank_error" in error:
         ranks = f"rank +- {number(error['rank_error'])} rows"
         if "leaf_low" in error:
@@ -66,11 +67,55 @@ def interval(error: Json) -> str:
     return bounds
 
 
+def _end(error: dict[str, Json], name: str) -> str:
+    """An end of the interval of a cell."""
+    return _with_digits_of(error[name], error)
+
+
+def place_of_error(low: float, high: float) -> int:
+    """Returns the decimal place of the second digit of half the length of an interval.
+
+    >>> place_of_error(681, 801), place_of_error(0.25, 0.75)
+    (0, -2)
+    """
+    return _exponent((high - low) / 2) - 1
+
+
+def _with_digits_of(value: Json, error: dict[str, Json]) -> str:
+    """A number with six significant digits, or with more if its error is smaller than they show."""
+    low, high = error["low"], error["high"]
+    numbers = value, low, high
+    if all(type(each) in (int, float) for each in numbers):
+        exact, first, last = cast(tuple[float, float, float], numbers)
+        if exact and 0 < last - first < math.inf:
+            place = place_of_error(first, last)
+            if place < _exponent(exact) - 5:
+                return number(exact) if type(exact) is int else f"{exact:,.{max(-place, 0)}f}"
+        if type(exact) is float or abs(exact) >= 10**6:
+            return _six_digits(exact)
+    return number(value)
+
+
+def _six_digits(value: float) -> str:
+    """A number with at most six significant digits, and with an exponent from 10^15 on."""
+    size = abs(value)
+    if size >= 1e15 or size < 100:
+        return f"{value:.6g}"
+    if size >= 1e5:
+        return f"{float(f'{value:.6g}'):,.0f}"
+    return f"{value:,.1f}" if size >= 1e4 else f"{value:,.2f}"
+
+
+def _exponent(value: float) -> int:
+    """The power of ten of the first digit of a number."""
+    return int(f"{value:e}".partition("e")[2])
+
+
 def estimate(value: Json, error: Json) -> str:
     """A released cell for people; a remark if its interval is the whole possible range."""
     if isinstance(error, dict) and error.get("untold"):
         return UNTOLD
-    return number(value)
+    return _with_digits_of(value, error) if isinstance(error, dict) else number(value)
 
 
 def cells(

@@ -11,7 +11,7 @@ from sfumato.metadata.column import Column
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.scalar import Field, Scalar, children
 from sfumato.sql.reject import reject, require_only
-from sfumato.sql.typed import Person, Typed, Words
+from sfumato.sql.typed import Label, Person, Typed, Words
 
 # The most tables of a statement: sub-queries that each read the one below twice would double them
 # at every level.
@@ -261,7 +261,21 @@ def _column_hint(node: exp.Column, named: Sequence[Source]) -> str:
     if isinstance(node.this, exp.Identifier) and node.this.quoted:
         text = exp.Literal.string(node.name).sql(dialect="duckdb")
         return f"A text stands in single quotes: {text}. Double quotes name a column."
+    for column, word in _category_values(named):
+        if node.name.lower() == word.lower() and not node.table:
+            text = exp.Literal.string(word).sql(dialect="duckdb")
+            return f"It is a value of {column!r}. A text stands in single quotes: {text}."
     return "Use one of these, or declare the column in columns= with its values or bounds."
+
+
+def _category_values(sources: Sequence[Source]) -> Iterator[tuple[str, str]]:
+    """Yields each column of declared strings with each of its labels."""
+    for source in sources:
+        for name in source.shown:
+            column = source.columns.get(name.lower())
+            if isinstance(column, Label):
+                for word in column.labels:
+                    yield name, word
 
 
 def _hyphenated_names(node: exp.Column) -> Iterator[str]:

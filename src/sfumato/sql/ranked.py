@@ -12,7 +12,7 @@ from sfumato.plan.scalar import Scalar
 from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.labels import alphabetical
 from sfumato.sql.literal import whole
-from sfumato.sql.names import Context, Scope, Source
+from sfumato.sql.names import Context, Scope
 from sfumato.sql.reject import refuse, reject, require_only
 from sfumato.sql.row_expressions import Rows
 from sfumato.sql.tables import From, fields
@@ -50,21 +50,18 @@ def ranked(
     return rows, done
 
 
-def with_aliases(test: exp.Expr, items: Sequence[exp.Expr], sources: Sequence[Source]) -> exp.Expr:
+def with_aliases(test: exp.Expr, items: Sequence[exp.Expr], scope: Scope) -> exp.Expr:
     """Returns the test of QUALIFY with the columns of SELECT in place of their names.
 
-    As in DuckDB, a name that a table of FROM has is the table's column.
+    A column of the rows goes before one of SELECT, as in DuckDB.
     """
     named = {item.alias.lower(): item.this for item in items if isinstance(item, exp.Alias)}
-    for name in list(named):
-        if any(source.has(name) for source in sources):
-            del named[name]
 
     def put(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Column) or node.table:
             return node
         item = named.get(node.name.lower())
-        return node if item is None else exp.Paren(this=item.copy())
+        return node if item is None or scope.owns(node) else exp.Paren(this=item.copy())
 
     return test.copy().transform(put)
 

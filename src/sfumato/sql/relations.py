@@ -145,7 +145,7 @@ class Relations:
         qualify = node.args.get("qualify")
         tests = []
         if qualify is not None:
-            tests = [with_aliases(qualify.this, node.expressions, rows.sources)]
+            tests = [with_aliases(qualify.this, node.expressions, rows.scope(self.context))]
         rows, done = ranked(self.context, rows, [*node.expressions, *tests])
         scope = rows.scope(self.context)
         expressions = Rows(scope, FUNCTIONS, done)

@@ -202,8 +202,8 @@ def _in_format(operand: exp.Expr, pattern: object, *, of_mysql: bool) -> exp.Exp
     if not isinstance(pattern, str):
         return None
     if of_mysql:
-        if "%V" in _OF_MYSQL.findall(pattern):
-            # weeks that begin on Sunday
+        if "%" not in pattern:
+            # a format of Java ('yyyy-MM'), which MySQL reads as a constant
             return None
         pattern = _OF_MYSQL.sub(lambda found: _MYSQL.get(found[0], found[0]), pattern)
     return exp.TimeToStr(this=operand, format=exp.Literal.string(pattern))
@@ -251,8 +251,9 @@ def _with_rollup(node: exp.Expr) -> exp.Expr | None:
 
 # The parts that DATEPART gives alike in every database.
 _PARTS = ("year", "quarter", "month", "day", "dayofyear", "hour", "minute", "second")
-# Directives of DATE_FORMAT that STRFTIME writes otherwise.
-_MYSQL = {"%i": "%M", "%s": "%S", "%M": "%B", "%W": "%A", "%v": "%V", "%x": "%G"}
+# Directives of DATE_FORMAT that STRFTIME writes otherwise. %V counts weeks from Sunday there, and
+# %U does so here, too, but is not known: it is refused.
+_MYSQL = {"%i": "%M", "%s": "%S", "%M": "%B", "%W": "%A", "%v": "%V", "%x": "%G", "%V": "%U"}
 _OF_MYSQL = re.compile("%.", re.DOTALL)
 _REWRITES: Mapping[type[exp.Expr], Callable[[exp.Expr], exp.Expr | None]] = {
     exp.EQ: _any_of,

@@ -6,7 +6,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from urllib.parse import quote
 
 import psycopg
@@ -17,7 +17,7 @@ from sfumato.ledger.store import postgres as module
 from sfumato.ledger.store import postgres_server as server
 from sfumato.ledger.store.base import AccountRow, Rows, Store
 from sfumato.ledger.store.postgres import Postgres
-from tests.contracts.bouncer import bouncer
+from tests.contracts.bouncer import CONNECTIONS, bouncer
 from tests.contracts.ledger_store import LedgerStoreContract
 from tests.contracts.postgres import Cluster
 
@@ -250,9 +250,12 @@ def pooler(postgres: Cluster) -> Iterator[str]:
 def bounced(pooler: str, database: str) -> str:
     """The same, without a ledger."""
     assert database
-    # a connection that the server ended since the last test is met here
-    with suppress(psycopg.OperationalError), psycopg.connect(pooler) as connection:
-        connection.execute("SELECT 1")
+    # the server has ended all connections of the pooler: each of them is met here
+    with ExitStack() as opened:
+        for _ in range(CONNECTIONS):
+            with suppress(psycopg.OperationalError):
+                connection = opened.enter_context(closing(psycopg.connect(pooler)))
+                connection.execute("SELECT 1")
     return pooler
 
 
