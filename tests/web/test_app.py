@@ -307,9 +307,8 @@ def test_a_reply_of_a_question_leaves_at_a_multiple_of_the_quantum(
             monkeypatch.setattr("sfumato.query.release.SqlTask.run", broken)
         took = []
         for epsilon in ("0.1", "9"):
-            begun = time.monotonic()
             clinic.ask("ann", epsilon=epsilon)
-            took.append((time.monotonic() - begun) % 0.4)
+            took.append(time.monotonic() % 0.4)
         assert max(took) < 0.2
 
 

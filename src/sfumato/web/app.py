@@ -59,6 +59,7 @@ class App:
     Guarantees:
         nothing that may be charged is answered with what clients repeat
         a reply of a question leaves at a multiple of the quantum
+        what is read beside a question leaves at a multiple of the quantum
         a read only token charges and changes nothing
     """
 
@@ -134,6 +135,8 @@ class App:
             if route.access is Access.OPEN:
                 return as_json(description())
             return await self._job(route, visit)
+        if visit.caller is not None:
+            await asyncio.sleep(self._service.jobs.seconds_to_read(visit.who.name))
         loop = asyncio.get_running_loop()
         if route.pace in (Pace.PREVIEW, Pace.JOB):
             async with self._paces.previewing(visit.who.name):
