@@ -506,6 +506,21 @@ def test_marginals_are_files_too_and_paid_once(clinic: Clinic) -> None:
     assert arrow.headers["sfumato-recalled"] == "true" and clinic.spent("ann") == 10**11
 
 
+def test_what_mining_finds_is_a_sheet_too(tmp_path: Path) -> None:
+    place, form = "/v1/datasets/clinic/run", {"purpose": "study"}
+    with Clinic(tmp_path, RUNS) as clinic:
+        for path in ("mining/sexes?form=xlsx", "synopses/ages?form=csv"):
+            wrong = clinic.call("ann", "POST", f"{place}/{path}", form)
+            assert (wrong.status, wrong.json["charged"], clinic.spent()) == (400, False, 0)
+        sheet = clinic.call("ann", "POST", f"{place}/mining/sexes?form=csv", form)
+        assert sheet.status == 200 and sheet.headers["content-type"].startswith("text/csv")
+        rows = clinic.call("ann", "POST", f"{place}/mining/sexes", form).json["rows"]
+        header, *lines = sheet.body.decode().splitlines()
+        assert header.split(",") == list(rows[0]) and len(lines) == len(rows)
+        assert [line.split(",")[0] for line in lines] == [row["items"] for row in rows]
+        assert clinic.spent("ann") == 10**11
+
+
 def test_a_file_that_cannot_be_written_is_no_failure_that_clients_repeat(
     clinic: Clinic, monkeypatch: pytest.MonkeyPatch
 ) -> None:

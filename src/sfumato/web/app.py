@@ -47,9 +47,9 @@ _OF_LENGTH = {
     for length in {len(route.segments) for route in ROUTES}
 }
 _SAFE = (
-    ("Cache-Control", "no-store"),
-    ("X-Content-Type-Options", "nosniff"),
-    ("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src data:"),
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; img-src data:"),
 )
 
 
@@ -85,14 +85,15 @@ class App:
             reply = problem(error)
             if reply.status == 500:
                 _LOG.error("an internal failure (%s)", type(error).__name__)
-        headers = [("Content-Type", reply.type), ("Content-Length", str(len(reply.body)))]
+        length = str(len(reply.body))
+        headers = [("Content-Type", reply.type), ("Content-Length", length), *reply.headers]
         await send(
             {
                 "type": "http.response.start",
                 "status": reply.status,
                 "headers": [
-                    (name.lower().encode(), value.encode())
-                    for name, value in (*headers, *reply.headers, *_SAFE)
+                    *((name.lower().encode(), text.encode()) for name, text in headers),
+                    *_SAFE,
                 ],
             }
         )
@@ -136,7 +137,7 @@ class App:
                 return as_json(description())
             return await self._job(route, visit)
         if visit.caller is not None:
-            await asyncio.sleep(self._service.jobs.seconds_to_read(visit.who.name))
+            await _pause(self._service.jobs.seconds_to_read(visit.who.name))
         loop = asyncio.get_running_loop()
         if route.pace in (Pace.PREVIEW, Pace.JOB):
             async with self._paces.previewing(visit.who.name):
@@ -268,8 +269,14 @@ async def _is_seen(job: Job[Any], seconds: float) -> bool:
     leaves = job.visible_at if job.ended.done() else job.leaves(time.monotonic())
     if job.ended.done() and leaves > job.leaves(ends):
         leaves = job.leaves(ends)
-    await asyncio.sleep(max(leaves - time.monotonic(), 0))
+    await _pause(leaves - time.monotonic())
     return job.ended.done() and job.visible_at <= time.monotonic()
+
+
+async def _pause(seconds: float) -> None:
+    # to sleep for no time is a turn of the loop
+    if seconds > 0:
+        await asyncio.sleep(seconds)
 
 
 def _wake(woken: asyncio.Future[None]) -> None:

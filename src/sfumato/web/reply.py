@@ -5,7 +5,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow.parquet
@@ -83,7 +83,7 @@ def rows_as_parquet(table: pyarrow.Table) -> Reply:
 
 
 def as_csv(answer: Answer) -> Reply:
-    """An answer as CSV; a text that a spreadsheet would take for a formula has a quote before it."""
+    """An answer as CSV; a text that a sheet would take for a formula has a quote before it."""
     names = {str(column["name"]) for column in answer.columns if column["type"] == "text"}
     header, *rows = csv.reader(io.StringIO(answer.to_csv()))
     texts = [name in names or name == "marks" for name in header]
@@ -133,6 +133,29 @@ def cells_writer(form: str) -> tuple[Form, Callable[[Marginals], bytes]]:
     if form not in _CELLS:
         raise WrongUse(f"form={shown(form)}.", allowed=", ".join(_CELLS))
     return Form(form), _CELLS[form]
+
+
+def run_writer(section: str, form: str) -> Callable[[Result], Result]:
+    """Returns what writes the result of a declared run in the form with a name; "" is its own.
+
+    Raises:
+        WrongUse: results of this section have no such form.
+    """
+    if form == "csv" and section == "mining":
+        return mined_as_csv
+    if form:
+        raise WrongUse(f"form={shown(form)}.", allowed="csv, of what mining finds")
+    return lambda result: result
+
+
+def mined_as_csv(result: Result) -> Result:
+    """The rows of a mining result as CSV, with texts as in ``as_csv``."""
+    rows = json.loads(result.body)["rows"]
+    sheet = io.StringIO()
+    writer = csv.writer(sheet, lineterminator="\n")
+    for cells in [rows[0].keys(), *(row.values() for row in rows)] if rows else []:
+        writer.writerow(map(_cell, cells))
+    return replace(result, body=sheet.getvalue().encode(), form=Form.CSV)
 
 
 _CELLS: dict[str, Callable[[Marginals], bytes]] = {

@@ -54,7 +54,7 @@ class HeldReply:
             if self._body is None or len(self._body) <= _IN_MEMORY:
                 return
             try:
-                self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - it is closed by drop
+                self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - drop closes it
                 self._file.write(self._body)
                 self._file.flush()
             except OSError:
