@@ -279,6 +279,22 @@ def test_who_fetches_a_result_waits_for_it(clinic: Clinic, monkeypatch: pytest.M
     assert clinic.call("ann", "DELETE", asked.json["result"]).status == 405
 
 
+def test_a_large_result_is_sent_in_pieces_and_leaves_no_file_open(
+    clinic: Clinic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sfumato.web.results._IN_MEMORY", 8)
+    monkeypatch.setattr(module, "_PIECE", 100)
+    go = slowly(monkeypatch)
+    form = {"purpose": "study", "sql": COUNT, "epsilon": "0.1"}
+    result = clinic.call("ann", "POST", f"{QUERY}?wait=0", form).json["result"]
+    go.set()
+    first = clinic.call("ann", "GET", f"{result}?wait=30")
+    files = len(list(Path("/proc/self/fd").iterdir()))
+    assert [clinic.call("ann", "GET", result).body for _ in range(5)] == [first.body] * 5
+    assert len(list(Path("/proc/self/fd").iterdir())) <= files + 2
+    assert len(first.body) > 200 and clinic.call("ann", "POST", QUERY, form).body == first.body
+
+
 def test_a_result_that_gave_way_to_newer_ones_is_asked_for_again_free(
     clinic: Clinic, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,9 +4,10 @@
 import csv
 import io
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import IO, Any
 
 import pyarrow.parquet
 
@@ -29,12 +30,21 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An HTTP reply of the service: its body, status, content type and further headers."""
+    """An HTTP reply of the service: its body, status, content type and further headers.
+
+    A large body is a ``file`` instead, of this reply alone: it is sent in pieces, then closed.
+    """
 
     body: bytes
     status: int = 200
     type: str = JSON
     headers: Sequence[tuple[str, str]] = ()
+    file: IO[bytes] | None = None
+
+    @property
+    def length(self) -> int:
+        """The number of bytes of the body."""
+        return len(self.body) if self.file is None else os.fstat(self.file.fileno()).st_size
 
 
 def as_json(value: Any, status: int = 200) -> Reply:
