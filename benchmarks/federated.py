@@ -269,7 +269,7 @@ def runs() -> Iterator[tuple[str, float]]:
         with sf.load(folder / "pooled.toml") as pooled:
             pooled.query(count, rho="0.001")
             for place in range(QUERIES):
-                rho = f"0.02{place}"
+                rho = f"0.0190{place}"
                 begun = time.monotonic()
                 answer = opened.query(demo.QUESTION, rho=rho, wait_s=60)
                 joint = time.monotonic()
