@@ -49,7 +49,7 @@ demo-telemetry: $(VENV)/.dev
 demo-learning: $(VENV)/.run
 	$(BIN)/sfumato demo learning
 
-# Made-up notes in two languages, baskets and paths, from one account: demo-mining.html.
+# Made-up notes in two languages, pictures, baskets and paths, and a model of notes, from one account: demo-mining.html.
 demo-mining: $(VENV)/.run
 	$(BIN)/sfumato demo mining
 
