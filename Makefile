@@ -14,6 +14,7 @@ SOURCES := $(shell find src -name '*.py')
 NOISE_PEERS := diffprivlib opendp python-dp
 ATTACKED_PEERS = opendp diffprivlib pipelinedp python-dp smartnoise tumult opacus
 ACCOUNTING_PEERS := autodp dp-accounting opacus opendp prv-accountant
+MINING_PEERS := mlxtend opendp
 SYNOPSIS_PEERS := opendp diffprivlib dpcrpy
 LEARNING_PEERS := opacus jax-privacy diffprivlib
 TELEMETRY_PEERS := pure-ldp multi-freq-ldpy
@@ -22,7 +23,7 @@ ENGINE_PEERS := opendp-polars smartnoise pipelinedp tumult
 # The tests start hundreds of processes: what those import is compiled once.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: docs torch installed demo demo-census demo-stream demo-synthetic demo-telemetry demo-learning demo-graph demo-hospitals demo-federation test durations coverage prove chaos lint format proofs corpus clean lock bench bench-noise bench-accounting bench-query bench-engines bench-largest bench-ledger bench-census bench-graph bench-synopsis bench-synthetic bench-telemetry bench-telemetry-stored bench-learning bench-federated figures demo-mining bench-mining demo-service bench-service bench-audit demo-audit bench-attacks
+.PHONY: docs torch installed demo demo-census demo-stream demo-synthetic demo-telemetry demo-learning demo-graph demo-hospitals demo-federation test durations coverage prove chaos lint format proofs corpus clean lock bench bench-noise bench-accounting bench-query bench-engines bench-largest bench-ledger bench-census bench-graph bench-synopsis bench-synthetic bench-telemetry bench-telemetry-stored bench-learning bench-federated figures demo-mining bench-mining bench-mining-scale demo-service bench-service bench-service-lomas soak-service bench-audit demo-audit bench-attacks
 
 demo: $(VENV)/.run
 	$(BIN)/sfumato demo --report demo-report.html
@@ -171,9 +172,14 @@ bench-telemetry-stored: $(VENV)/.run
 bench-federated: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.federated
 
-# Words, pairs and sets of items that are found at epsilon 1, and their CPU seconds; ten minutes.
-bench-mining: $(VENV)/.dev
+# Words, pairs and sets of items that are found at epsilon 1, and their CPU seconds, beside OpenDP's
+# threshold and plain mlxtend; ten minutes.
+bench-mining: $(VENV)/.dev $(MINING_PEERS:%=.bench/%/.done)
 	$(BIN)/python -m benchmarks.mining
+
+# 100,000,000 words and 1,000,000 pictures: minutes, and 2 gigabytes of disk. Not part of `bench`.
+bench-mining-scale: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.mining 1 scales
 
 # Steps of networks beside ordinary ones and those of Opacus, three minutes; then the accuracy of models
 # beside those of diffprivlib, two minutes; then digits of MNIST, ten fits of two minutes, where its file is there.
@@ -218,6 +224,16 @@ bench-ledger: $(VENV)/.run
 # The service over HTTP beside the session in process; a minute.
 bench-service: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.service
+
+# A count over HTTP beside lomas-server, which needs six gigabytes (it imports torch); a minute.
+bench-service-lomas: $(VENV)/.dev .bench/lomas/.done
+	$(BIN)/python -m benchmarks.service_lomas
+
+# Twenty analysts for ten minutes: each charge is paid once, and memory stays. SECONDS=120 ANALYSTS=20
+SECONDS ?= 600
+ANALYSTS ?= 20
+soak-service: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.service_soak --seconds $(SECONDS) --analysts $(ANALYSTS)
 
 # Ranges, tables of many columns, streams; three minutes and two gigabytes.
 # Errors of graphs on two published ones, and a million edges; two minutes.

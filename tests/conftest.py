@@ -2,6 +2,7 @@
 """Fixtures of several rooms, the number of examples, and the order of the tests."""
 
 import gc
+import os
 from collections.abc import Iterator
 from importlib.util import find_spec
 
@@ -35,6 +36,10 @@ __all__ = [
 ]
 
 collect_ignore = [] if find_spec("torch") else [*NEED_TORCH]
+
+# Threads of torch wait for each other asleep, here and in the processes that tests start: busily,
+# they take the cores from the other tests. It is read when torch is first imported.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 # `--hypothesis-profile long` replaces it
 settings.load_profile(CHANGE)

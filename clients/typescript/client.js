@@ -83,7 +83,9 @@ export class Client {
     const draws = task.memory
       ? Math.ceil(task.periods / task.memory)
       : task.periods * task.reports;
-    if (isDearer(task.oracle, draws, most)) throw new TaskRefused("dearer than maxEpsilon");
+    if (isDearer(task.oracle, draws, most)) {
+      throw new TaskRefused(`dearer than maxEpsilon, ${maxEpsilon}, in the life of a device`);
+    }
     const aggregator = task.aggregator && (await importPoint(task.aggregator));
     const earliest = Math.max(signedAt, options.installed ?? 0);
     return new Client({ task, hash, key, store, clock, aggregator, earliest });

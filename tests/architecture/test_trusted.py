@@ -15,9 +15,9 @@ from tests.architecture.tokens import tokens
 
 # The targets are 60,000 and 40,000: CONTRIBUTING says what the difference is made of.
 CAPS = {
-    "proof core": 99_800,
-    "proof options": 90_450,
-    "runtime core": 93_000,
+    "proof core": 99_750,
+    "proof options": 90_500,
+    "runtime core": 93_050,
     "runtime options": 25_350,
 }
 

@@ -3,7 +3,9 @@
 
 import json
 import logging
+import math
 import subprocess
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -19,8 +21,10 @@ from sfumato.config import runs
 from sfumato.errors import EngineFailed, KeyUsed, SfumatoError
 from sfumato.ledger import Ledger, verify
 from sfumato.ledger.spend import Ledger as RealLedger
+from sfumato.query.session import Session
 from sfumato.service import desk as desk_module
 from sfumato.service.ended import Ended
+from sfumato.service.jobs import Jobs
 from sfumato.service.people import Role
 from sfumato.service.refusals import NotVisible
 from sfumato.web import app as app_module
@@ -145,6 +149,7 @@ def foreign(clinic: Clinic) -> list[tuple[str, str, str]]:
         ("GET", f"{answers}{charge}.csv", f"{answers}nothing.csv"),
         ("GET", f"/v1/jobs/{job.id}", "/v1/jobs/nothing"),
         ("DELETE", f"/v1/jobs/{job.id}", "/v1/jobs/nothing"),
+        ("GET", f"/v1/jobs/{job.id}/result", "/v1/jobs/nothing/result"),
         ("DELETE", f"/v1/tokens/{token}", "/v1/tokens/nothing"),
         ("GET", "/v1/datasets/clinic", "/v1/datasets/nothing"),
         ("GET", "/v1/datasets/clinic/budget", "/v1/datasets/nothing/budget"),
@@ -193,6 +198,91 @@ def test_a_403_tells_what_is_another_persons(
 
     monkeypatch.setattr(desk_module.Desk, "visible", visible)
     assert len(told_apart(clinic)) >= 6
+
+
+def job_of(clinic: Clinic, number: int = 0) -> Any:
+    """A question of ann's that went on as a job, and goes on from now."""
+    go, real = threading.Event(), Session.query
+
+    def waits(self: Session, *given: Any, **named: Any) -> Any:
+        assert go.wait(60)
+        return real(self, *given, **named)
+
+    form = {"purpose": "study", "sql": statement(number), "epsilon": "0.1"}
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Session, "query", waits)
+        asked = clinic.call("ann", "POST", f"{QUERY}?wait=0", form)
+    go.set()
+    assert asked.status == 202
+    return asked.json
+
+
+def fetching(clinic: Clinic) -> dict[str, int]:
+    """What each person gets who asks for the result of ann's job."""
+    result = job_of(clinic)["result"]
+    return {
+        who: clinic.call(who, "GET", f"{result}?wait=30").status
+        for who in ("ann", "bob", "olga", "ian")
+    }
+
+
+def test_who_asked_alone_fetches_the_result(tmp_path: Path) -> None:
+    with Clinic(tmp_path, quantum=0.05) as clinic:
+        assert fetching(clinic) == {"ann": 200, "bob": 404, "olga": 404, "ian": 404}
+
+
+def test_a_job_found_by_its_id_alone_gives_the_result_to_anybody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # the mutant: whoever knows the id
+    real = Jobs.find
+    monkeypatch.setattr(Jobs, "find", lambda self, _, job: real(self, "ann", job))
+    with Clinic(tmp_path, quantum=0.05) as clinic:
+        assert set(fetching(clinic).values()) == {200}
+
+
+def test_a_result_that_is_fetched_many_times_is_paid_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Clinic(tmp_path, quantum=0.05) as clinic:
+        result = f"{job_of(clinic)['result']}?wait=30"
+        got = [clinic.begin("ann", "GET", result) for _ in range(6)]
+        bodies = {reply.result(60).body for reply in got}
+        assert len(bodies) == 1 and clinic.spent("ann") == 10**11
+        # of a failed one each time the same problem
+        monkeypatch.setattr("sfumato.query.release.SqlTask.run", broken)
+        result = f"{job_of(clinic, 1)['result']}?wait=30"
+        failed = [clinic.call("ann", "GET", result) for _ in range(3)]
+        assert {(reply.status, reply.json["charged"]) for reply in failed} == {(409, True)}
+        assert len({reply.body for reply in failed}) == 1 and clinic.spent("ann") == 2 * 10**11
+
+
+def leave_early(folder: Path, monkeypatch: pytest.MonkeyPatch, *, works: bool, most: int) -> bool:
+    """Whether one of some results, polled without rest, is seen before the multiple that follows
+    its end.
+    """
+    with Clinic(folder, quantum=0.4) as clinic, monkeypatch.context() as patched:
+        if not works:
+            patched.setattr("sfumato.query.release.SqlTask.run", broken)
+        for number in range(most):
+            asked = job_of(clinic, number)
+            while clinic.call("ann", "GET", asked["result"]).status == 202:
+                pass
+            seen = time.monotonic()
+            job = clinic.service.jobs.find("ann", asked["job"])
+            if seen < 0.4 * math.ceil(job._finished / 0.4):
+                return True
+    return False
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_a_result_leaves_at_a_multiple_of_the_quantum(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, works: bool
+) -> None:
+    assert not leave_early(tmp_path / "right", monkeypatch, works=works, most=1)
+    # the mutant: whoever fetches a result sees its end at once
+    monkeypatch.setattr("sfumato.service.jobs.Job.leaves", lambda _, moment: moment)
+    assert leave_early(tmp_path / "mutant", monkeypatch, works=works, most=8)
 
 
 @pytest.mark.parametrize(
@@ -333,29 +423,82 @@ def test_a_reply_that_is_lost_at_each_step_is_paid_once(
     assert clinic.spent("ann") <= 10**11
 
 
-def moments(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, quantum: float, *, works: bool
-) -> list[float]:
-    """After how many quanta the replies of quick questions leave."""
-    with Clinic(folder, quantum=quantum) as clinic, monkeypatch.context() as patched:
+def replies_early(folder: Path, monkeypatch: pytest.MonkeyPatch, *, works: bool, most: int) -> bool:
+    """Whether one of some replies leaves before the multiple that follows the question's end."""
+    admitted: list[Any] = []
+    real = Jobs.admit
+
+    def admit(self: Jobs, *given: Any) -> Any:
+        admitted.append(real(self, *given))
+        return admitted[-1]
+
+    with Clinic(folder, quantum=0.4) as clinic, monkeypatch.context() as patched:
+        patched.setattr(Jobs, "admit", admit)
         if not works:
             patched.setattr("sfumato.query.release.SqlTask.run", broken)
-        after = []
-        for number in range(2):
-            begun = time.monotonic()
+        for number in range(most):
             clinic.ask("ann", statement(number), epsilon="0.1")
-            after.append((time.monotonic() - begun) / quantum)
-    return after
+            seen = time.monotonic()
+            if seen < 0.4 * math.ceil(admitted[-1]._finished / 0.4):
+                return True
+    return False
 
 
 @pytest.mark.parametrize("works", [True, False])
 def test_a_reply_that_leaves_before_its_quantum_is_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, works: bool
 ) -> None:
-    assert min(moments(tmp_path / "right", monkeypatch, 0.4, works=works)) >= 1
-    # the mutant: a reply leaves when it is ready, on a busy machine as well within so long a quantum
+    assert not replies_early(tmp_path / "right", monkeypatch, works=works, most=2)
+    # the mutant: a reply leaves when it is ready; on a busy machine some questions are slow
     monkeypatch.setattr("sfumato.service.jobs.Job.leaves", lambda _, moment: moment)
-    assert min(moments(tmp_path / "mutant", monkeypatch, 60, works=works)) < 1
+    assert replies_early(tmp_path / "mutant", monkeypatch, works=works, most=8)
+
+
+def reads_early(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What ann reads of her account between two multiples, while a question of hers is under way:
+    whoever polls it sees when the question ends.
+    """
+    go, real, begun = threading.Event(), Session.query, []
+
+    def waits(self: Session, *given: Any, **named: Any) -> Any:
+        assert go.wait(60)
+        return real(self, *given, **named)
+
+    def spied(read: Callable[..., Any]) -> Callable[..., Any]:
+        def spy(*given: Any, **named: Any) -> Any:
+            begun.append(time.monotonic())
+            return read(*given, **named)
+
+        return spy
+
+    early = []
+    with Clinic(folder, quantum=0.4) as clinic, monkeypatch.context() as patched:
+        patched.setattr(Session, "query", waits)
+        patched.setattr(Session, "preview", spied(Session.preview))
+        for name in ("budget", "answers"):
+            patched.setattr(desk_module.Desk, name, spied(vars(desk_module.Desk)[name]))
+        question = clinic.begin("ann", "POST", QUERY, {"purpose": "study", "sql": COUNT, "rho": 1})
+        while not clinic.service.jobs._under_way:
+            time.sleep(0.01)
+        for method, name in (("GET", "budget"), ("GET", "answers"), ("POST", "preview")):
+            form = {"purpose": "study", "sql": COUNT, "rho": 1} if method == "POST" else None
+            sent = time.monotonic()
+            place = QUERY.replace("query", f"{name}?purpose=study" if form is None else name)
+            assert clinic.call("ann", method, place, form).status == 200
+            if begun[-1] < 0.4 * math.ceil(sent / 0.4) - 1e-6:
+                early.append(name)
+        go.set()
+        question.result(60)
+    return early
+
+
+def test_what_is_read_beside_a_question_leaves_at_a_multiple_of_the_quantum(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert reads_early(tmp_path / "right", monkeypatch) == []
+    # the mutant: what is free is read at once
+    monkeypatch.setattr(Jobs, "seconds_to_read", lambda *_: 0)
+    assert reads_early(tmp_path / "mutant", monkeypatch) != []
 
 
 def test_an_old_account_without_a_limit_asks_nothing(

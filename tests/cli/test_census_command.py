@@ -39,6 +39,22 @@ def test_it_is_charged_once_and_says_its_quality_and_the_account(shell: Shell):
     assert shell.run("budget", "--details").out == first
 
 
+def test_csv_for_excel_has_a_mark_and_estimates_that_add_up(shell: Shell):
+    refused = shell.run("census", "--output", "t.parquet", "--excel")
+    assert refused.code == 2 and "--excel with parquet" in refused.err
+    assert shell.run("census", "--excel").code == 2
+    assert "epsilon 0 of" in shell.run("budget", "--details").out
+    for path, option in (("t.csv", ()), ("e.csv", ("--excel",))):
+        assert shell.run("census", "--output", path, "--runs", "1", *option).code == 0
+    content = (shell.folder / "e.csv").read_bytes()
+    assert content.startswith(b"\xef\xbb\xbf") and content.count(b"\r\n") == 2 * 4 + 2 + 3 * 2 + 1
+    plain = list(csv.DictReader(io.StringIO((shell.folder / "t.csv").read_text())))
+    rows = list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"))))
+    assert [row["estimate"] for row in rows] == [row["estimate"] for row in plain]
+    for row, exact in zip(rows, plain, strict=True):
+        assert row["margin"] == str(float(f"{float(exact['margin']):.6g}"))
+
+
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])
 def test_tables_are_written_in_each_format(shell: Shell, suffix: str):
     assert shell.run("census", "--output", f"t.{suffix}", "--runs", "1").code == 0

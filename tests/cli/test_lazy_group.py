@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups whose commands are imported when they are called, and are listed by what users do."""
 
+import gc
 import sys
 
 import click
@@ -46,3 +47,25 @@ def test_a_module_without_a_command_is_an_error_of_ours(group: LazyGroup) -> Non
     group.modules["spell"] = "json"
     with pytest.raises(KeyError):
         group.get_command(click.Context(group), "spell")
+
+
+def test_the_collector_rests_while_a_command_is_imported(
+    group: LazyGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def imported(_: str) -> object:
+        seen.append(gc.isenabled())
+        raise ImportError
+
+    monkeypatch.setattr("sfumato.cli.lazy_group.import_module", imported)
+    for collects in (True, False):
+        if not collects:
+            gc.disable()
+        try:
+            with pytest.raises(ImportError):
+                group.get_command(click.Context(group), "spell")
+            assert gc.isenabled() is collects
+        finally:
+            gc.enable()
+    assert seen == [False, False]

@@ -59,6 +59,20 @@ def test_clusters_and_components_are_columns_of_their_own(shell: Shell) -> None:
     assert rows["age"].to_pylist() == [1, 2]
 
 
+def test_csv_for_excel_has_a_mark_and_no_formula(shell: Shell) -> None:
+    assert shell.run("fit", "bayes", "-o", "m.sfm").code == 0
+    given = csv.read_csv(shell.folder / "new.csv")
+    rows = given.append_column("note", pa.array(["=1+1", *["plain"] * 19]))
+    parquet.write_table(rows, shell.folder / "new.parquet")
+    ran = shell.run("predict", "m.sfm", "new.parquet", "-o", "said.csv", "--excel")
+    assert ran.code == 0 and "wrote said.csv: 20 rows" in ran.out
+    content = (shell.folder / "said.csv").read_bytes()
+    assert content.startswith(b"\xef\xbb\xbfage,city,pay,note,predicted,p_False,p_True\r\n")
+    assert b",'=1+1," in content and content.count(b"\r\n") == 21
+    refused = shell.run("predict", "m.sfm", "new.parquet", "-o", "said.parquet", "--excel")
+    assert refused.code == 2 and "--excel with parquet" in refused.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [

@@ -62,6 +62,15 @@ def test_two_commands_lead_from_a_table_to_rows_and_a_report(shell: Shell):
     assert shell.run("budget", "--details").out == spent
 
 
+def test_csv_for_excel_has_a_mark(shell: Shell):
+    asked = ("synthesize", "people", "--rho", "1", "--rows", "5", "--excel")
+    refused = shell.run(*asked)
+    assert refused.code == 2 and "-o FOLDER" in refused.err
+    assert shell.run(*asked, "-o", "out").code == 0
+    text = (shell.folder / "out" / "people.csv").read_bytes()
+    assert text.startswith(b"\xef\xbb\xbfage,job,pay\r\n") and text.count(b"\r\n") == 6
+
+
 def test_a_classifier_of_the_rows_is_tested_under_a_charge(shell: Shell):
     asked = ("synthesize", "people", "--rho", "5", "--score", "job")
     ran = shell.run(*asked, "--score-epsilon", "2", "--report", "quality.html")

@@ -46,7 +46,7 @@ def device(tmp_path: Path) -> Path:
     (tmp_path / "published.json").write_text(json.dumps([TASK.hash.hex()]))
     public = serialization.PublicFormat.SubjectPublicKeyInfo
     pem = KEY.public_key().public_bytes(serialization.Encoding.PEM, public)
-    (tmp_path / "owner.pub").write_bytes(pem)
+    (tmp_path / "owner.pem").write_bytes(pem)
     (tmp_path / "lunch.state").write_bytes(_State(0).to_bytes())
     return tmp_path
 

@@ -120,7 +120,7 @@ def mortal(party: str, folder: Path, fatal: int) -> Iterator[list[int]]:
             if process.poll() is not None:
                 deaths.append(process.returncode)
                 process = start(0)
-        process.send_signal(signal.SIGINT)
+        process.terminate()
         process.wait()
 
     thread = threading.Thread(target=watch)
@@ -224,6 +224,8 @@ def wrong_shares(
 
 def main(party: str, folder: str, fatal: str) -> None:
     """Serves a party and kills it at an event; 0 kills it never."""
+    # as the command line has it; SIGINT is ignored in what a script runs in the background
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     path = Path(folder)
     watch = Watch(int(fatal), path)
     if party == COORDINATOR:

@@ -12,15 +12,20 @@ from sfumato.errors import Cancelled
 
 TABLE = Held(
     (("region", "text"), ("n", "integer"), ("x", "real"), ("d", "date"), ("t", "local time"), ("b", "boolean")),
-    (
+    list(zip(*(
         ("a", 1, 0.5, "2024-01-31", "2024-01-31 10:00:00", True),
         ("b'\"", 10**30, 1e-300, "1960-02-29", "1960-02-29 00:00:00", False),
         (None,) * 6,
-    ),
+    ), strict=True)),
 )  # fmt: skip
 secret = {"n": [1, 2, 3]}
 AT_TEN = datetime.datetime.fromisoformat("2024-01-31 10:00:00")
 AT_MIDNIGHT = datetime.datetime.fromisoformat("1960-02-29 00:00:00")
+
+
+def rows_of(scratch, *statement):
+    """The rows of a statement."""
+    return list(zip(*scratch.values(*statement), strict=True))
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +35,7 @@ def scratch():
 
 
 def test_rows_come_back_as_they_were_given(scratch):
-    rows = scratch.rows('SELECT * FROM "a b"', {"a b": TABLE})
+    rows = rows_of(scratch, 'SELECT * FROM "a b"', {"a b": TABLE})
     assert rows == [
         ("a", 1, 0.5, datetime.date(2024, 1, 31), AT_TEN, True),
         ("b'\"", 10**30, 1e-300, datetime.date(1960, 2, 29), AT_MIDNIGHT, False),
@@ -77,51 +82,77 @@ def test_what_cannot_be_bound_is_told_before_there_are_rows(scratch, text):
     ],
 )
 def test_a_statement_sees_the_tables_that_it_is_given_and_nothing_else(scratch, text):
-    scratch.rows("SELECT 1", {"other": TABLE})
+    rows_of(scratch, "SELECT 1", {"other": TABLE})
     with pytest.raises(Stopped):
-        scratch.rows(text, {"t": TABLE})
+        rows_of(scratch, text, {"t": TABLE})
     # it lives
-    assert scratch.rows("SELECT COUNT(*) FROM t", {"t": TABLE}) == [(3,)]
+    assert rows_of(scratch, "SELECT COUNT(*) FROM t", {"t": TABLE}) == [(3,)]
+
+
+LARGE = Held(TABLE.columns, [[*values] * 400 for values in TABLE.values])
+
+
+def test_many_rows_come_back_as_they_were_given(scratch):
+    for names in (
+        "region, n, x, b",
+        "region, n, x, d, t, b",
+        "CAST(n / 1e15 AS BIGINT), -n, n - n",
+    ):
+        asked = f"SELECT {names} FROM t"
+        few = rows_of(scratch, asked, {"t": TABLE})
+        assert rows_of(scratch, asked, {"t": LARGE}) == few * 400
+    assert scratch.values("SELECT region, n FROM t WHERE n = 7", {"t": LARGE}) == [[], []]
+
+
+@pytest.mark.parametrize("name", ["secret", "LARGE", "rows_to_insert", "'/etc/passwd'"])
+def test_a_statement_over_many_rows_sees_nothing_else_either(scratch, name):
+    with pytest.raises(Stopped):
+        rows_of(scratch, f"SELECT * FROM {name}", {"t": LARGE})
 
 
 def test_a_table_ends_with_its_statement(scratch):
-    scratch.rows("CREATE TEMP TABLE mine AS SELECT 1", {})
+    rows_of(scratch, "CREATE TEMP TABLE mine AS SELECT 1", {})
     with pytest.raises(Stopped):
-        scratch.rows("SELECT * FROM mine", {})
+        rows_of(scratch, "SELECT * FROM mine", {})
 
 
 def numbers(count):
-    return Held((("n", "integer"),), [(n,) for n in range(count)])
+    return Held((("n", "integer"),), [range(count)])
 
 
-def test_a_statement_ends_within_the_limits(scratch, monkeypatch):
+@pytest.fixture
+def hurried(monkeypatch):
+    """One whose statements end after a third of a second."""
+    monkeypatch.setattr(module, "SECONDS", 0.3)
+    with Scratch() as opened:
+        yield opened
+
+
+def test_a_statement_ends_within_the_limits(scratch, hurried):
     many = {"t": numbers(3_000)}
     with pytest.raises(Stopped, match=f"more than {MOST_ROWS:,} rows"):
-        scratch.rows("SELECT * FROM t AS a, t AS b", many)
-    monkeypatch.setattr(module, "SECONDS", 0.3)
+        rows_of(scratch, "SELECT * FROM t AS a, t AS b", many)
     with pytest.raises(Stopped, match=r"more than 0\.3 seconds"):
-        scratch.rows("SELECT SUM(SIN(a.n * b.n + c.n)) FROM t AS a, t AS b, t AS c", many)
-    monkeypatch.setattr(module, "SECONDS", 20.0)
+        rows_of(hurried, "SELECT SUM(SIN(a.n * b.n + c.n)) FROM t AS a, t AS b, t AS c", many)
     distinct = "SELECT COUNT(*) FROM (SELECT DISTINCT a.n, b.n, c.n FROM t a, t b, t c)"
     with pytest.raises(Stopped, match="Memory"):
-        scratch.rows(distinct, {"t": numbers(300)})
-    assert scratch.rows("SELECT MAX(n) FROM t", many) == [(2_999,)]
+        rows_of(scratch, distinct, {"t": numbers(300)})
+    assert rows_of(scratch, "SELECT MAX(n) FROM t", many) == [(2_999,)]
 
 
 def test_a_statement_that_takes_long_over_any_rows_is_described_within_the_limits(
-    scratch, monkeypatch
+    hurried,
 ):
-    monkeypatch.setattr(module, "SECONDS", 0.3)
     rows = ", ".join(f"({n})" for n in range(1_000))
     sources = ", ".join(f"(VALUES {rows}) AS {name}(n)" for name in "abc")
     with pytest.raises(Stopped, match=r"more than 0\.3 seconds"):
-        scratch.described(f"SELECT SUM(SIN(a.n * b.n + c.n)) FROM {sources}, t", {"t": TABLE})
-    assert scratch.described("SELECT MAX(n) FROM t", {"t": TABLE}) == [("max(n)", "integer")]
+        hurried.described(f"SELECT SUM(SIN(a.n * b.n + c.n)) FROM {sources}, t", {"t": TABLE})
+    assert hurried.described("SELECT MAX(n) FROM t", {"t": TABLE}) == [("max(n)", "integer")]
 
 
 def test_a_run_time_error_is_told_in_one_line(scratch):
     with pytest.raises(Stopped, match="Could not convert string 'a' to INT32") as failed:
-        scratch.rows("SELECT CAST(region AS INT) FROM t", {"t": TABLE})
+        rows_of(scratch, "SELECT CAST(region AS INT) FROM t", {"t": TABLE})
     assert "\n" not in str(failed.value)
 
 
@@ -129,7 +160,9 @@ def test_who_stops_waiting_is_told_that_the_answers_are_paid(scratch):
     stop = Stop()
     stop.stop()
     with pytest.raises(Cancelled) as cancelled:
-        scratch.rows("SELECT SUM(a.n) FROM t a, t b, t c", {"t": numbers(3_000)}, Patience(stop))
+        rows_of(
+            scratch, "SELECT SUM(a.n) FROM t a, t b, t c", {"t": numbers(3_000)}, Patience(stop)
+        )
     assert cancelled.value.paid
 
 
@@ -137,4 +170,4 @@ def test_nothing_runs_in_one_that_is_closed():
     closed = Scratch()
     closed.close()
     with pytest.raises(Cancelled):
-        closed.rows("SELECT 1", {})
+        rows_of(closed, "SELECT 1", {})

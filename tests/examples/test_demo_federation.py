@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``sfumato demo federation``: the tables are split, and five processes tell one story."""
 
+import multiprocessing
+import socket
+import time
 from importlib.util import find_spec
 
 import pyarrow.parquet as parquet
@@ -11,6 +14,7 @@ from sfumato.examples import demo_federation as demo
 from sfumato.federated import read_study
 from sfumato.federated.declaration import differences, read_site
 from sfumato.federated.question import Question, compiled
+from tests.contracts.federation import write_study
 from tests.contracts.shell import Shell
 
 
@@ -42,6 +46,27 @@ def test_both_encodings_are_counted(tmp_path, monkeypatch):
         assert 3 * 80_000 < size < 3 * 100_000
     monkeypatch.setattr(demo, "find_spec", lambda name: None)
     assert demo._sent(tmp_path) == masked
+
+
+def is_open(port):
+    """Whether somebody listens at a port."""
+    with socket.socket() as asking:
+        return asking.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_a_process_ends_in_order_and_its_words_are_kept(tmp_path, monkeypatch):
+    # a fork of this process: one that imports everything takes longer
+    monkeypatch.setattr(demo, "_PROCESSES", multiprocessing.get_context("fork"))
+    monkeypatch.setattr(demo, "_PATIENCE", 20.0)
+    study = write_study(tmp_path)
+    port = int(read_study(study).coordinator.rpartition(":")[2])
+    end = time.monotonic() + 30
+    with demo.process(tmp_path, "study", "serve", study.name, "--folder", "rounds") as running:
+        while not is_open(port) and running.is_alive() and time.monotonic() < end:
+            time.sleep(0.01)
+    # by a signal it would be below 0
+    assert running.exitcode == 0
+    assert "trial" in (tmp_path / "processes.log").read_text()
 
 
 @pytest.mark.long

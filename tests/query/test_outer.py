@@ -320,7 +320,7 @@ def private_rows(session):
     """What the scratch gives of a private table, asked past the language."""
     try:
         name = session._engine._sources["events"].sql
-        return session._scratch.rows(f"SELECT COUNT(*) FROM {name}", {})
+        return session._scratch.values(f"SELECT COUNT(*) FROM {name}", {})
     except scratches.Stopped:
         return None
 
@@ -328,7 +328,7 @@ def private_rows(session):
 def test_the_scratch_holds_no_private_table(session):
     session.query(SHARES, epsilon=1)
     assert private_rows(session) is None
-    assert session._scratch.rows("SELECT table_name FROM information_schema.tables", {}) == []
+    assert session._scratch.values("SELECT table_name FROM information_schema.tables", {}) == [[]]
 
 
 def test_a_scratch_on_the_connection_of_the_data_is_noticed(session, monkeypatch):

@@ -21,7 +21,8 @@ COLUMNS = [("g", "text"), ("n", "integer"), ("r", "integer")]
 
 
 def outer(rows, known=(KEY, CELL, RANK), columns=COLUMNS, inner=None):
-    result = Result(columns, rows, known)
+    values = [[row[place] for row in rows] for place in range(len(rows[0]) if rows else 9)]
+    result = Result(columns, values, known)
     inner = inner or [answer([5, 7])]
     return OuterAnswer("SELECT ...", ["of today"], inner, Releases(inner), result, "shop")
 

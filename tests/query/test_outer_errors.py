@@ -15,9 +15,9 @@ from sfumato.plan.statistic import Statistic
 from sfumato.query import outer_errors as module
 from sfumato.query.answer import Answer
 from sfumato.query.answer_rows import merged
-from sfumato.query.outer_errors import Releases, WholeEnds
+from sfumato.query.outer_errors import Releases
 from sfumato.query.table import answer_body
-from sfumato.sql.outer_forms import Computed, FixedNumber, Kind, Leaf
+from sfumato.sql.outer_forms import ANY_OR_NULL, NO_ROW, Computed, FixedNumber, Kind, Leaf
 from sfumato.testing.asserts import assert_at_most
 from tests.contracts.released import means, numbers
 
@@ -163,7 +163,12 @@ def test_the_first_that_is_not_null():
     assert interval(first, [None], own) is None
     lagged = Computed("lagged", (CELL, FixedNumber(Fraction(0))))
     assert interval(lagged, [code(0)], own) == (70, 130)
-    assert interval(lagged, [None], own) == (0, 0)
+    assert interval(lagged, [NO_ROW], own) == (0, 0)
+    # a row that is there without its number: not shown, or beyond an outer join
+    assert interval(lagged, [None], own) is None
+    # noise decides whether the number or the default stands
+    default = Computed("first", (Computed(ANY_OR_NULL, (CELL,)), FixedNumber(Fraction(0))))
+    assert interval(default, [code(0)], own) == (0, 130)
     anyone = Computed("any", (CELL, FixedNumber(Fraction(0))))
     assert interval(anyone, [code(0)], own) == (0, 130)
 
@@ -224,44 +229,6 @@ def test_an_interval_of_one_cell_for_the_largest_is_noticed():
     alone = replace(form, chosen=False)
     with pytest.raises(AssertionError):
         assert_at_most(*coverage(alone, hidden, truth, cells=80), 0.05, notices=0.5)
-
-
-@pytest.mark.parametrize("miss", [MISS, Fraction(1, 300)])
-def test_ends_in_whole_numbers_are_those_of_the_interval(miss):
-    values = [100 + place for place in range(90)]
-    own = answer(values)
-    wholes = WholeEnds(Releases([own]), miss)
-    forms = [(CELL, [code(7)]), (replace(CELL, chosen=True), [code(7)])]
-    forms += [(DIFFERENCE, [code(7), code(2)]), (DIFFERENCE, [code(7), code(7)])]
-    forms += [total(values, rows=range(count)) for count in (1, 12, 64, 65, 90)]
-    for form, hidden in forms:
-        (ends,) = wholes.column(form, [hidden])
-        assert ends is not None and ends == interval(form, hidden, own, miss=miss)
-
-
-def test_what_is_not_in_whole_numbers_is_left_to_the_interval():
-    values = [5, 7, 9]
-    wholes = WholeEnds(Releases([answer(values), answer(values)]), MISS)
-    leaf, hidden = total(values)
-    for wrong in (
-        [*hidden[:2], 2, *hidden[3:]],
-        [*hidden[:4], code(2, place=1)],
-        [20.5, *hidden[1:]],
-    ):
-        assert wholes.column(leaf, [wrong]) == [None]
-    assert wholes.column(replace(leaf, chosen=True), [hidden]) == [None]
-    mean, cells = total(values, Kind.MEAN)
-    assert wholes.column(mean, [cells]) == [None]
-    assert wholes.column(DIFFERENCE, [[code(0), code(1, place=1)]]) == [None]
-    assert wholes.column(DIFFERENCE, [[code(0), None]]) == [None]
-
-
-def test_sums_beyond_exact_doubles_are_wider():
-    values = [2**52, 2**52, 5]
-    own = answer(values)
-    leaf, hidden = total(values, rows=[0, 1])
-    assert WholeEnds(Releases([own]), MISS).column(leaf, [hidden]) == [None]
-    assert width(leaf, hidden, own) > 2 * 41
 
 
 def missing(noise, draws, far):

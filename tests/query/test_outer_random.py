@@ -93,7 +93,7 @@ def test_a_statement_over_one_row_too_few_is_noticed(session, monkeypatch):
 
     def without_the_last(*rest, **options):
         held = true(*rest, **options)
-        return module.Held(held.columns, held.rows[:-1])
+        return module.Held(held.columns, [values[:-1] for values in held.values])
 
     monkeypatch.setattr(module, "_held", without_the_last)
     with pytest.raises(AssertionError):

@@ -48,7 +48,9 @@ def test_marginals_are_those_of_the_session_and_cost_what_their_preview_says(
 ) -> None:
     preview = releases.preview_marginals(account, CELLS)
     assert clinic.spent("ann") == 0 and preview["times"] == 10
-    got = releases.marginals(account, CELLS, None, None)
+    got = releases.marginals(
+        account, CELLS, None, None, lambda cells: json.dumps(cells.to_json()).encode()
+    )
     asked = account.session.marginals("people", CELLS["cliques"], epsilon="0.1")
     assert json.loads(got.body) == asked.to_json() and asked.recalled
     assert preview["cost"] == json.loads(got.body)["cost"]

@@ -10,7 +10,7 @@ from sqlglot import parse_one
 
 from sfumato.engines.scratch import Held, Scratch, Stopped, Unbound
 from sfumato.sql.outer import require_allowed, text_of_outer
-from sfumato.sql.outer_forms import FixedNumber, Kind, Leaf, cell_of
+from sfumato.sql.outer_forms import ANY_OR_NULL, NO_ROW, FixedNumber, Kind, Leaf, cell_of
 from sfumato.sql.trace import ROW, Inner, traced
 
 COLUMNS = (("g", "text"), ("k", "integer"), ("n", "integer"), ("x", "real"))
@@ -27,9 +27,8 @@ def tables(*, numbered):
     held = {}
     for name, rows in zip(NAMES, ROWS, strict=True):
         columns = (*COLUMNS, (ROW, "integer")) if numbered else COLUMNS
-        held[name] = Held(
-            columns, [(*row, place) if numbered else row for place, row in enumerate(rows)]
-        )
+        values = list(zip(*rows, strict=True))
+        held[name] = Held(columns, [*values, range(len(rows))] if numbered else values)
     return held
 
 
@@ -144,10 +143,10 @@ def possible(form, row):
         value = row[form.hidden[0]]
         if form.kind is Kind.CELL and value is not None:
             answer, column, place = cell_of(value)
-            value = ROWS[answer][place][column]
+            value = None if value == NO_ROW else ROWS[answer][place][column]
         return {None if value is None else float(value)}
     parts = [possible(part, row) for part in form.parts]
-    if form.operation in ("any", "first", "lagged"):
+    if form.operation in ("any", ANY_OR_NULL, "first", "lagged"):
         return set().union(*parts) | {None}
     return {computed(form.operation, values) for values in product(*parts)}
 
@@ -180,20 +179,25 @@ def is_possible(value, form, row):
     )
 
 
+def rows_of(scratch, *statement):
+    """The rows of a statement."""
+    return list(zip(*scratch.values(*statement), strict=True))
+
+
 def compared(scratch, seed):
     """Whether a statement was compared; fails where its rows differ."""
     text = Writer(seed).query(3)
     tree = parse_one(text, dialect="duckdb")
     require_allowed(tree, NAMES)
     try:
-        plain = scratch.rows(text_of_outer(tree), tables(numbered=False))
+        plain = rows_of(scratch, text_of_outer(tree), tables(numbered=False))
     except (Stopped, Unbound):
         return False
     answers = {name: Inner(tuple(c for c, _ in COLUMNS), RELEASED, chosen=False) for name in NAMES}
     trace = traced(tree, answers)
     if trace is None:
         return False
-    rows = scratch.rows(text_of_outer(trace.query), tables(numbered=True))
+    rows = rows_of(scratch, text_of_outer(trace.query), tables(numbered=True))
     assert ordered(rows, 4) == ordered(plain, 4), text
     for row in rows:
         for value, known in zip(row, trace.columns, strict=False):

@@ -233,3 +233,22 @@ def test_a_statement_within_the_limits_is_planned_in_few_steps(tmp_path: Path) -
             sys.setprofile(None)
             counted.append(calls)
     assert counted[1] <= 5 * counted[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("SELECT first school year, COUNT(*) FROM t", "school year"),
+        ("SELECT COUNT(*) FROM t WHERE net income > 5", "net income"),
+        ("SELECT AVG(Netto Größe) FROM t", "Netto Größe"),
+        ("SELECT SUM(x FROM t", None),
+        ("SELECT COUNT(*) FROM t WHERE x >", None),
+        ("SELEC COUNT(*) FROM t", None),
+    ],
+)
+def test_a_name_with_a_blank_is_told_to_be_quoted(text, name):
+    with pytest.raises(SqlSyntaxError) as refusal:
+        parse(text)
+    hint = f'A name with a blank stands in double quotes: "{name}".'
+    assert refusal.value.remedy.endswith(hint) is (name is not None)
+    assert ("double quotes" in refusal.value.remedy) is (name is not None)

@@ -47,6 +47,18 @@ def parts():
     yield {"people": FIRST.slice(2, 0), "other's": OTHER.slice(3, 0)}
 
 
+def test_csv_for_excel_has_one_mark_and_all_rows(tmp_path):
+    write_files(parts(), tmp_path / "out", FACTS, excel=True)
+    text = (tmp_path / "out" / "people.csv").read_bytes()
+    assert text.startswith(
+        b'\xef\xbb\xbf"a ""name""",word,yes,day,noon,money,real\r\n1,,True,2024-'
+    )
+    assert text.count(b"\xef\xbb\xbf") == 1 and text.count(b"\r\n") == 3
+    assert (tmp_path / "out" / "other's.csv").read_bytes() == (
+        b"\xef\xbb\xbfn\r\n" + b"1\r\n2\r\n3\r\n" * 2
+    )
+
+
 def test_files_have_all_rows_and_say_what_they_are(tmp_path):
     written = write_files(parts(), tmp_path / "out", FACTS)
     assert sorted(path.name for path in written) == sorted(

@@ -2,11 +2,14 @@
 """One request after the other: sign-in, roles, bodies, paces, jobs."""
 
 import asyncio
+import io
 import threading
 import time
 from pathlib import Path
 from typing import Any
 
+import pyarrow.ipc
+import pyarrow.parquet
 import pytest
 
 import sfumato as sf
@@ -234,11 +237,13 @@ def test_a_long_question_goes_on_as_a_job(clinic: Clinic, monkeypatch: pytest.Mo
     waiting = clinic.begin("ann", "GET", f"{job}?wait=30")
     go.set()
     done = waiting.result(20).json
-    assert done["state"] == "done" and set(done) == {"job", "state", "charge"}
-    # what was released is in the ledger alone
-    assert clinic.service.jobs.find("ann", done["job"]).ended.result().body == b""
+    assert done["state"] == "done" and set(done) == {"job", "state", "result", "charge"}
     answer = clinic.call("ann", "GET", f"/v1/datasets/clinic/answers/{done['charge']}")
     assert answer.status == 200 and clinic.spent() == 10**11
+    # whoever went away and comes back gets the same reply, as often as it is fetched
+    fetched = [clinic.call("ann", "GET", done["result"]) for _ in range(2)]
+    assert [(got.status, got.body) for got in fetched] == [(200, answer.body)] * 2
+    assert fetched[0].headers["sfumato-recalled"] == "false" and clinic.spent() == 10**11
     # after a restart the same question finds its stored answer
     assert clinic.call("ann", "POST", QUERY, form).body == answer.body
 
@@ -250,7 +255,47 @@ def test_a_job_is_stopped(clinic: Clinic, monkeypatch: pytest.MonkeyPatch) -> No
     assert clinic.call("ann", "DELETE", job).status == 200
     ended = clinic.call("ann", "GET", f"{job}?wait=30").json
     assert ended["state"] == "stopped" and '"charged": false' in ended["problem"]
+    for _ in range(2):
+        got = clinic.call("ann", "GET", ended["result"])
+        assert (got.status, got.body.decode()) == (409, ended["problem"])
     assert clinic.spent() == 0
+
+
+def test_who_fetches_a_result_waits_for_it(clinic: Clinic, monkeypatch: pytest.MonkeyPatch) -> None:
+    go = slowly(monkeypatch)
+    form = {"purpose": "study", "sql": COUNT, "epsilon": "0.1"}
+    asked = clinic.call("ann", "POST", f"{QUERY}?wait=0", form)
+    early = clinic.call("ann", "GET", asked.json["result"])
+    assert early.status == 202 and early.headers["location"] == asked.headers["location"]
+    assert early.json["state"] in ("waiting", "running")
+    waiting = clinic.begin("ann", "GET", f"{asked.json['result']}?wait=30")
+    go.set()
+    assert waiting.result(20).status == 200
+    # those who waited in vain are forgotten: a future would keep each until the end
+    (job,) = clinic.service.jobs._shown["ann"].values()
+    assert job._waking == set()
+    for options in ("wait=x", "wait=-1", "form=csv"):
+        assert clinic.call("ann", "GET", f"{asked.json['result']}?{options}").status == 400
+    assert clinic.call("ann", "DELETE", asked.json["result"]).status == 405
+
+
+def test_a_result_that_gave_way_to_newer_ones_is_asked_for_again_free(
+    clinic: Clinic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go = slowly(monkeypatch)
+    forms = [
+        {"purpose": "study", "sql": f"{COUNT} WHERE age > {n}", "epsilon": "0.1"} for n in range(5)
+    ]
+    jobs = [clinic.call("ann", "POST", f"{QUERY}?wait=0", form).json for form in forms]
+    go.set()
+    states = [clinic.call("ann", "GET", f"/v1/jobs/{job['job']}?wait=30").json for job in jobs]
+    assert {state["state"] for state in states} == {"done"}
+    got = [clinic.call("ann", "GET", job["result"]) for job in jobs]
+    assert sorted(reply.status for reply in got) == [200] * 4 + [410]
+    gone = next(n for n in range(5) if got[n].status == 410)
+    again = clinic.call("ann", "POST", QUERY, forms[gone])
+    assert (again.status, again.headers["sfumato-recalled"]) == (200, "true")
+    assert clinic.spent("ann") == 5 * 10**11
 
 
 @pytest.mark.parametrize("works", [True, False])
@@ -262,9 +307,8 @@ def test_a_reply_of_a_question_leaves_at_a_multiple_of_the_quantum(
             monkeypatch.setattr("sfumato.query.release.SqlTask.run", broken)
         took = []
         for epsilon in ("0.1", "9"):
-            begun = time.monotonic()
             clinic.ask("ann", epsilon=epsilon)
-            took.append((time.monotonic() - begun) % 0.4)
+            took.append(time.monotonic() % 0.4)
         assert max(took) < 0.2
 
 
@@ -420,6 +464,7 @@ def test_what_is_charged_beside_queries(tmp_path: Path, path: str) -> None:
         if job.status == 202:
             done = clinic.call("ann", "GET", f"{job.headers['location']}?wait=30").json
             assert done["charge"] == got.headers["sfumato-charge"]
+            assert clinic.call("ann", "GET", done["result"]).body == got.body
         again = clinic.call("ann", "POST", place, form)
         assert (again.body, again.headers["sfumato-recalled"]) == (got.body, "true")
         assert clinic.spent("ann") == 10**11
@@ -440,6 +485,33 @@ def test_marginals_under_a_key_are_paid_once(clinic: Clinic) -> None:
     other = clinic.call("ann", "POST", place, {**CELLS, "cliques": [["age"]]}, key)
     assert other.status == 409 and other.json["charged"] is False
     assert clinic.spent("ann") == 10**11
+
+
+def test_marginals_are_files_too_and_paid_once(clinic: Clinic) -> None:
+    place = "/v1/datasets/clinic/marginals"
+    wrong = clinic.call("ann", "POST", f"{place}?form=xlsx", CELLS)
+    assert (wrong.status, wrong.json["charged"], clinic.spent()) == (400, False, 0)
+    sheet = clinic.call("ann", "POST", f"{place}?form=csv", CELLS)
+    assert sheet.status == 200 and sheet.headers["content-type"].startswith("text/csv")
+    header, *rows = sheet.body.decode().splitlines()
+    assert header == "marginal,sex,n,n_low,n_high"
+    counts = clinic.call("ann", "POST", place, CELLS).json["marginals"][0]["counts"]
+    assert [line.split(",")[:2] for line in rows] == [["sex", "F"], ["sex", "M"], ["sex", ""]]
+    assert [float(line.split(",")[2]) for line in rows] == counts
+    parquet = clinic.call("ann", "POST", f"{place}?form=parquet", CELLS).body
+    assert pyarrow.parquet.read_table(io.BytesIO(parquet)).column("n").to_pylist() == counts
+    arrow = clinic.call("ann", "POST", f"{place}?form=arrow", CELLS)
+    read = pyarrow.ipc.open_stream(arrow.body).read_all()
+    assert read.column("n").to_pylist() == counts
+    assert arrow.headers["sfumato-recalled"] == "true" and clinic.spent("ann") == 10**11
+
+
+def test_a_file_that_cannot_be_written_is_no_failure_that_clients_repeat(
+    clinic: Clinic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sfumato.web.reply.rows_as_csv", broken)
+    got = clinic.call("ann", "POST", "/v1/datasets/clinic/marginals?form=csv", CELLS)
+    assert got.status == 409 and got.json["charged"] in (True, None)
 
 
 @pytest.mark.parametrize("path", CHARGED)

@@ -13,7 +13,7 @@ import pytest
 import sfumato as sf
 from sfumato.errors import BudgetExceeded, Failed, UnknownName, WrongUse
 from sfumato.query.session import Session
-from sfumato.service.refusals import NoAccount, NotVisible
+from sfumato.service.refusals import NoAccount, NotVisible, ResultDropped
 from sfumato.web.client import Remote, remote
 from tests.contracts.clinic import COUNT, RUNS, Clinic
 
@@ -195,8 +195,9 @@ def test_a_long_question_is_awaited(
     monkeypatch.setattr(Session, "query", slow)
     answer = client(clinic).query(COUNT, epsilon="0.1")
     assert [path.partition("?")[0].split("/")[2] for path, _ in wire.sent] == [
-        "datasets", "jobs", "datasets",
+        "datasets", "jobs",
     ]  # fmt: skip
+    assert not answer.recalled
     assert answer.charge_id and clinic.spent("ann") == 10**11
     begun.clear()
     with pytest.raises(BudgetExceeded):
@@ -267,19 +268,37 @@ def test_a_lost_call_is_repeated_only_where_it_is_free_or_has_a_key(
             assert len(wire.sent) == times
 
 
-def test_a_result_that_is_never_made_in_time_is_not_asked_for_without_end(
-    clinic: Clinic, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    posts = []
+def answered(monkeypatch: pytest.MonkeyPatch, result: Exception) -> list[str]:
+    """A service whose questions go on as jobs, and whose results raise; returns what was asked."""
+    posts: list[str] = []
 
     def send(_: Remote, method: str, path: str, *__: object) -> Any:
         if method == "POST":
             posts.append(path)
             assert len(posts) < 100, "it goes on without end"
             return b'{"job": "j"}', {}, 202
-        return b'{"state": "done", "charge": "paid"}', {}, 200
+        raise result
 
     monkeypatch.setattr(Remote, "_send", send)
-    with pytest.raises(Failed, match="paid"):
+    return posts
+
+
+def test_a_result_that_is_always_gone_is_not_asked_for_without_end(
+    clinic: Clinic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    posts = answered(monkeypatch, ResultDropped())
+    with pytest.raises(Failed, match="again and again"):
         client(clinic).run("synthetic", "people")
     assert len(posts) == 4
+
+
+def test_a_job_of_before_a_restart_is_asked_again_under_its_key_alone(
+    clinic: Clinic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    posts = answered(monkeypatch, NotVisible())
+    with pytest.raises(Failed, match="started anew"):
+        client(clinic).run("synthetic", "people")
+    assert len(posts) == 1
+    with pytest.raises(Failed, match="again and again"):
+        client(clinic).query(COUNT, epsilon="0.1")
+    assert len(posts) == 5

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The server as a process: it starts, answers, keeps connections, and ends in order."""
 
+import gc
 import socket
 import stat
 from pathlib import Path
@@ -46,6 +47,21 @@ def test_an_address_in_use_is_refused(tmp_path: Path) -> None:
         settings = Settings((written(tmp_path),), tmp_path / "s.db", port=taken.getsockname()[1])
         with Service(settings) as service, pytest.raises(WrongUse, match="cannot be listened on"):
             module.serve(service)
+    assert gc.get_freeze_count() == 0
+
+
+def test_a_collection_walks_nothing_that_was_open_when_it_began_to_serve(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frozen = []
+
+    async def run(*_: object) -> None:
+        frozen.append(gc.get_freeze_count())
+
+    monkeypatch.setattr(module, "_run", run)
+    with Service(Settings((written(tmp_path),), tmp_path / "s.db", port=0)) as service:
+        module.serve(service)
+    assert frozen[0] > 10_000 and gc.get_freeze_count() == 0
 
 
 def test_a_reply_waits_for_no_acknowledgement(tmp_path: Path) -> None:

@@ -9,7 +9,13 @@ import pyarrow as pa
 
 from sfumato.cli.asking import Asking, asks
 from sfumato.cli.language import say
-from sfumato.cli.options import require_outputs, write_bytes, write_file
+from sfumato.cli.options import (
+    excel_option,
+    require_csv_file,
+    require_outputs,
+    write_bytes,
+    write_file,
+)
 from sfumato.cli.page_language import in_language
 from sfumato.cli.waiting import waiting
 from sfumato.config.census import read_census
@@ -33,6 +39,7 @@ _SUFFIXES = (".csv", ".parquet", ".arrow")
     type=click.Path(dir_okay=False),
     help="Write all tables in long form: .csv, .parquet or .arrow.",
 )
+@excel_option
 @click.option("--page", type=click.Path(dir_okay=False), help="Write a page to look at (HTML).")
 @click.option(
     "--runs",
@@ -51,6 +58,7 @@ def command(
     delta: str | None,
     split: str | None,
     output: str | None,
+    excel: bool,
     page: str | None,
     runs: int,
 ) -> None:
@@ -61,6 +69,7 @@ def command(
     """
     require_outputs(asking.config, output, page)
     _require_suffix(output)
+    require_csv_file(output, excel=excel)
     declared = read_census(asking.config, name)
     cost = {"rho": rho, "epsilon": epsilon, "delta": delta}
     with waiting() as engine, asking.session(engine) as session:
@@ -74,7 +83,7 @@ def command(
         census = measure_census(session, planned, split=split)
     census.estimate(_say_level_done)
     if output is not None:
-        _write(census, output)
+        _write(census, output, excel=excel)
     if page is not None:
         write_file(page, in_language(census.page(runs)).encode())
     say(f"{census!r}\n{census.quality(runs)!r}\n{census.account}")
@@ -92,12 +101,12 @@ def _require_suffix(output: str | None) -> None:
         raise WrongUse(f"--output {shown(output)}.", allowed=", ".join(_SUFFIXES))
 
 
-def _write(census: Census, output: str) -> None:
+def _write(census: Census, output: str, *, excel: bool) -> None:
     """Writes all tables in the format that the suffix names."""
     sink = pa.BufferOutputStream()
     suffix = Path(output).suffix
     if suffix == ".csv":
-        census.to_csv(sink)
+        census.to_csv(sink, excel=excel)
     elif suffix == ".parquet":
         census.to_parquet(sink)
     else:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A group of commands that imports the module of a command only when it is called."""
 
+import gc
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
@@ -33,7 +34,14 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.modules:
             return None
-        command = vars(import_module(self.modules[cmd_name]))["command"]
+        collects = gc.isenabled()
+        # what an import makes stays: to walk it again and again is a tenth of a start
+        gc.disable()
+        try:
+            command = vars(import_module(self.modules[cmd_name]))["command"]
+        finally:
+            if collects:
+                gc.enable()
         assert isinstance(command, click.Command), "each module of a command has one"
         return localized(command)
 

@@ -241,10 +241,16 @@ excel_option = click.option(
 )
 
 
-def require_csv(form: str, *, excel: bool) -> None:
+def require_csv(form: str, *, excel: bool, allowed: str = "CSV: --format csv") -> None:
     """Refuses ``--excel`` beside another format than CSV."""
     if excel and form != "csv":
-        raise WrongUse(f"--excel with {form}.", allowed="CSV: --format csv")
+        raise WrongUse(f"--excel with {form}.", allowed=allowed)
+
+
+def require_csv_file(output: str | None, *, excel: bool) -> None:
+    """Refuses ``--excel`` beside an output file that is no CSV file."""
+    ending = "" if output is None else Path(output).suffix.lower().removeprefix(".")
+    require_csv(ending or "no output", excel=excel, allowed="CSV: --output FILE.csv")
 
 
 def emit(answer: Answer, form: str, output: str | None, *, excel: bool = False) -> None:

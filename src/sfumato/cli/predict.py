@@ -16,12 +16,13 @@ from sfumato.cli.frame_file import (
     write_rows,
 )
 from sfumato.cli.language import say
-from sfumato.cli.options import require_spared, write_bytes
+from sfumato.cli.options import excel_option, require_csv_file, require_spared, write_bytes
 from sfumato.engines.files import is_same
 from sfumato.errors import WrongUse, shown
 from sfumato.learning.clusters import Clusters
 from sfumato.learning.components import Components
 from sfumato.learning.load import Loaded, load
+from sfumato.query.answer_files import rows_for_excel
 
 
 @click.command("predict")
@@ -30,7 +31,8 @@ from sfumato.learning.load import Loaded, load
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False), help="A .csv or .parquet [default: stdout]."
 )
-def command(file: str, data: str, *, output: str | None) -> None:
+@excel_option
+def command(file: str, data: str, *, output: str | None, excel: bool) -> None:
     """Apply the model of FILE, which fit wrote, to the rows of DATA; free.
 
     DATA is a CSV or Parquet file with the columns of the model's SELECT. Its rows are written with
@@ -38,6 +40,7 @@ def command(file: str, data: str, *, output: str | None) -> None:
     DATA. What a sfumato.toml beside them declares is not overwritten.
     """
     require_rows_file(output)
+    require_csv_file(output or "stdout.csv", excel=excel)
     require_spared(output)
     for path in (file, data):
         if output is not None and is_same(Path(path), Path(output)):
@@ -47,12 +50,15 @@ def command(file: str, data: str, *, output: str | None) -> None:
     model = model_of(file)
     rows = read_rows(data)
     predicted = said(model, rows)
-    if output is None:
+    if excel:
+        write_bytes(rows_for_excel(predicted), output)
+    elif output is None:
         buffer = pa.BufferOutputStream()
         csv.write_csv(predicted, buffer)
         write_bytes(buffer.getvalue().to_pybytes(), None)
     else:
         write_rows(predicted, output)
+    if output is not None:
         say(f"wrote {output}: {predicted.num_rows:,} rows")
     for note in unread(rows, model.columns):
         say(note, err=output is None)

@@ -41,6 +41,7 @@ def _checked(_context: click.Context, _option: click.Parameter, rows: int | None
 @click.option(
     "-o", "--output", type=click.Path(file_okay=False), help="The folder of Parquet and CSV files."
 )
+@click.option("--excel", is_flag=True, help="The CSV files as Excel opens them.")
 @click.option("--report", type=click.Path(dir_okay=False), help="Write the report (HTML).")
 @click.option("--score", help="Train a model of this column on the rows; --score-epsilon.")
 @click.option(
@@ -66,6 +67,7 @@ def command(
     rho: str | None,
     is_preview: bool,
     output: str | None,
+    excel: bool,
     report: str | None,
     public: tuple[str, ...],
     rows: int | None,
@@ -80,6 +82,8 @@ def command(
     name of a [synthetic.NAME] that states columns, bins, constraints and the cost. The same at the
     same cost is answered from the ledger, at no cost.
     """
+    if excel and output is None:
+        raise WrongUse("--excel without an output.", allowed="a folder: -o FOLDER --excel")
     test = _Test.of(score, score_epsilon, score_within)
     cost = {"epsilon": epsilon, "delta": delta, "rho": rho}
     declared = read_synthetic(asking.config, tables, cost).with_public(public)
@@ -95,7 +99,7 @@ def command(
         budget = repr(session.budget)
     say(repr(model))
     if output is not None:
-        for path in model.save(output, rows):
+        for path in model.save(output, rows, excel=excel):
             say(f"wrote {path}")
     for line in tests:
         say(f"trained on these rows: {line}")

@@ -14,6 +14,8 @@ class Form(Enum):
     """The file format of a released result."""
 
     JSON = "json"
+    CSV = "csv"
+    PARQUET = "parquet"
     ARROW = "arrow"
     ZIP = "zip"
 

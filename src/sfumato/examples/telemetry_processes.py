@@ -6,7 +6,6 @@ All of them listen on 127.0.0.1 only and end with the demo.
 
 import contextlib
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -82,9 +81,9 @@ def _wait(process: subprocess.Popen[bytes], address: str, log: Path) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ends a process as Ctrl-C does, so that it stores the acknowledged reports."""
-    if process.poll() is None:
-        process.send_signal(signal.SIGINT)
+    """Ends a process in order, so that it stores the acknowledged reports."""
+    # not SIGINT, which is ignored in what a script runs in the background
+    process.terminate()
     try:
         process.wait(_PATIENCE)
     except subprocess.TimeoutExpired:

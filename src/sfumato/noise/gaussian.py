@@ -26,6 +26,7 @@ _SUMMED_SIGMA = 64
 # Slack for rounding errors of erfc and sqrt in the C library; only stated error bounds use it.
 _LIBM_SLACK = 1e-9
 _BITS = 200
+_ONE = 1 << _BITS
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -115,10 +116,13 @@ class DiscreteGaussian:
     def _above(self, x: int) -> Bracket:
         """P(X > x), x >= 0."""
         if self.sigma_squared <= _SUMMED_SIGMA**2:
-            sums = _tail_sums(self.sigma_squared)
-            if x + 1 < len(sums):
-                return sums[x + 1]
-            return Bracket(0.0, sums[-1].upper)
+            lows, highs = _tail_sums(self.sigma_squared)
+            lower_z, upper_z = _normaliser(self.sigma_squared)
+            place = min(x + 1, len(lows) - 1)
+            return Bracket(
+                float_down(Fraction(lows[place], _ONE) / upper_z),
+                float_up(Fraction(highs[place], _ONE) / lower_z),
+            )
         if int(x) ** 2 > 1600 * self.sigma_squared:
             return Bracket(0.0, 1e-300)
         return _midpoint(float(sqrt_up(self.sigma_squared)), x + 0.5)
@@ -153,11 +157,8 @@ def _minus(probability: float, *, up: bool = False) -> float:
 def _normaliser(sigma_squared: Fraction) -> tuple[Fraction, Fraction]:
     """Bounds of the sum of exp(-x^2 / (2 sigma^2)) over all integers."""
     if sigma_squared <= _SUMMED_SIGMA**2:
-        weights, rest = _weights(sigma_squared)
-        positive_half = weights[1:]
-        lower = 1 + 2 * sum((low for low, _ in positive_half), Fraction(0))
-        upper = 1 + 2 * sum((high for _, high in positive_half), rest)
-        return lower, upper
+        lows, highs = _tail_sums(sigma_squared)
+        return Fraction(_ONE + 2 * lows[1], _ONE), Fraction(_ONE + 2 * highs[1], _ONE)
     # Poisson summation: sqrt(2 pi sigma^2) <= Z <= that times 1 + 1e-30 for sigma >= 64.
     pi_down = Fraction(3141592653589793, 10**15)
     pi_up = Fraction(3141592653589794, 10**15)
@@ -166,40 +167,36 @@ def _normaliser(sigma_squared: Fraction) -> tuple[Fraction, Fraction]:
 
 
 @lru_cache(maxsize=64)
-def _weights(sigma_squared: Fraction) -> tuple[list[tuple[Fraction, Fraction]], Fraction]:
+def _tail_sums(sigma_squared: Fraction) -> tuple[list[int], list[int]]:
+    """Bounds of the sum of exp(-y^2 / (2 sigma^2)) over y >= x, for x = 0, 1, ..., about 13 sigma.
+
+    In multiples of 2^-200. The last ones hold for every larger x too.
+    """
+    weights, rest = _weights(sigma_squared)
+    lows = accumulate((low for low, _ in reversed(weights)), initial=0)
+    highs = accumulate((high for _, high in reversed(weights)), initial=rest)
+    return [*lows][::-1], [*highs][::-1]
+
+
+def _weights(sigma_squared: Fraction) -> tuple[list[tuple[int, int]], int]:
     """Bounds of exp(-x^2 / (2 sigma^2)) for x = 0, 1, ... up to about 13 sigma, and of the rest.
 
     Uses w(x+1) = w(x) r(x) and r(x+1) = r(x) c, in multiples of 2^-200, rounded down and up.
     """
-    one = 1 << _BITS
     first = -1 / (2 * sigma_squared)
     ratio = -1 / sigma_squared
-    low_r = int(exp_down(first) * one)
-    low_c = int(exp_down(ratio) * one)
-    high_r = int(exp_up(first) * one) + 1
-    high_c = int(exp_up(ratio) * one) + 1
-    low = high = one
-    weights: list[tuple[Fraction, Fraction]] = []
-    while len(weights) < 2 or high > one >> 133:
-        weights.append((Fraction(low, one), Fraction(high, one)))
+    low_r = int(exp_down(first) * _ONE)
+    low_c = int(exp_down(ratio) * _ONE)
+    high_r = int(exp_up(first) * _ONE) + 1
+    high_c = int(exp_up(ratio) * _ONE) + 1
+    low = high = _ONE
+    weights: list[tuple[int, int]] = []
+    while len(weights) < 2 or high > _ONE >> 133:
+        weights.append((low, high))
         low = low * low_r >> _BITS
         low_r = low_r * low_c >> _BITS
         high = (high * high_r >> _BITS) + 1
         high_r = (high_r * high_c >> _BITS) + 1
     # The next x is beyond 13 sigma, where (sigma <= 64) each term is below 0.9 of the one
     # before it, so all remaining terms add up to less than ten times the next one.
-    return weights, 10 * Fraction(high, one)
-
-
-@lru_cache(maxsize=64)
-def _tail_sums(sigma_squared: Fraction) -> list[Bracket]:
-    """Bounds of P(X >= x) for x = 0, 1, ...; the last one holds for every larger x too."""
-    weights, rest = _weights(sigma_squared)
-    lower_z, upper_z = _normaliser(sigma_squared)
-    lows = list(accumulate((low for low, _ in reversed(weights))))[::-1]
-    highs = list(accumulate((high for _, high in reversed(weights)), initial=rest))[:0:-1]
-    sums = [
-        Bracket(float_down(low / upper_z), float_up(high / lower_z))
-        for low, high in zip(lows, highs, strict=True)
-    ]
-    return [*sums, Bracket(0.0, float_up(rest / lower_z))]
+    return weights, 10 * high

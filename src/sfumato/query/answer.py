@@ -5,6 +5,7 @@
 stores, so that a recalled answer equals the first one.
 """
 
+import builtins
 import html
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -69,18 +70,22 @@ class Answer:
         statement: the question, as written.
         notes: remarks for the reader, such as the chosen mechanism or cells without support.
         bias: what the intervals do not cover: the effects of clipping and bounding.
-        bytes: the stored JSON; the same question always returns the same bytes.
         inner: the private answers that it was computed from, if it is SQL over private answers.
         recalled: whether the answer was stored before, so that it cost nothing this time.
     """
 
     def __init__(
-        self, body: bytes, *, recalled: bool = False, form: dict[str, Json] | None = None
+        self,
+        body: builtins.bytes | None,
+        *,
+        recalled: bool = False,
+        form: dict[str, Json] | None = None,
     ) -> None:
-        # who has just written the bytes need not read them again
-        form = load_body(body) if form is None else form
+        if form is None:
+            assert body is not None, "an answer has its bytes or their content"
+            form = load_body(body)
         self.recalled = recalled
-        self.bytes = body
+        self._body = body
         self.charge_id = str(form["charge_id"])
         self.dataset = str(form["dataset"])
         self.statement = str(form["statement"])
@@ -93,9 +98,21 @@ class Answer:
         self.inner: tuple[Answer, ...] = ()
 
     @property
+    def bytes(self) -> builtins.bytes:
+        """The stored JSON; the same question always returns the same bytes."""
+        if self._body is None:
+            self._body = canonical_json(self.form).encode()
+        return self._body
+
+    @property
     def rows(self) -> list[list[Json]]:
         """The cells of each row, in the order of ``columns``."""
         return cast(list[list[Json]], self.form["rows"])
+
+    @property
+    def may_be_untold(self) -> bool:
+        """Whether the noise of a cell may leave no information; False only if that of none does."""
+        return self._body is None or UNTOLD in self._body
 
     @property
     def told(self) -> list[list[Json]]:
@@ -105,7 +122,7 @@ class Answer:
         The interval of such a cell is the whole possible range.
         """
         errors = cast(list[list[Json]], self.form["errors"])
-        if UNTOLD not in self.bytes:
+        if not self.may_be_untold:
             # most answers have no such cell, and some have many cells
             return [list(row) for row in self.rows]
         rows = []
@@ -230,7 +247,7 @@ class Answer:
         """
         return arrow_table(self._filled(intervals=intervals))
 
-    def to_arrow_bytes(self) -> bytes:
+    def to_arrow_bytes(self) -> builtins.bytes:
         """The Arrow table as an IPC stream, as ``sfumato query --format arrow`` writes it."""
         import pyarrow
 

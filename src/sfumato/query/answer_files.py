@@ -202,6 +202,22 @@ def csv_of(names: Sequence[str], rows: Iterable[Sequence[Any]], *, excel: bool =
     return for_excel(file.getvalue()) if excel else file.getvalue()
 
 
+def rows_for_excel(rows: "pyarrow.Table", *, is_first: bool = True) -> bytes:
+    """Returns the rows of an Arrow table as CSV as Excel opens it, with the values as they are.
+
+    ``is_first``: they follow a byte order mark and the names of the columns. A text that Excel
+    would take for a formula follows a quote.
+    """
+    cells = zip(*(column.to_pylist() for column in rows.columns), strict=True)
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\r\n")
+    if is_first:
+        file.write("\ufeff")
+        writer.writerow(map(_no_formula, rows.column_names))
+    writer.writerows([*map(_no_formula, line)] for line in cells)
+    return file.getvalue().encode()
+
+
 def arrow_table(columns: Iterable[Filled]) -> "pyarrow.Table":
     """Returns columns as a pyarrow table."""
     import pyarrow

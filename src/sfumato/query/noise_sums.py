@@ -5,7 +5,6 @@ Proof: noise_sums.proof.md.
 """
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
@@ -25,8 +24,9 @@ _SLACK = 1e-10
 _LARGEST_SIGMA = 200
 
 
+@lru_cache(maxsize=2**12)
 def sum_reach(
-    noise: Noise, miss: Fraction, coefficients: Sequence[Fraction], count: int
+    noise: Noise, miss: Fraction, coefficients: tuple[Fraction, ...], count: int
 ) -> Fraction:
     """Returns a bound r with P(|S| > r) <= miss for a sum S of ``count`` released numbers.
 
@@ -38,7 +38,7 @@ def sum_reach(
     >>> sum_reach(DiscreteLaplace(10), Fraction(1, 20), (Fraction(1),), 2)
     Fraction(41, 1)
     """
-    known = reach(noise, miss, tuple(coefficients), rounded_up(count))
+    known = reach(noise, miss, coefficients, rounded_up(count))
     weights = {abs(coefficient) for coefficient in coefficients if coefficient}
     draws = count * sum(1 for coefficient in coefficients if coefficient)
     if len(weights) != 1 or not 2 <= draws <= _MOST_DRAWS or miss < _SMALLEST_MISS:

@@ -95,12 +95,12 @@ class Outer:
         for place, (answer, release) in enumerate(zip(inner, releases.releases, strict=True)):
             tables[name_of(place)] = _held(answer, release, numbered=self.trace is not None)
         try:
-            rows = scratch.rows(self.statement, tables, patience)
+            values = scratch.values(self.statement, tables, patience)
         except Stopped as failure:
             charges = tuple(answer.charge_id for answer in inner)
             raise OuterFailed(str(failure), charges) from None
         known = None if self.trace is None else self.trace.columns
-        result = Result(self.columns, rows, known)
+        result = Result(self.columns, values, known)
         name = statements.asker.dataset.name
         return OuterAnswer(self.text, self.notes, inner, releases, result, name)
 
@@ -283,7 +283,8 @@ def _public(name: str, table: Table) -> Held:
             f"The public table {name!r} has more than {MOST_ROWS:,} rows.",
             remedy="SQL over private answers reads smaller ones. Join it in a private question.",
         )
-    return Held(_columns_of(table), rows)
+    columns = _columns_of(table)
+    return Held(columns, [[row[place] for row in rows] for place in range(len(columns))])
 
 
 def _unique(name: str, taken: set[str]) -> str:
@@ -299,7 +300,7 @@ def _unique(name: str, taken: set[str]) -> str:
 def _numbered(tables: Mapping[str, Held]) -> dict[str, Held]:
     """Tables with a last column of row numbers."""
     return {
-        name: Held((*table.columns, (ROW, ROW_NUMBER)), table.rows)
+        name: Held((*table.columns, (ROW, ROW_NUMBER)), table.values)
         for name, table in tables.items()
     }
 
@@ -307,15 +308,14 @@ def _numbered(tables: Mapping[str, Held]) -> dict[str, Held]:
 def _held(answer: Answer, release: Release, *, numbered: bool) -> Held:
     """The table of an answer, with its rows in the order of their keys."""
     table = _table(answer.columns)
-    moments = [place for place, (_, kind) in enumerate(table.columns) if kind == "timestamp"]
-    rows = []
-    for place in sorted(range(len(release.told)), key=release.order.__getitem__):
-        row = list(release.told[place])
-        for moment in moments:
-            row[moment] = _local(row[moment])
-        rows.append((*row, place) if numbered else tuple(row))
-    columns = (*table.columns, (ROW, ROW_NUMBER)) if numbered else table.columns
-    return Held(columns, rows)
+    places = sorted(range(len(release.order)), key=release.order.__getitem__)
+    columns: list[Sequence[object]] = []
+    for (_, kind), values in zip(table.columns, release.columns, strict=True):
+        in_order: Sequence[object] = [values[place] for place in places]
+        columns.append(list(map(_local, in_order)) if kind == "timestamp" else in_order)
+    if not numbered:
+        return Held(table.columns, columns)
+    return Held((*table.columns, (ROW, ROW_NUMBER)), [*columns, places])
 
 
 def _local(moment: object) -> str | None:

@@ -13,13 +13,13 @@ import duckdb
 
 from sfumato.errors import WrongUse
 from sfumato.exact.rational import Number, positive, to_fraction
-from sfumato.ledger.journal import canonical_json
 from sfumato.privacy.event import Json
 from sfumato.query.answer import Answer
 from sfumato.query.cost import total_cost
-from sfumato.query.outer_errors import Ends, Releases, WholeEnds
+from sfumato.query.outer_errors import Releases
 from sfumato.query.output_intervals import Cell
 from sfumato.query.table import end_forms, finite, interval_form, warnings
+from sfumato.query.whole_ends import Ends, WholeEnds
 from sfumato.sql.outer_forms import Computed, Form, Known, Leaf
 
 _DEFAULT_MISS = Fraction(5, 100)
@@ -34,40 +34,38 @@ _CHOSEN = (
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of SQL over private answers: the names and types of its columns, and their rows.
+    """The result of SQL over private answers: the names and types of its columns, and their values.
 
     ``known`` states for each visible column how it is computed; None if that was not traced. The
     hidden columns follow the visible ones.
     """
 
     columns: Sequence[tuple[str, str]]
-    rows: Sequence[Sequence[object]]
+    values: Sequence[Sequence[object]]
     known: Sequence[Known] | None
 
-    def lines(self, releases: Releases, miss: Fraction) -> list[Json]:
-        """Returns the interval of each cell, row by row, at confidence 1 - ``miss``; null for a
-        cell that has none.
+    def errors(self, releases: Releases, miss: Fraction) -> list[list[Json]]:
+        """Returns the intervals of each column at confidence 1 - ``miss``; null for a cell that
+        has none.
         """
-        columns = [self._column(place, releases, miss) for place in range(len(self.columns))]
-        return [list(line) for line in zip(*columns, strict=True)]
+        return [self._column(place, releases, miss) for place in range(len(self.columns))]
 
     def _column(self, place: int, releases: Releases, miss: Fraction) -> list[Json]:
         """The intervals of one column."""
+        values, kind = self.values[place], self.columns[place][1]
         if not self.is_noisy(place):
-            return [None] * len(self.rows)
+            return [None] * len(values)
         form = self.known[place].form if self.known is not None else None
-        kind = self.columns[place][1]
         if form is None:
-            return [_error(_NOTHING, kind, row[place]) for row in self.rows]
-        stored: list[Json] = [None] * len(self.rows)
+            return [_error(_NOTHING, kind, value) for value in values]
+        stored: list[Json] = [None] * len(values)
         if miss == _DEFAULT_MISS and isinstance(form, Leaf):
-            stored = releases.stored_errors(form, self.rows)
-        wholes: list[Ends | None] = [None] * len(self.rows)
-        if kind in ("integer", "real") and None in stored:
-            wholes = WholeEnds(releases, miss).column(form, self.rows)
+            stored = releases.stored_errors(form, self.values)
+        wholes: Sequence[Ends | None] = [None] * len(values)
+        if kind in ("integer", "real") and not all(stored):
+            wholes = WholeEnds(releases, miss).column(form, self.values)
         errors: list[Json] = []
-        for row, known, ends in zip(self.rows, stored, wholes, strict=True):
-            value = row[place]
+        for row, (value, known, ends) in enumerate(zip(values, stored, wholes, strict=True)):
             error: Json = None
             if value is None:
                 error = _error(_NOTHING, kind, value)
@@ -76,7 +74,9 @@ class Result:
             elif ends is not None:
                 error = _whole_error(*ends, value)
             if error is None:
-                error = _error(releases.interval(form, row.__getitem__, miss), kind, value)
+                hidden = [column[row] for column in self.values]
+                interval = releases.interval(form, hidden.__getitem__, miss)
+                error = _error(interval, kind, value)
             errors.append(error)
         return errors
 
@@ -98,8 +98,11 @@ class Result:
     @property
     def shown(self) -> list[list[Json]]:
         """The visible cells as JSON."""
-        width = len(self.columns)
-        return [[_shown(value) for value in row[:width]] for row in self.rows]
+        columns = []
+        for (_, kind), values in zip(self.columns, self.values, strict=False):
+            is_json = kind in ("integer", "boolean", "text")
+            columns.append(cast(Sequence[Json], values) if is_json else list(map(_shown, values)))
+        return _rows_of(columns)
 
 
 class OuterAnswer(Answer):
@@ -117,7 +120,8 @@ class OuterAnswer(Answer):
         result: Result,
         dataset: str,
     ) -> None:
-        errors = result.lines(releases, _DEFAULT_MISS)
+        errors = result.errors(releases, _DEFAULT_MISS)
+        names = [name for name, _ in result.columns]
         form: dict[str, Json] = {
             "charge_id": ", ".join(answer.charge_id for answer in inner),
             "dataset": dataset,
@@ -129,13 +133,14 @@ class OuterAnswer(Answer):
                 for place, (name, kind) in enumerate(result.columns)
             ],
             "rows": cast(Json, result.shown),
-            "errors": errors,
+            "errors": cast(Json, _rows_of(errors)),
             "bounded": _lines(inner, lambda answer: answer.bounded),
             "bias": _lines(inner, lambda answer: answer.bias),
-            "notes": [*_notes(inner, result), *notes, *_warnings(result, errors)],
+            "notes": [*_notes(inner, result), *notes, *warnings(names, errors)],
         }
         recalled = bool(inner) and all(answer.recalled for answer in inner)
-        super().__init__(canonical_json(form).encode(), recalled=recalled, form=form)
+        # it is stored nowhere, so its bytes are written when somebody wants them
+        super().__init__(None, recalled=recalled, form=form)
         self.inner = tuple(inner)
         self._releases = releases
         self._result = result
@@ -144,7 +149,7 @@ class OuterAnswer(Answer):
         """As ``Answer.error``; a cell without an interval has ``low`` and ``high`` None."""
         fraction = to_fraction("confidence", confidence)
         level = positive("confidence", fraction, at_most=1 - Fraction(1, 10**12))
-        return self._cells_with(self._result.lines(self._releases, 1 - level))
+        return self._cells_with(_rows_of(self._result.errors(self._releases, 1 - level)))
 
     def consistent(self) -> NoReturn:
         """Not available: only the answer of a single question can be made consistent.
@@ -156,6 +161,11 @@ class OuterAnswer(Answer):
             "consistent() of SQL over private answers.",
             remedy="answer.inner[0].consistent() is the one of a private answer.",
         )
+
+
+def _rows_of(columns: Sequence[Sequence[Json]]) -> list[list[Json]]:
+    """The rows of columns, of which there is at least one."""
+    return list(map(list, zip(*columns, strict=True)))
 
 
 def _whole_error(low: int, high: int, value: object) -> dict[str, Json] | None:
@@ -226,8 +236,3 @@ def _notes(inner: Sequence[Answer], result: Result) -> list[Json]:
     if result.is_chosen:
         lines.append(_CHOSEN)
     return lines
-
-
-def _warnings(result: Result, errors: Sequence[Json]) -> list[Json]:
-    """Notes on columns with cells that cannot be told."""
-    return warnings([name for name, _ in result.columns], errors)

@@ -10,13 +10,14 @@ whatever their joint distribution is. Proof: outer_errors.proof.md.
 import datetime
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import TypeAlias, cast
+from functools import cached_property
+from typing import cast
 
 from sfumato.metadata.column import EPOCH
-from sfumato.plan.output import Item
+from sfumato.plan.output import Item, Output
 from sfumato.plan.reading import Kind as Reads
 from sfumato.plan.scalar import Estimate, Operation
 from sfumato.plan.statistic import Statistic
@@ -26,10 +27,17 @@ from sfumato.query.estimate import AnyReleased, Range, Released, linear_weights
 from sfumato.query.noise_sums import rounded_up, sum_reach
 from sfumato.query.output_intervals import Cell, combined, ranges_of
 from sfumato.query.table import released_of
-from sfumato.sql.outer_forms import ROWS, Computed, FixedNumber, Form, Kind, Leaf, cell_of
-
-# The ends of an interval in whole numbers.
-Ends: TypeAlias = tuple[int, int]
+from sfumato.sql.outer_forms import (
+    ANY_OR_NULL,
+    NO_ROW,
+    ROWS,
+    Computed,
+    FixedNumber,
+    Form,
+    Kind,
+    Leaf,
+    cell_of,
+)
 
 # A sum of that many cells is one of doubles in DuckDB: each addition is off by at most this share.
 _OFF = Fraction(1, 2**50)
@@ -43,7 +51,7 @@ class Releases:
     """The private answers that SQL over private answers reads, for the intervals of its cells."""
 
     def __init__(self, answers: Sequence[Answer]) -> None:
-        self.releases = [Release.of(answer) for answer in answers]
+        self.releases = [Release(answer) for answer in answers]
         self._cells: dict[tuple[int, Fraction], Cell] = {}
 
     def interval(self, form: Form, hidden: Callable[[int], object], miss: Fraction) -> Cell:
@@ -58,17 +66,23 @@ class Releases:
         share = miss / max(sum(1 for _ in self._random(form, hidden)), 1)
         return self._range(form, hidden, share)
 
-    def stored_errors(self, leaf: Leaf, rows: Sequence[Sequence[object]]) -> list[Json]:
-        """Returns the stored 95% intervals of a column of cells; None if noise chose a cell."""
-        errors: list[Json] = [None] * len(rows)
+    def stored_errors(self, leaf: Leaf, columns: Sequence[Sequence[object]]) -> list[Json]:
+        """Returns the stored 95% intervals of a column of cells; None if noise chose a cell.
+
+        ``columns`` are those of the result, the hidden ones included.
+        """
+        codes = columns[leaf.hidden[0]]
+        errors: list[Json] = [None] * len(codes)
         if leaf.kind is not Kind.CELL or leaf.chosen:
             return errors
-        (hidden,) = leaf.hidden
-        for place, shown in enumerate(rows):
-            code = shown[hidden]
+        source, stored, column = -1, self.releases[0].errors, 0
+        for place, code in enumerate(codes):
             if isinstance(code, int):
-                answer, column, row = cell_of(code)
-                error = self.releases[answer].errors[row][column]
+                if code // ROWS != source:
+                    source = code // ROWS
+                    answer, column, _ = cell_of(code)
+                    stored = self.releases[answer].errors
+                error = stored[code % ROWS][column]
                 # the answer may be changed by who reads it
                 errors[place] = dict(error) if isinstance(error, dict) else error
         return errors
@@ -92,7 +106,7 @@ class Releases:
             return self._leaf(form, [hidden(place) for place in form.hidden], miss)
         pair = self._pair(form, hidden)
         if pair is not None:
-            return Cell(pair.difference(*self._rows(form, hidden), miss))
+            return Cell(pair.difference(miss))
         if form.operation in ("first", "lagged"):
             return self._first(form, hidden, miss)
         parts = [self._range(part, hidden, miss) for part in form.parts]
@@ -103,16 +117,19 @@ class Releases:
         return Cell(_computed(form.operation, ranges), untold)
 
     def _first(self, form: Computed, hidden: Callable[[int], object], miss: Fraction) -> Cell:
-        """The interval of the first part that is not NULL: a cell says itself whether it is."""
+        """The interval of the first part that is not NULL: a cell says itself whether it is.
+
+        Of LAG and LEAD the default stands where there is no row (``NO_ROW``), and nowhere else.
+        """
         possible = []
         for part in form.parts:
             if isinstance(part, Leaf) and part.kind is Kind.CELL:
                 code = hidden(part.hidden[0])
-                if code is None or self._value(code) is None:
-                    if form.operation == "first":
-                        # its number was not released, or cannot be told: nothing bounds it
-                        return _NOTHING
+                if code == NO_ROW:
                     continue
+                if self._value(code) is None:
+                    # its number was not released, or cannot be told: nothing bounds it
+                    return _NOTHING
                 possible.append(self._range(part, hidden, miss))
                 break
             possible.append(self._range(part, hidden, miss))
@@ -149,7 +166,7 @@ class Releases:
         if not isinstance(code, int):
             return None
         answer, column, row = cell_of(code)
-        return self.releases[answer].told[row][column]
+        return self.releases[answer].columns[column][row]
 
     def _sum(self, leaf: Leaf, hidden: Sequence[object], miss: Fraction) -> Range | None:
         """The interval of a sum or mean of cells of one release, each of them once."""
@@ -176,120 +193,24 @@ class Releases:
             far /= count
         return value - far, value + far
 
-    def _pair(self, form: Computed, hidden: Callable[[int], object]) -> "_Column | None":
-        """The column of which a form is the difference of two cells; None for other forms."""
-        places = _cells_of(form)
+    def _pair(self, form: Computed, hidden: Callable[[int], object]) -> "_Pair | None":
+        """The cells of one column of which a form is the difference; None for other forms."""
+        places = cells_of_difference(form)
         if places is None:
             return None
         one, other = map(hidden, places)
         if not isinstance(one, int) or not isinstance(other, int):
             return None
-        answer, column, _ = cell_of(one)
-        if (answer, column) != cell_of(other)[:2]:
+        (answer, column, row), (*same, subtracted) = cell_of(one), cell_of(other)
+        if [answer, column] != same:
             return None
         release = self.releases[answer]
         weights = release.weights(column)
-        return None if weights is None else _Column(release, column, weights)
-
-    def _rows(self, form: Computed, hidden: Callable[[int], object]) -> tuple[int, int]:
-        """The rows of the two cells of a difference."""
-        rows = []
-        for part in form.parts:
-            assert isinstance(part, Leaf), "so says _pair"
-            code = hidden(part.hidden[0])
-            assert isinstance(code, int), "so says _pair"
-            rows.append(cell_of(code)[2])
-        return rows[0], rows[1]
+        return None if weights is None else _Pair(release, column, weights, row, subtracted)
 
 
-class WholeEnds:
-    """The computation of intervals with integer ends, of cells, sums and differences of counts.
-
-    They are those of ``Releases.interval``, without its fractions, which take most of its time.
-    """
-
-    def __init__(self, releases: Releases, miss: Fraction) -> None:
-        self._releases = releases.releases
-        self._miss = miss
-        self._columns: dict[tuple[int, bool], _Wholes | None] = {}
-
-    def column(self, form: Form, rows: Sequence[Sequence[object]]) -> list[Ends | None]:
-        """Returns the integer ends of a computed column's intervals; rows have its hidden columns.
-
-        None in a row where they are no whole numbers, or where ``Releases.interval`` has to tell.
-
-        Guarantees:
-            ends in whole numbers are those of the interval
-        """
-        if isinstance(form, Leaf):
-            hidden = [[row[place] for row in rows] for place in form.hidden]
-            if form.kind is Kind.CELL:
-                return [self._cell(code, chosen=form.chosen) for code in hidden[0]]
-            if form.kind is Kind.SUM and not form.chosen:
-                return [self._sum(*cells) for cells in zip(*hidden, strict=True)]
-        pair = _cells_of(form)
-        if pair is None:
-            return [None] * len(rows)
-        one, other = pair
-        return [self._difference(row[one], row[other]) for row in rows]
-
-    def _cell(self, code: object, *, chosen: bool) -> Ends | None:
-        """The ends of a released cell."""
-        if not isinstance(code, int):
-            return None
-        source, row = divmod(code, ROWS)
-        wholes = self._wholes(source, chosen=chosen)
-        far = None if wholes is None else wholes.far(1)
-        if wholes is None or far is None:
-            return None
-        point = wholes.points[row]
-        return point - far, point + far
-
-    def _sum(
-        self, total: object, count: object, different: object, least: object, largest: object
-    ) -> Ends | None:
-        """The ends of a sum of cells of one release, each of them once."""
-        if not isinstance(total, int | float) or total % 1 or not isinstance(count, int):
-            return None
-        if count < 1 or count != different:
-            return None
-        assert isinstance(least, int) and isinstance(largest, int), "codes of at least one cell"
-        source = least // ROWS
-        if source != largest // ROWS:
-            return None
-        wholes = self._wholes(source, chosen=False)
-        if wholes is None or count > wholes.most:
-            return None
-        far = wholes.far(count)
-        return None if far is None else (int(total) - far, int(total) + far)
-
-    def _difference(self, one: object, other: object) -> Ends | None:
-        """The ends of the difference of two cells of one column."""
-        if not isinstance(one, int) or not isinstance(other, int):
-            return None
-        (source, row), (same, subtracted) = divmod(one, ROWS), divmod(other, ROWS)
-        wholes = self._wholes(source, chosen=False) if source == same else None
-        far = None if wholes is None else wholes.far(2)
-        if wholes is None or far is None:
-            return None
-        if row == subtracted:
-            return 0, 0
-        middle = wholes.points[row] - wholes.points[subtracted]
-        return middle - far, middle + far
-
-    def _wholes(self, source: int, *, chosen: bool) -> "_Wholes | None":
-        """A column of an answer in whole numbers; None if it has others."""
-        name = source, chosen
-        if name not in self._columns:
-            answer, column, _ = cell_of(source * ROWS)
-            release = self._releases[answer]
-            share = self._miss / release.rows if chosen else self._miss
-            self._columns[name] = release.wholes(column, share)
-        return self._columns[name]
-
-
-def _cells_of(form: Form) -> tuple[int, int] | None:
-    """The places of the codes in a difference of two cells that noise did not choose."""
+def cells_of_difference(form: Form) -> tuple[int, int] | None:
+    """Returns the places of the codes in a difference of two cells that noise did not choose."""
     if not isinstance(form, Computed) or form.operation != "-" or len(form.parts) != 2:
         return None
     places = []
@@ -300,50 +221,47 @@ def _cells_of(form: Form) -> tuple[int, int] | None:
     return places[0], places[1]
 
 
-@dataclass(frozen=True, slots=True)
-class _Wholes:
-    """A column of whole estimates, and how far the sum of so many of its cells reaches.
+class Release:
+    """One private answer that an outer statement reads: its columns, aggregates and rows.
 
-    ``most`` is the number of its cells that doubles add exactly.
+    Attributes:
+        order: for each row, the place of its group in the order of the keys.
+        errors: for each row, the stored 95% intervals of its cells.
+        columns: the values of each column; None where the noise leaves no information.
     """
 
-    points: Sequence[int]
-    reach: Callable[[int], Fraction]
-    most: int
-    known: dict[int, int | None] = field(default_factory=dict)
+    def __init__(self, answer: Answer) -> None:
+        form = answer.form
+        self._form = form
+        self.order = cast(list[int], cast(dict[str, Json], form["released"])["order"])
+        self.errors = cast(list[list[Json]], form["errors"])
+        rows = answer.told if answer.may_be_untold else answer.rows
+        # not by zip(*rows), which takes an iterator a row
+        self.columns = [[row[place] for row in rows] for place in range(len(answer.columns))]
+        self._weights: dict[int, tuple[Fraction, ...] | None] = {}
+        self._reaches: dict[tuple[int, int, Fraction], Fraction] = {}
+        self._largest: dict[int, Fraction] = {}
 
-    def far(self, count: int) -> int | None:
-        """The error of a sum of so many cells; None if it is no whole number."""
-        counted_as = rounded_up(count)
-        if counted_as not in self.known:
-            far = self.reach(counted_as)
-            self.known[counted_as] = far.numerator if far.denominator == 1 else None
-        return self.known[counted_as]
+    @cached_property
+    def _released(self) -> tuple[Output, list[AnyReleased]]:
+        """The post-processing and the noisy integers; most cells need the stored errors alone."""
+        output, parts, _ = released_of(self._form)
+        return output, parts
 
+    @property
+    def parts(self) -> Sequence[AnyReleased]:
+        """The noisy integers of each aggregate."""
+        return self._released[1]
 
-@dataclass(frozen=True, slots=True)
-class Release:
-    """One private answer that an outer statement reads: its columns, aggregates and rows."""
+    @property
+    def items(self) -> Sequence[Item]:
+        """How each column is computed."""
+        return self._released[0].items
 
-    items: tuple[Item, ...]
-    parts: Sequence[AnyReleased]
-    order: Sequence[int]
-    told: Sequence[Sequence[object]]
-    is_whole: bool
-    rows: int
-    errors: Sequence[Sequence[Json]]
-    known_weights: dict[int, tuple[Fraction, ...] | None] = field(default_factory=dict)
-    known_reaches: dict[tuple[int, int, Fraction], Fraction] = field(default_factory=dict)
-    known_largest: dict[int, Fraction] = field(default_factory=dict)
-    known_most: dict[int, int] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, answer: Answer) -> "Release":
-        """Returns the release of an answer; ``rows``: how many groups could be shown."""
-        output, parts, order = released_of(answer.form)
-        rows = max(parts[0].count if parts else 1, 1)
-        errors = cast(list[list[Json]], answer.form["errors"])
-        return cls(output.items, parts, order, answer.told, not output.sets, rows, errors)
+    @property
+    def rows(self) -> int:
+        """The number of groups that could be shown."""
+        return max(self.parts[0].count if self.parts else 1, 1)
 
     def cell(self, column: int, row: int, miss: Fraction) -> Cell:
         """Returns the confidence interval of a cell, missed with probability at most ``miss``."""
@@ -358,18 +276,18 @@ class Release:
 
     def weights(self, column: int) -> tuple[Fraction, ...] | None:
         """Returns the weights of a column's integers; None if its cells cannot be added."""
-        if column not in self.known_weights:
-            self.known_weights[column] = self._weights(column)
-        return self.known_weights[column]
+        if column not in self._weights:
+            self._weights[column] = self._weights_of(column)
+        return self._weights[column]
 
-    def _weights(self, column: int) -> tuple[Fraction, ...] | None:
+    def _weights_of(self, column: int) -> tuple[Fraction, ...] | None:
         """The weights of the integers in a count or a sum; None if its cells cannot be added up.
 
         A total of groups is no sum of cells with noises of their own, a mean has no additive noise,
         and a number of units that passed a threshold was chosen by its own noise.
         """
         expression = self.items[column].expression
-        if not self.is_whole or not isinstance(expression, Estimate):
+        if self._released[0].sets or not isinstance(expression, Estimate):
             return None
         part = self.parts[expression.index]
         if not isinstance(part, Released) or part.noise is None or part.threshold:
@@ -393,13 +311,13 @@ class Release:
         assert isinstance(part, Released) and part.noise is not None, "so says weights"
         # the reach of both is one
         name = column, rounded_up(count), miss
-        if name not in self.known_reaches:
-            far = sum_reach(part.noise, miss, weights, count)
+        if name not in self._reaches:
+            far = sum_reach(part.noise, miss, weights, rounded_up(count))
             if all(weight.denominator == 1 for weight in weights):
                 # a whole number that is not beyond the bound is not beyond its floor
                 far = Fraction(math.floor(far))
-            self.known_reaches[name] = far
-        return self.known_reaches[name]
+            self._reaches[name] = far
+        return self._reaches[name]
 
     def point(self, column: int, row: int) -> Fraction:
         """Returns the estimate of a cell, as an exact fraction."""
@@ -409,66 +327,59 @@ class Release:
         assert isinstance(part, Released), "so says weights"
         return part.point(self.order[row], expression.statistic, expression.place)
 
-    def wholes(self, column: int, miss: Fraction) -> _Wholes | None:
-        """Returns a column's estimates as integers; None unless all are whole and can be added."""
-        weights = self.weights(column)
-        if weights is None:
-            return None
-        points = self._points(column)
-        if any(point.denominator != 1 for point in points):
-            return None
-        return _Wholes(
-            [point.numerator for point in points],
-            lambda count: self.reach(column, weights, count, miss),
-            self.most_exact(column),
-        )
-
-    def _points(self, column: int) -> Sequence[Fraction | int]:
-        """The estimates of a column, exactly."""
+    def whole_points(self, column: int) -> Sequence[int] | None:
+        """Returns the exact estimates of a column; None unless all are whole."""
         expression = self.items[column].expression
         assert isinstance(expression, Estimate), "so says weights"
         part = self.parts[expression.index]
         assert isinstance(part, Released), "so says weights"
         if part.reading.kind is Reads.NUMBER and part.reading.unit.denominator == 1:
             # in whole numbers: a fraction takes ten times as long
-            return [part.values[row][0] * part.reading.unit.numerator for row in self.order]
-        return [self.point(column, row) for row in range(len(self.order))]
+            unit = part.reading.unit.numerator
+            return [part.values[row][0] * unit for row in self.order]
+        points = [self.point(column, row) for row in range(len(self.order))]
+        if any(point.denominator != 1 for point in points):
+            return None
+        return [point.numerator for point in points]
 
     def most_exact(self, column: int) -> int:
         """Returns the number of cells of a column that doubles add exactly."""
-        if column not in self.known_most:
-            values = [row[column] for row in self.told if row[column] is not None]
-            whole = all(type(value) is int for value in values)
-            largest = max(self.largest(column), Fraction(1))
-            self.known_most[column] = math.ceil(_EXACT / largest) - 1 if whole else 0
-        return self.known_most[column]
+        types = {type(value) for value in self.columns[column]}
+        if types - {int, type(None)}:
+            return 0
+        return math.ceil(_EXACT / max(self.largest(column), Fraction(1))) - 1
 
     def largest(self, column: int) -> Fraction:
         """Returns the largest absolute value in a column."""
-        if column not in self.known_largest:
-            values = [row[column] for row in self.told]
+        if column not in self._largest:
+            values = set(self.columns[column])
             # whole numbers are compared as such: a fraction takes ten times as long
-            whole = [abs(value) for value in values if type(value) is int]
-            others = [_number(value) or Fraction(0) for value in values if type(value) is not int]
-            largest = max(map(abs, others), default=Fraction(0))
-            self.known_largest[column] = max(largest, Fraction(max(whole, default=0)))
-        return self.known_largest[column]
+            wholes = [value for value in values if type(value) is int]
+            largest = Fraction(max(map(abs, wholes), default=0))
+            for value in values:
+                if type(value) is not int:
+                    largest = max(largest, abs(_number(value) or Fraction(0)))
+            self._largest[column] = largest
+        return self._largest[column]
 
 
 @dataclass(frozen=True, slots=True)
-class _Column:
-    """A column of one release whose cells can be added up."""
+class _Pair:
+    """Two cells of a column of one release whose cells can be added up."""
 
     release: Release
-    place: int
+    column: int
     weights: tuple[Fraction, ...]
+    row: int
+    subtracted: int
 
-    def difference(self, one: int, other: int, miss: Fraction) -> Range:
-        """The interval of a cell minus another one."""
-        if one == other:
+    def difference(self, miss: Fraction) -> Range:
+        """The interval of a cell minus the other one."""
+        if self.row == self.subtracted:
             return Fraction(0), Fraction(0)
-        middle = self.release.point(self.place, one) - self.release.point(self.place, other)
-        far = self.release.reach(self.place, self.weights, 2, miss)
+        release, column = self.release, self.column
+        middle = release.point(column, self.row) - release.point(column, self.subtracted)
+        far = release.reach(column, self.weights, 2, miss)
         return middle - far, middle + far
 
 
@@ -477,7 +388,7 @@ def _computed(operation: str, ranges: Sequence[Range]) -> Range | None:
     lows, highs = [low for low, _ in ranges], [high for _, high in ranges]
     if operation in _SYMBOLS:
         return combined(Operation(operation), *ranges)
-    if operation == "any":
+    if operation in ("any", ANY_OR_NULL):
         return (min(lows), max(highs)) if ranges else None
     if operation == "greatest":
         return max(lows), max(highs)

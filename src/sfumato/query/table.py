@@ -7,7 +7,7 @@
 import json
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import cast
 
@@ -90,10 +90,11 @@ def answer_body(
         body["totals"] = [_totals(output, groups[row]) for row in order]
     chosen = candidates(output, len(groups))
     among = [] if chosen == 1 else [AMONG.format(rows=chosen)]
+    columns = zip(*cast(Sequence[list[Json]], errors), strict=True)
     body["notes"] = [
         *cast(list[Json], facts["notes"]),
         *among,
-        *warnings([item.name for item in output.items], errors),
+        *warnings([item.name for item in output.items], columns),
     ]
     body["bias"] = [
         *cast(list[Json], facts["bias"]),
@@ -375,12 +376,11 @@ def _outward(value: Fraction, *, up: bool) -> Json:
     return None
 
 
-def warnings(names: Sequence[str], errors: Sequence[Json]) -> list[Json]:
-    """Returns notes on the columns with cells whose noise leaves no information."""
+def warnings(names: Sequence[str], columns: Iterable[Sequence[Json]]) -> list[Json]:
+    """Returns notes on columns with cells that their noise hides; ``columns`` are their errors."""
     lines: list[Json] = []
-    columns = list(zip(*cast(Sequence[list[Json]], errors), strict=True)) or [()] * len(names)
-    for name, column in zip(names, columns, strict=True):
-        without = sum(map(is_untold, column))
+    for name, column in zip(names, columns, strict=False):  # without a row there is no column
+        without = sum(1 for error in column if error and is_untold(error))
         if without:
             rows = "rows" if without > 1 else "row"
             lines.append(

@@ -50,6 +50,15 @@ class TooMany(Refused):
         super().__init__(problem, remedy=f"Come again in {after} seconds.")
 
 
+class ResultDropped(Refused):
+    """The result of a finished question is no longer held for it; it is paid and stored."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The result is no longer held.", remedy="Ask the same question again: it is paid."
+        )
+
+
 class Stopping(Failed):
     """The service is shutting down and starts no further questions."""
 

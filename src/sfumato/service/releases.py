@@ -6,7 +6,7 @@ whole before the charge counts as answered, so a failure to show it is told as o
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -16,6 +16,7 @@ from sfumato.config.released import Result, Run
 from sfumato.errors import Cancelled, InvalidConfig, WrongUse
 from sfumato.privacy.event import Json
 from sfumato.query.account import amounts
+from sfumato.query.marginal_table import Marginals
 from sfumato.query.publication import Publication
 from sfumato.query.session import Session
 from sfumato.service.charging import Account, affordable, ask_charged, learns_limits
@@ -65,9 +66,13 @@ def preview_marginals(account: Account, form: Mapping[str, Any]) -> dict[str, Js
 
 
 def marginals(
-    account: Account, form: Mapping[str, Any], key: str | None, stop: sf.Stop | None
+    account: Account,
+    form: Mapping[str, Any],
+    key: str | None,
+    stop: sf.Stop | None,
+    write: Callable[[Marginals], bytes],
 ) -> Result:
-    """Noisy marginals of one table, as ``Session.marginals``.
+    """Noisy marginals of one table, as ``Session.marginals``; ``write`` makes their bytes.
 
     Raises:
         Ended: it has no answer; says whether it was charged.
@@ -81,9 +86,7 @@ def marginals(
             stop=stop,
             time_limit=time_limit_of(form),
         )
-        return Result(
-            json.dumps(released.to_json()).encode(), (released.charge_id,), released.recalled
-        )
+        return Result(write(released), (released.charge_id,), released.recalled)
 
     return ask_charged(account, ask, is_one_charge=not learns_limits(account))
 

@@ -27,6 +27,9 @@ _MOST_OF_PARTS = 1_500
 # A statement of fewer characters cannot have that many nodes, whatever WITH repeats.
 _SHORT = 1_000
 # Details of parser internals in an error message.
+# A word that may be the second one of a name, and that no SELECT has after another one.
+_NAME = r"(?i)(?!(as|by|from|join|on|where|group|having|order|limit|and|or)$)[^\W\d]\w*"
+_BLANK = '. A name with a blank stands in double quotes: "{}".'
 _INSIDE = re.compile(r"Required keyword: .* missing for <class .*|( but got)? <Token .*")
 _SHAPE = "SELECT ... FROM table [WHERE ...] [GROUP BY ...] [HAVING ...] [ORDER BY ...] [LIMIT n]"
 # A parameter that the tokenizer takes for the start of a string, $1,$, as in IN ($1,$2).
@@ -273,9 +276,13 @@ def _syntax_error(error: SqlglotError, text: str) -> SqlSyntaxError:
     what = _INSIDE.sub("", description).strip().rstrip(".")
     near = str(first.get("highlight") or "")[:40]
     at = f" at {near!r}" if near else ""
+    # a word after another one, but not after the first of the statement
+    before = re.search(r"[\w)\"']\s.*?(\w+)\s+$", str(first.get("start_context") or ""), re.DOTALL)
+    is_name = before is not None and re.fullmatch(_NAME, near) is not None
+    quoted = f"{before[1]} {near}" if before is not None else ""
     return SqlSyntaxError(
         f"Not SQL: {what or 'Something is missing'}{at}, line {line}, column {column}.",
         line=line,
         column=column,
-        remedy=_SHAPE,
+        remedy=_SHAPE + (_BLANK.format(quoted) if is_name else ""),
     )

@@ -18,6 +18,7 @@ import pyarrow.parquet
 
 from sfumato.errors import Failed, InvalidSource, WrongUse, shown
 from sfumato.metadata.server import POSTGRES, is_postgres
+from sfumato.query.answer_files import rows_for_excel
 
 if TYPE_CHECKING:
     import psycopg
@@ -49,8 +50,11 @@ def write_files(
     facts: Facts,
     *,
     csv: bool = True,
+    excel: bool = False,
 ) -> list[Path]:
     """Writes one Parquet file per table; with ``csv`` a CSV file and a JSON file with its facts.
+
+    ``excel``: the CSV file is written as Excel opens it.
 
     Raises:
         WrongUse: as ``require_replaceable``; then nothing was written.
@@ -66,7 +70,9 @@ def write_files(
                 known = rows.replace_schema_metadata({**facts, "table": name})
                 for path in rows_files(folder, name, csv=csv):
                     if path not in writers:
-                        writers[path] = opened.enter_context(_writer(path, known.schema))
+                        writers[path] = opened.enter_context(
+                            _writer(path, known.schema, excel=excel)
+                        )
                     writers[path].write_table(known)
     for path in writers:
         written.append(path)
@@ -122,8 +128,27 @@ def _is_synthetic(path: Path) -> bool:
     return bool(known.get(b"synthetic") == b"true")
 
 
-def _writer(path: Path, schema: pa.Schema) -> Any:
+class _ExcelWriter:
+    """Writes tables one after the other into a CSV file, as Excel opens it."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("wb")
+
+    def __enter__(self) -> "_ExcelWriter":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def write_table(self, rows: pa.Table) -> None:
+        """Writes rows; the first ones below the names of their columns."""
+        self._file.write(rows_for_excel(rows, is_first=not self._file.tell()))
+
+
+def _writer(path: Path, schema: pa.Schema, *, excel: bool) -> Any:
     """Returns a Parquet or CSV writer, by the file's suffix."""
+    if path.suffix == ".csv" and excel:
+        return _ExcelWriter(path)
     if path.suffix == ".csv":
         return pyarrow.csv.CSVWriter(path, schema)
     return pyarrow.parquet.ParquetWriter(path, schema)

@@ -199,8 +199,10 @@ class Model(ABC):
         rows: int | None = None,
         *,
         csv: bool = True,
+        excel: bool = False,
     ) -> list[Path]:
-        """Writes a sample into a folder: a Parquet file per table, and with ``csv`` a CSV file.
+        """Writes a sample into a folder: a Parquet file per table, and with ``csv`` a CSV file
+        (``excel``: as Excel opens it, with a byte order mark).
 
         The guarantee and the charge are in the metadata of the Parquet file, and for CSV in
         ``NAME.csv.json``. For one table, memory does not grow with the number of rows.
@@ -208,7 +210,7 @@ class Model(ABC):
         Raises:
             WrongUse: a file of such a name is there and is not marked as synthetic.
         """
-        return write_files(self._parts(rows), Path(folder), self.facts, csv=csv)
+        return write_files(self._parts(rows), Path(folder), self.facts, csv=csv, excel=excel)
 
     def to_pandas(
         self,

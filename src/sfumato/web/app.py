@@ -2,16 +2,15 @@
 """The service as an ASGI application: finds the route, the caller and the body, and paces it.
 
 It takes paths as they were sent, so a name may have a slash (%2F). Charged questions run as jobs: a
-lost connection stops nothing.
+lost connection stops nothing, and whoever asked fetches the result of the job.
 """
 
 import asyncio
 import logging
-import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -29,7 +28,8 @@ from sfumato.web.openapi import description
 from sfumato.web.problems import problem
 from sfumato.web.proxy import Proxies, require_caller
 from sfumato.web.reply import Reply, as_json
-from sfumato.web.routes import ROUTES, Access, Pace, Route, Visit
+from sfumato.web.results import HeldReplies, HeldReply
+from sfumato.web.routes import RESULT, ROUTES, Access, Pace, Route, Visit
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -59,6 +59,7 @@ class App:
     Guarantees:
         nothing that may be charged is answered with what clients repeat
         a reply of a question leaves at a multiple of the quantum
+        what is read beside a question leaves at a multiple of the quantum
         a read only token charges and changes nothing
     """
 
@@ -70,6 +71,7 @@ class App:
             Pace.HEAVY: ThreadPoolExecutor(4, "heavy"),
             Pace.SIGN_IN: ThreadPoolExecutor(2, "sign-in"),
         }
+        self._results = HeldReplies(service.settings.state.parent)
         self._proxies = Proxies(service.settings)
         self._paces = Previews(service.settings.previews_per_minute)
 
@@ -133,6 +135,8 @@ class App:
             if route.access is Access.OPEN:
                 return as_json(description())
             return await self._job(route, visit)
+        if visit.caller is not None:
+            await asyncio.sleep(self._service.jobs.seconds_to_read(visit.who.name))
         loop = asyncio.get_running_loop()
         if route.pace in (Pace.PREVIEW, Pace.JOB):
             async with self._paces.previewing(visit.who.name):
@@ -152,34 +156,49 @@ class App:
         seconds, call = _wait(visit), route.call
         assert call is not None, "a charged route has a call"
 
-        shown = threading.Event()
+        def work(stop: sf.Stop) -> HeldReply:
+            return HeldReply(call(replace(visit, key=key, stop=stop)))
 
-        def work(stop: sf.Stop) -> Reply:
-            reply = call(replace(visit, key=key, stop=stop))
-            # of a job that goes on, the charges alone are remembered: asked again, it is stored
-            return replace(reply, body=b"") if shown.is_set() else reply
+        person = visit.who.name
+        job = self._service.jobs.admit(person, work)
+        if await _is_seen(job, seconds):
+            return job.ended.result().reply()
 
-        job = self._service.jobs.admit(visit.who.name, work)
-        if not await _is_seen(job, seconds):
-            shown.set()
-            self._service.jobs.show(job)
-            body = _shown(job, visit.names["dataset"])
-            return Reply(as_json(body).body, 202, headers=(("Location", f"/v1/jobs/{job.id}"),))
-        return job.ended.result()
+        def hold(ended: Future[HeldReply]) -> None:
+            if ended.exception() is None:
+                self._results.hold(person, ended.result())
+
+        # it may have ended just now; a large result is written to a file
+        await asyncio.get_running_loop().run_in_executor(
+            self._light, job.ended.add_done_callback, hold
+        )
+        self._service.jobs.show(job)
+        return _goes_on(job, visit.names["dataset"])
 
     async def _job(self, route: Route, visit: Visit) -> Reply:
-        """The state of a job, or its stop."""
-        job = self._service.jobs.find(visit.who.name, visit.names["job"])
+        """The state of a job, its stop, or the reply that its question would have had at once."""
+        job: Job[Any] = self._service.jobs.find(visit.who.name, visit.names["job"])
         if route.method == "DELETE":
             job.stop.stop()
-        else:
-            await _is_seen(job, _wait(visit, 0))
-        return as_json(_shown(job))
+            return as_json(_shown(job))
+        is_seen = await _is_seen(job, _wait(visit, 0))
+        if route.path != RESULT:
+            return as_json(_shown(job))
+        if not is_seen:
+            return _goes_on(job)
+        error = job.ended.exception()
+        if error is not None:
+            # raised again and again it would gather frames
+            assert isinstance(error, Exception), "a job that failed has an error"
+            return problem(error)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._light, job.ended.result().reply)
 
     def close(self) -> None:
-        """Ends the application's worker threads."""
+        """Ends the application's worker threads, and drops the results that it holds."""
         for threads in self._threads.values():
             threads.shutdown(wait=True)
+        self._results.close()
 
 
 class Previews:
@@ -233,16 +252,18 @@ class Previews:
 async def _is_seen(job: Job[Any], seconds: float) -> bool:
     """Waits for the end of a job, then for its quantum; False if the end cannot be seen by then."""
     ends = time.monotonic() + seconds
-    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+    woken = loop.create_future()
 
-    def wake(_: object) -> None:
+    def wake() -> None:
         # the loop may be closed by then
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(ended.set)
+            loop.call_soon_threadsafe(_wake, woken)
 
-    job.ended.add_done_callback(wake)
-    with suppress(TimeoutError):
-        await asyncio.wait_for(ended.wait(), max(seconds, 0))
+    timer = loop.call_later(seconds, _wake, woken)
+    with job.waking(wake):
+        await woken
+    timer.cancel()
     # a reply without an answer leaves at a multiple too
     leaves = job.visible_at if job.ended.done() else job.leaves(time.monotonic())
     if job.ended.done() and leaves > job.leaves(ends):
@@ -251,14 +272,29 @@ async def _is_seen(job: Job[Any], seconds: float) -> bool:
     return job.ended.done() and job.visible_at <= time.monotonic()
 
 
+def _wake(woken: asyncio.Future[None]) -> None:
+    if not woken.done():
+        woken.set_result(None)
+
+
+def _goes_on(job: Job[Any], dataset: str | None = None) -> Reply:
+    """Says that a question goes on as a job, and where."""
+    place = ("Location", f"/v1/jobs/{job.id}")
+    return Reply(as_json(_shown(job, dataset)).body, 202, headers=(place,))
+
+
 def _shown(job: Job[Any], dataset: str | None = None) -> dict[str, Json]:
     """Returns the state of a job, and the charge of its answer or why it has none."""
     state = job.state
-    told: dict[str, Json] = {"job": job.id, "state": state.value}
+    told: dict[str, Json] = {
+        "job": job.id,
+        "state": state.value,
+        "result": f"/v1/jobs/{job.id}/result",
+    }
     if dataset is not None:
         told["dataset"] = dataset
     if state is JobState.DONE:
-        told["charge"] = dict(job.ended.result().headers)["Sfumato-Charge"]
+        told["charge"] = job.ended.result().charge
     elif state in (JobState.FAILED, JobState.STOPPED):
         error = job.ended.exception()
         assert isinstance(error, Exception), "a job that failed has an error"

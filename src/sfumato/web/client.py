@@ -23,6 +23,7 @@ from sfumato.metadata.clip import Clipped, Values
 from sfumato.query.answer import Answer
 from sfumato.query.dataframe import Frame, frame
 from sfumato.query.price import OnAverage
+from sfumato.service.refusals import NotVisible, ResultDropped
 from sfumato.web.problems import error_of
 
 if TYPE_CHECKING:
@@ -198,30 +199,31 @@ class Remote:
     def _charged(
         self, path: str, form: Mapping[str, Any], key: str | None = None
     ) -> tuple[bytes, bool]:
-        """What a charged question replies, and whether it was stored; waits for it as a job."""
-        charge = ""
+        """What a charged question replies, and whether it was stored; waits as long as it takes.
+
+        A job whose result is gone is asked for again only where that pays nothing twice.
+        """
         for _ in range(_TRIES):
             body, headers, status = self._send("POST", f"{self._place}/{path}", form, key)
-            if status != 202:
-                return body, headers.get("sfumato-recalled") == "true"
-            # asked again when it is done, the question finds its stored answer
-            charge = self._await(json.loads(body)["job"])
-        # a model or a census is computed again from what is stored: that may take too long
+            try:
+                while status == 202:
+                    place = f"/v1/jobs/{json.loads(body)['job']}/result?wait=30"
+                    body, headers, status = self._send("GET", place)
+            except ResultDropped:
+                continue
+            except NotVisible:
+                if key is None:
+                    raise Failed(
+                        "The service has started anew meanwhile, and knows no such question.",
+                        remedy="See answers(): what was answered is stored, and free; what was cut "
+                        "off may be paid, and would be paid again.",
+                    ) from None
+                continue
+            return body, headers.get("sfumato-recalled") == "true"
         raise Failed(
-            f"The charge {charge} is paid; its result takes longer than a request may wait.",
-            remedy="The owner writes it to a file at the shell; with your --analyst and --purpose it "
-            "is free.",
+            "The question was asked again and again, and its result was gone each time.",
+            remedy="What was answered is stored: ask again when fewer questions of yours run.",
         )
-
-    def _await(self, job: str) -> str:
-        """Waits for the end of a job; returns its charge, or raises the problem of a failed one."""
-        reply = {"state": "waiting"}
-        while reply["state"] in ("waiting", "running"):
-            reply = json.loads(self._send("GET", f"/v1/jobs/{job}?wait=30")[0])
-        if reply["state"] != "done":
-            problem = reply["problem"].encode()
-            raise error_of(problem, json.loads(problem)["status"])
-        return str(reply["charge"])
 
     def table(self, name: str) -> Frame:
         """Returns a builder of a question on a table, without SQL, as ``Session.table`` does.

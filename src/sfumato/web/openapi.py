@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any
 
 from sfumato import __version__
-from sfumato.web.routes import ROUTES, Access, Pace, Route
+from sfumato.web.routes import RESULT, ROUTES, Access, Pace, Route
 
 _PROBLEM = {
     "type": "object",
@@ -69,7 +69,7 @@ def _operation(route: Route) -> dict[str, Any]:
         "2XX": {"description": "Done."},
         "4XX": {"description": "Refused.", "content": problem},
     }
-    if route.pace is Pace.JOB:
+    if route.pace is Pace.JOB or route.path == RESULT:
         replies["202"] = {"description": "It goes on as a job."}
     replies["503"] = {"description": "Nothing was begun.", "content": problem}
     operation: dict[str, Any] = {

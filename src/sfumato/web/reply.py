@@ -4,18 +4,22 @@
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow.parquet
 
 from sfumato.config.released import Form, Result
+from sfumato.errors import WrongUse, shown
 from sfumato.query.answer import Answer
+from sfumato.query.marginal_table import Marginals
 
 JSON = "application/json"
 _TYPES = {
     Form.JSON: JSON,
+    Form.CSV: "text/csv; charset=utf-8",
+    Form.PARQUET: "application/vnd.apache.parquet",
     Form.ARROW: "application/vnd.apache.arrow.stream",
     Form.ZIP: "application/zip",
 }
@@ -120,6 +124,23 @@ def as_svg(answer: Answer) -> Reply:
     return Reply(answer.plot().svg.encode(), type="image/svg+xml")
 
 
+def cells_writer(form: str) -> tuple[Form, Callable[[Marginals], bytes]]:
+    """Returns the form of marginals with a name, and what writes them in it.
+
+    Raises:
+        WrongUse: there is no such form.
+    """
+    if form not in _CELLS:
+        raise WrongUse(f"form={shown(form)}.", allowed=", ".join(_CELLS))
+    return Form(form), _CELLS[form]
+
+
+_CELLS: dict[str, Callable[[Marginals], bytes]] = {
+    "json": lambda marginals: json.dumps(marginals.to_json()).encode(),
+    "csv": lambda marginals: rows_as_csv(marginals.to_arrow()).body,
+    "parquet": lambda marginals: rows_as_parquet(marginals.to_arrow()).body,
+    "arrow": Marginals.to_arrow_bytes,
+}
 # by the ending of the address
 ROW_FORMS = {"csv": rows_as_csv, "parquet": rows_as_parquet}
 FORMS = {"csv": as_csv, "arrow": as_arrow, "parquet": as_parquet, "svg": as_svg}

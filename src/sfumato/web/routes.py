@@ -5,7 +5,7 @@
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -20,7 +20,7 @@ from sfumato.service.opening import Service
 from sfumato.service.people import DAYS, Caller, Role
 from sfumato.service.questions import COSTS, PRICED
 from sfumato.service.refusals import NotVisible
-from sfumato.web.reply import FORMS, ROW_FORMS, Reply, as_json, released, stored
+from sfumato.web.reply import FORMS, ROW_FORMS, Reply, as_json, cells_writer, released, stored
 
 _MOST_NUMBER = 2**53
 
@@ -210,7 +210,9 @@ def _marginals(visit: Visit) -> Reply:
     account = _account(visit)
     if visit.is_preview:
         return as_json(releases.preview_marginals(account, visit.form))
-    return released(releases.marginals(account, visit.form, visit.key, visit.stop))
+    form, write = cells_writer(visit.options.get("form", "json"))
+    cells = releases.marginals(account, visit.form, visit.key, visit.stop, write)
+    return released(replace(cells, form=form))
 
 
 def _publish(visit: Visit) -> Reply:
@@ -323,6 +325,7 @@ def _metrics(visit: Visit) -> Reply:
     return Reply(visit.service.office.metrics().encode(), type="text/plain; charset=utf-8")
 
 
+RESULT = "/v1/jobs/{job}/result"
 _D = "/v1/datasets/{dataset}"
 _ACCOUNT = f"{_D}/accounts/{{purpose}}"
 _LIMIT = ("epsilon", "delta", "reason")
@@ -354,7 +357,7 @@ ROUTES = (
     Route("POST", f"{_D}/diagnose", "How much is clipped; charged once.", _ANYBODY, _diagnose,
           ("purpose", "sql", "parameters", "epsilon", "rho"), ("wait",), pace=Pace.JOB),
     Route("POST", f"{_D}/marginals", "Noisy marginals; charged once.", _ANYBODY, _marginals,
-          ("purpose", "table", "cliques", *COSTS, "time_limit", "preview"), ("wait",),
+          ("purpose", "table", "cliques", *COSTS, "time_limit", "preview"), ("wait", "form"),
           pace=Pace.JOB, takes_key=True),
     Route("POST", f"{_D}/publish", "Several questions for one cost.", _ANYBODY, _publish,
           ("purpose", "questions", *COSTS, "weights", "sizes", "preview"), ("wait",),
@@ -369,6 +372,8 @@ ROUTES = (
           ("purpose", *_LIMIT)),
     Route("GET", "/v1/requests", "One's requests; an owner's: all.", _ANYBODY, _requests),
     Route("GET", "/v1/jobs/{job}", "The state of one's question.", _ANYBODY, None,
+          options=("wait",)),
+    Route("GET", RESULT, "The reply that one's question would have had at once.", _ANYBODY, None,
           options=("wait",)),
     Route("DELETE", "/v1/jobs/{job}", "Stop one's question.", _ANYBODY, None),
     Route("GET", f"{_D}/accounts", "Every account.", _READER, _accounts),

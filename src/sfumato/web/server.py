@@ -2,6 +2,7 @@
 """Serves an open service with uvicorn until a signal; then ends in order."""
 
 import asyncio
+import gc
 import signal
 import socket
 import sys
@@ -43,10 +44,13 @@ def serve(service: Service, ready: Callable[[], None] = lambda: None) -> None:
     server = uvicorn.Server(uvicorn.Config(app, **_options(service.settings)))
     # uvicorn raises the signal again at its end; ours ends with 0
     server.capture_signals = nullcontext
+    # what is open now stays: a collection that walks it holds up replies for 60 ms
+    gc.freeze()
     try:
         with _listening(service.settings) as listener:
             asyncio.run(_run(server, listener, service, ready))
     finally:
+        gc.unfreeze()
         app.close()
 
 

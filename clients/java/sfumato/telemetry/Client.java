@@ -250,7 +250,7 @@ public final class Client {
       boolean isOver = clock.instant().getEpochSecond() >= task.expires;
       TaskRefused.unless(!isOver, "expired");
       boolean isDearer = Loss.isDearer(task.oracle.loss(), task.draws(), maxEpsilon);
-      TaskRefused.unless(!isDearer, "dearer than maxEpsilon");
+      TaskRefused.unless(!isDearer, "dearer than maxEpsilon in the life of a device");
       return new Client(task, secret, store, clock, Math.max(read.signedAt, installed));
     }
   }

@@ -15,6 +15,7 @@ import pyarrow.parquet
 
 from sfumato.exact.rational import Number
 from sfumato.noise import Integers
+from sfumato.query.answer_files import rows_for_excel
 from sfumato.query.session import Session
 from sfumato.query.task import Stored
 from sfumato.synopsis.geography.estimates import Estimates
@@ -192,9 +193,26 @@ class Census:
         """
         return LongForm(self.estimates).every()
 
-    def to_csv(self, path: str | Path | pa.NativeFile) -> None:
-        """Writes all tables to a CSV file, or into an open file of Arrow."""
-        pa.csv.write_csv(self.to_arrow(), path)
+    def to_csv(self, path: str | Path | pa.NativeFile, *, excel: bool = False) -> None:
+        """Writes all tables to a CSV file, or into an open file of Arrow.
+
+        ``excel``: as Excel opens it, with six significant digits of each error. The estimates stay
+        as they are: they add up.
+        """
+        tables = self.to_arrow()
+        if not excel:
+            pa.csv.write_csv(tables, path)
+            return
+        for place, field in enumerate(tables.schema):
+            if pa.types.is_floating(field.type):
+                values = tables.column(place).to_pylist()
+                digits = [None if value is None else float(f"{value:.6g}") for value in values]
+                tables = tables.set_column(place, field, [digits])
+        content = rows_for_excel(tables)
+        if isinstance(path, pa.NativeFile):
+            path.write(content)
+        else:
+            Path(path).write_bytes(content)
 
     def to_parquet(self, path: str | Path | pa.NativeFile) -> None:
         """Writes all tables to a Parquet file, or into an open file of Arrow."""

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Intervals of an outer statement's columns whose ends are whole numbers, a column at once.
+
+They are those of ``outer_errors``, without its fractions, which take most of its time. Proof:
+outer_errors.proof.md.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TypeAlias, cast
+
+from sfumato.query.outer_errors import Release, Releases, cells_of_difference
+from sfumato.sql.outer_forms import ROWS, Form, Kind, Leaf, cell_of
+
+# The ends of an interval in whole numbers.
+Ends: TypeAlias = tuple[int, int]
+
+
+class WholeEnds:
+    """The computation of intervals with integer ends, of cells, sums and differences of counts.
+
+    They are those of ``Releases.interval``, without its fractions, which take most of its time.
+    """
+
+    def __init__(self, releases: Releases, miss: Fraction) -> None:
+        self._releases = releases.releases
+        self._miss = miss
+        self._columns: dict[tuple[int, bool], _Wholes | None] = {}
+
+    def column(self, form: Form, columns: Sequence[Sequence[object]]) -> list[Ends | None]:
+        """Returns the integer ends of a computed column's intervals.
+
+        ``columns`` are those of the result, the hidden ones included. None in a row where the ends
+        are no whole numbers, or where ``Releases.interval`` has to tell.
+
+        Guarantees:
+            ends in whole numbers are those of the interval
+        """
+        if isinstance(form, Leaf):
+            hidden = [columns[place] for place in form.hidden]
+            if form.kind is Kind.CELL:
+                return self._cells(hidden[0], chosen=form.chosen)
+            if form.kind is Kind.SUM and not form.chosen:
+                return self._sums(hidden)
+        pair = cells_of_difference(form)
+        if pair is None:
+            return [None] * len(columns[0])
+        one, other = pair
+        return self._differences(columns[one], columns[other])
+
+    def _cells(self, codes: Sequence[object], *, chosen: bool) -> list[Ends | None]:
+        """The ends of released cells."""
+        ends: list[Ends | None] = []
+        wholes, far, source = None, None, -1
+        for code in codes:
+            if isinstance(code, int) and code // ROWS != source:
+                # the rows of a column mostly are of one
+                source = code // ROWS
+                wholes = self._wholes(source, chosen=chosen)
+                far = None if wholes is None else wholes.far(1)
+            if not isinstance(code, int) or wholes is None or far is None:
+                ends.append(None)
+                continue
+            point = wholes.points[code % ROWS]
+            ends.append((point - far, point + far))
+        return ends
+
+    def _sums(self, hidden: Sequence[Sequence[object]]) -> list[Ends | None]:
+        """The ends of sums of cells of one release, each of them once."""
+        ends: list[Ends | None] = []
+        wholes, source = None, -1
+        for total, count, different, least, largest in zip(*hidden, strict=True):
+            is_whole = type(total) is int or (isinstance(total, float) and not total % 1)
+            if not is_whole or not isinstance(count, int) or count < 1 or count != different:
+                ends.append(None)
+                continue
+            assert isinstance(least, int) and isinstance(largest, int), "codes of at least one cell"
+            if least // ROWS != source:
+                source = least // ROWS
+                wholes = self._wholes(source, chosen=False)
+            far = None
+            if wholes is not None and largest // ROWS == source and count <= wholes.most:
+                far = wholes.far(count)
+            middle = int(cast(float, total))
+            ends.append(None if far is None else (middle - far, middle + far))
+        return ends
+
+    def _differences(
+        self, minuends: Sequence[object], subtrahends: Sequence[object]
+    ) -> list[Ends | None]:
+        """The ends of the differences of two cells of one column."""
+        ends: list[Ends | None] = []
+        wholes, far, source = None, None, -1
+        for one, other in zip(minuends, subtrahends, strict=True):
+            if isinstance(one, int) and one // ROWS != source:
+                source = one // ROWS
+                wholes = self._wholes(source, chosen=False)
+                far = None if wholes is None else wholes.far(2)
+            if (
+                not isinstance(one, int)
+                or not isinstance(other, int)
+                or other // ROWS != source
+                or wholes is None
+                or far is None
+            ):
+                ends.append(None)
+            elif one == other:
+                ends.append((0, 0))
+            else:
+                middle = wholes.points[one % ROWS] - wholes.points[other % ROWS]
+                ends.append((middle - far, middle + far))
+        return ends
+
+    def _wholes(self, source: int, *, chosen: bool) -> "_Wholes | None":
+        """A column of an answer in whole numbers; None if it has others."""
+        name = source, chosen
+        if name not in self._columns:
+            answer, column, _ = cell_of(source * ROWS)
+            release = self._releases[answer]
+            share = self._miss / release.rows if chosen else self._miss
+            self._columns[name] = _wholes_of(release, column, share)
+        return self._columns[name]
+
+
+@dataclass(frozen=True, slots=True)
+class _Wholes:
+    """A column of whole estimates, and how far the sum of so many of its cells reaches.
+
+    ``most`` is the number of its cells that doubles add exactly.
+    """
+
+    points: Sequence[int]
+    reach: Callable[[int], Fraction]
+    most: int
+    known: dict[int, int | None] = field(default_factory=dict)
+
+    def far(self, count: int) -> int | None:
+        """The error of a sum of so many cells; None if it is no whole number."""
+        if count not in self.known:
+            far = self.reach(count)
+            self.known[count] = far.numerator if far.denominator == 1 else None
+        return self.known[count]
+
+
+def _wholes_of(release: Release, column: int, miss: Fraction) -> _Wholes | None:
+    """A column of a release in whole numbers; None unless its cells are whole and can be added."""
+    weights = release.weights(column)
+    points = None if weights is None else release.whole_points(column)
+    if weights is None or points is None:
+        return None
+    return _Wholes(
+        points,
+        lambda count: release.reach(column, weights, count, miss),
+        release.most_exact(column),
+    )
