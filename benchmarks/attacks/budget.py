@@ -48,7 +48,7 @@ def _tumult() -> Seen:
     opened, query = tumult({"x": [1] * 9}, 0.3)
     for _ in range(3):
         opened.evaluate(query.count(), PureDPBudget(0.1))
-    return RIGHT, f"three charges, {opened.remaining_privacy_budget} left"
+    return RIGHT, f"three charges, {opened.remaining_privacy_budget.epsilon} left"
 
 
 CASE = Case(

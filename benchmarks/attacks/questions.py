@@ -105,6 +105,7 @@ def tumult(rows: Mapping[str, Any], epsilon: Any, delta: float = 0) -> Any:
     from tmlt.analytics import (  # type: ignore[import-not-found]
         AddOneRow,
         ApproxDPBudget,
+        PureDPBudget,
         QueryBuilder,
         Session,
     )
@@ -112,16 +113,15 @@ def tumult(rows: Mapping[str, Any], epsilon: Any, delta: float = 0) -> Any:
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     spark = SparkSession.builder.master("local[1]").config("spark.sql.shuffle.partitions", 1)
     frame = spark.getOrCreate().createDataFrame(pd.DataFrame(rows))
-    budget = ApproxDPBudget(epsilon, delta)
+    budget = ApproxDPBudget(epsilon, delta) if delta else PureDPBudget(epsilon)
     return Session.from_dataframe(budget, "t", frame, AddOneRow()), QueryBuilder("t")
 
 
-def _tumult(rows: Mapping[str, Any], epsilon: float, *, high: float | None = None) -> float:
-    from tmlt.analytics import PureDPBudget  # type: ignore[import-not-found]
+def _tumult_sum(values: Sequence[Any], high: float) -> float:
+    from tmlt.analytics import PureDPBudget
 
-    opened, query = tumult(rows, epsilon)
-    query = query.count("n") if high is None else query.sum("x", 0, high, "n")
-    return float(opened.evaluate(query, PureDPBudget(epsilon)).collect()[0]["n"])
+    opened, query = tumult({"x": values}, 1)
+    return float(opened.evaluate(query.sum("x", 0, high, "n"), PureDPBudget(1)).collect()[0]["n"])
 
 
 def _sfumato_sum(values: Sequence[Any], high: Any) -> float:
@@ -173,7 +173,6 @@ COUNTS: Mapping[str, Callable[[int, float], float]] = {
     "smartnoise": lambda rows, epsilon: float(
         smartnoise({"x": [1] * rows}, epsilon, x={"type": "int"}).execute(ALL)[1][0]
     ),
-    "tumult": lambda rows, epsilon: _tumult({"x": [1] * rows}, epsilon),
 }
 # The sum of values that are cut to 0 and an upper bound of their type, at epsilon 1.
 SUMS: Mapping[str, Callable[[Sequence[Any], Any], float]] = {
@@ -185,7 +184,7 @@ SUMS: Mapping[str, Callable[[Sequence[Any], Any], float]] = {
     ),
     "python-dp": _pydp_sum,
     "smartnoise": _smartnoise_sum,
-    "tumult": lambda values, high: _tumult({"x": values}, 1, high=high),
+    "tumult": _tumult_sum,
 }
 
 

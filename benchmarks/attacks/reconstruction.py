@@ -43,5 +43,5 @@ def _counted(system: str) -> Seen:
     return _guessed(lambda chosen: COUNTS[system](len(chosen), 1 / TIMES))
 
 
-_OTHERS = ("opendp", "diffprivlib", "python-dp", "smartnoise")
+_OTHERS = ("opendp", "diffprivlib")
 CASE = Case(__doc__, {"sfumato": _sfumato, **{name: partial(_counted, name) for name in _OTHERS}})

@@ -42,10 +42,12 @@ def _diffprivlib() -> Seen:
 
 
 def _opacus() -> Seen:
-    return _repeated(lambda: trained([1.0], clip=1.0, noise=100.0, seed=1), "torch.manual_seed(1)")
+    return _repeated(
+        lambda: trained([1.0], clip=1.0, noise=100.0, seed=1), "torch.manual_seed(1) repeats"
+    )
 
 
-_UNSEEDABLE = ("opendp", "python-dp", "smartnoise", "tumult")
+_UNSEEDABLE = ("opendp", "python-dp")
 CASE = Case(
     __doc__,
     {
