@@ -14,15 +14,17 @@ SOURCES := $(shell find src -name '*.py')
 NOISE_PEERS := diffprivlib opendp python-dp
 ATTACKED_PEERS = opendp diffprivlib pipelinedp python-dp smartnoise
 ACCOUNTING_PEERS := autodp dp-accounting opacus opendp prv-accountant
+MINING_PEERS := mlxtend opendp
 SYNOPSIS_PEERS := opendp diffprivlib dpcrpy
 LEARNING_PEERS := opacus jax-privacy diffprivlib
 TELEMETRY_PEERS := pure-ldp multi-freq-ldpy
+FEDERATED_PEERS := flower
 SYNTHETIC_PEERS := dpmm opendp-mbi scikit-learn smartnoise-synth
 ENGINE_PEERS := opendp-polars smartnoise pipelinedp tumult
 # The tests start hundreds of processes: what those import is compiled once.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: docs torch installed demo demo-census demo-stream demo-synthetic demo-telemetry demo-learning demo-graph demo-hospitals demo-federation test durations coverage prove chaos lint format proofs corpus clean lock bench bench-noise bench-accounting bench-query bench-engines bench-largest bench-ledger bench-census bench-graph bench-synopsis bench-synthetic bench-telemetry bench-telemetry-stored bench-learning bench-federated figures demo-mining bench-mining demo-service bench-service soak-service bench-audit demo-audit bench-attacks
+.PHONY: docs torch installed demo demo-census demo-stream demo-synthetic demo-telemetry demo-learning demo-graph demo-hospitals demo-federation test durations coverage prove chaos lint format proofs corpus clean lock bench bench-noise bench-accounting bench-query bench-engines bench-largest bench-ledger bench-census bench-graph bench-synopsis bench-synthetic bench-telemetry bench-telemetry-stored bench-learning bench-federated figures demo-mining bench-mining bench-mining-scale demo-service bench-service bench-service-lomas soak-service bench-audit demo-audit bench-attacks
 
 demo: $(VENV)/.run
 	$(BIN)/sfumato demo --report demo-report.html
@@ -47,7 +49,7 @@ demo-telemetry: $(VENV)/.dev
 demo-learning: $(VENV)/.run
 	$(BIN)/sfumato demo learning
 
-# Made-up notes in two languages, baskets and paths, from one account: demo-mining.html.
+# Made-up notes in two languages, pictures, baskets and paths, and a model of notes, from one account: demo-mining.html.
 demo-mining: $(VENV)/.run
 	$(BIN)/sfumato demo mining
 
@@ -167,13 +169,19 @@ bench-telemetry: $(VENV)/.run $(TELEMETRY_PEERS:%=.bench/%/.done)
 bench-telemetry-stored: $(VENV)/.run
 	$(BIN)/python -m benchmarks.telemetry_stored
 
-# Steps of a study, its accuracy beside a curator's and a site's alone, and whole runs of five processes, ten minutes.
-bench-federated: $(VENV)/.dev
+# Steps of a study, its accuracy beside a curator's, a site's alone and Flower's, and whole runs of five processes,
+# ten minutes.
+bench-federated: $(VENV)/.dev $(FEDERATED_PEERS:%=.bench/%/.done)
 	$(BIN)/python -m benchmarks.federated
 
-# Words, pairs and sets of items that are found at epsilon 1, and their CPU seconds; ten minutes.
-bench-mining: $(VENV)/.dev
+# Words, pairs and sets of items that are found at epsilon 1, and their CPU seconds, beside OpenDP's
+# threshold and plain mlxtend; ten minutes.
+bench-mining: $(VENV)/.dev $(MINING_PEERS:%=.bench/%/.done)
 	$(BIN)/python -m benchmarks.mining
+
+# 100,000,000 words and 1,000,000 pictures: minutes, and 2 gigabytes of disk. Not part of `bench`.
+bench-mining-scale: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.mining 1 scales
 
 # Steps of networks beside ordinary ones and those of Opacus, three minutes; then the accuracy of models
 # beside those of diffprivlib, two minutes; then digits of MNIST, ten fits of two minutes, where its file is there.
@@ -218,6 +226,10 @@ bench-ledger: $(VENV)/.run
 # The service over HTTP beside the session in process; a minute.
 bench-service: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.service
+
+# A count over HTTP beside lomas-server, which needs six gigabytes (it imports torch); a minute.
+bench-service-lomas: $(VENV)/.dev .bench/lomas/.done
+	$(BIN)/python -m benchmarks.service_lomas
 
 # Twenty analysts for ten minutes: each charge is paid once, and memory stays. SECONDS=120 ANALYSTS=20
 SECONDS ?= 600

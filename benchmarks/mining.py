@@ -2,15 +2,17 @@
 """Words, pairs of words and sets of items that are found, and what they take: ``make bench-mining``.
 
 ``python -m benchmarks.mining 5 texts_sorted`` runs 5 seeds of one part, and leaves the results of
-the others as they were. Made-up texts and baskets of a million people, and the 14 columns of Adult, each at epsilon 1, beside
-what exact counts would give. CPU seconds are those of the whole call, on all threads.
+the others as they were. Made-up texts and baskets of a million people, and the 14 columns of Adult,
+each at epsilon 1, beside what exact counts would give, OpenDP's threshold and plain mlxtend. CPU
+seconds are those of the whole call, on all threads. ``make bench-mining-scale`` runs the two parts
+of mining_scale.py, which take minutes and gigabytes of disk, once.
 """
 
 import csv
 import gzip
 import json
+import math
 import platform
-import resource
 import sys
 import tempfile
 import time
@@ -25,6 +27,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import sfumato as sf
+from benchmarks import mining_scale
+from benchmarks.mining_peers import ask
 from sfumato import learning as ln
 from sfumato import mining as mn
 
@@ -44,7 +48,7 @@ PEOPLE, SEEDS = 10**6, 5
 WORDS, LENGTH = 10**5, 20
 ITEMS, PLANTED = 1000, 20
 # The most that counts as good, and the least, by name.
-MOST = {"MNIST: error of a pixel": 1.5}
+MOST = {"MNIST: error of a pixel": 1.5, **mining_scale.MOST}
 LEAST = {
     "words of the top 100": 98,
     "words shown": 7500,
@@ -107,17 +111,21 @@ def words_found(seed: int, folder: Path) -> dict[str, float]:
     """How many of the most frequent words are shown, how many in all, and the speed."""
     words, table = texts(seed, folder)
     found, seconds = asked(table, mn.Terms("note"), "SELECT note FROM t", "1e-7")
-    top = {f"w{rank}" for rank in np.argsort(-people_of(words, WORDS))[:100]}
+    people = people_of(words, WORDS)
+    top = {f"w{rank}" for rank in np.argsort(-people)[:100]}
     size = sum(len(f"w{rank}") + 1 for rank in words[:1000].ravel()) * PEOPLE / 1000 / 1e6
-    numbers = {
+    beside: dict[str, float] = {}
+    if said := ask("opendp", "shown_keys", people=people, keep=LENGTH, delta="1e-7"):
+        in_top = len(set(np.argsort(-people)[:100].tolist()) & set(said["shown"][:100]))
+        beside = {"OpenDP: words of the top 100": in_top, "OpenDP: words shown": len(said["shown"])}
+    return {
         "words of the top 100": len(top & set(found.terms[:100])),
         "words shown": len(found),
         "split, choose and count, MB a CPU second": size / seconds,
         "words: CPU seconds": seconds,
+        **beside,
+        **pairs_found(words, table),
     }
-    if seed == 0:
-        numbers |= pairs_found(words, table)
-    return numbers
 
 
 def pairs_found(words: np.ndarray, table: sf.Table) -> dict[str, float]:
@@ -129,10 +137,20 @@ def pairs_found(words: np.ndarray, table: sf.Table) -> dict[str, float]:
     is_new = np.ones(ordered.shape, bool)
     is_new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
     ids, people = np.unique(ordered[is_new], return_counts=True)
+    # in a dict of Python, OpenDP's input, all pairs would take gigabytes; rare ones change no other
+    ids, people = ids[people >= 50], people[people >= 50]
+    given = {"people": people, "keep": LENGTH - 1, "delta": "1e-7"}
+    said = ask("opendp", "shown_keys", **given)
     shares = {}
     for least in (2000, 500):
-        known = [(f"w{each // WORDS}", f"w{each % WORDS}") for each in ids[people >= least]]
-        shares[f"pairs of {least:,} people, %"] = 100 * mean(pair in shown for pair in known)
+        is_known = people >= least
+        known = [(f"w{each // WORDS}", f"w{each % WORDS}") for each in ids[is_known]]
+        name = f"pairs of {least:,} people, %"
+        shares[name] = 100 * mean(pair in shown for pair in known)
+        if said:
+            shares[f"OpenDP, pairs alone: {name}"] = 100 * float(
+                np.isin(np.flatnonzero(is_known), said["shown"]).mean()
+            )
     return shares
 
 
@@ -153,6 +171,17 @@ def frequent(has: np.ndarray, least: int, largest: int) -> dict[tuple[int, ...],
                     following.append(joined)
         level = following
     return counted
+
+
+def beside(name: str, has: np.ndarray, support: float, true: Any) -> dict[str, float]:
+    """The CPU seconds in which mlxtend counts the same sets without privacy, where it is."""
+    items, people = np.nonzero(has)
+    given = {"people": people.astype(np.int32), "items": items.astype(np.int32)}
+    said = ask("mlxtend", "frequent_sets", **given, support=support)
+    if said is None:
+        return {}
+    assert set(map(tuple, said["shown"])) == set(true), "both count exactly"
+    return {f"mlxtend, without privacy, {name}: CPU seconds": said["seconds"]}
 
 
 def precision(found: list[str], true: dict[str, int], smallest: int) -> float:
@@ -193,7 +222,8 @@ def baskets_found(seed: int, folder: Path) -> dict[str, float]:
             writer.write_table(pa.table({"items": listed}))
     table = sf.Table(path, columns={"items": sf.Text(tokens=sf.Tokens())})
     found, seconds = asked(table, mn.Itemsets(), "SELECT items FROM t", "1e-7")
-    true = named(frequent(has, int(0.02 * PEOPLE), 4), names)
+    exact = frequent(has, int(0.02 * PEOPLE), 4)
+    true = named(exact, names)
     shown = [row["items"] for row in found.to_dicts()]
     wanted = {", ".join(sorted(names[item] for item in planted)) for planted in sets}
     return {
@@ -201,6 +231,7 @@ def baskets_found(seed: int, folder: Path) -> dict[str, float]:
         "baskets: precision of sets of 2 and more": precision(shown, true, 2),
         "baskets: planted sets found": len(wanted & set(shown)),
         "baskets: CPU seconds": seconds,
+        **(beside("baskets", has, 0.02, exact) if seed == 0 else {}),
     }
 
 
@@ -221,11 +252,13 @@ def adult_found(seed: int, folder: Path) -> dict[str, float]:
         for code in range(sizes[name]):
             has.append(values == code)
             names.append(f"{name}={code}")
-    true = named(frequent(np.array(has), int(0.3 * rows.num_rows), 4), names)
+    exact = frequent(np.array(has), math.ceil(0.3 * rows.num_rows), 4)
+    true = named(exact, names)
     shown = [row["items"] for row in found.to_dicts()]
     return {
         "Adult: precision of the top 50": precision(shown, true, 1),
         "Adult: CPU seconds": seconds,
+        **(beside("Adult", np.array(has), 0.3, exact) if seed == 0 else {}),
     }
 
 
@@ -317,6 +350,11 @@ def right_by_nearest(
     return float(100 * np.mean(named == digits))
 
 
+def scales(_: int, folder: Path) -> dict[str, float]:
+    """The CPU seconds and gigabytes of what takes minutes; there is one seed."""
+    return {**mining_scale.measure("10^8 words"), **mining_scale.measure("10^6 pictures")}
+
+
 PARTS: tuple[Callable[[int, Path], dict[str, float]], ...] = (
     words_found,
     baskets_found,
@@ -328,37 +366,48 @@ PARTS: tuple[Callable[[int, Path], dict[str, float]], ...] = (
 NEEDS: dict[Callable[[int, Path], dict[str, float]], Path] = {
     texts_sorted: TEXTS,
     digits_found: PICTURES,
+    scales: PICTURES,
 }
 
 
 def main() -> None:
-    """Measures all parts, or those that are named, writes the results, and says which bars hold."""
+    """Measures all parts but the scales, or those that are named, writes the results, and says
+    which bars hold.
+    """
     seeds = int(sys.argv[1]) if len(sys.argv) > 1 else SEEDS
-    parts = [part for part in PARTS if not sys.argv[2:] or part.__name__ in sys.argv[2:]]
-    earlier = json.loads(RESULTS.read_text("utf-8"))["each"] if sys.argv[2:] else {}
-    numbers: dict[str, list[float]] = {}
-    for part in parts:
+    names = sys.argv[2:] or [part.__name__ for part in PARTS]
+    for part in (*PARTS, scales):
+        if part.__name__ not in names:
+            continue
         if part in NEEDS and not NEEDS[part].exists():
             print(f"{part.__name__} is left out: there is no {NEEDS[part].name} in shared/data")
             continue
+        numbers: dict[str, list[float]] = {}
         for seed in range(seeds):
             with tempfile.TemporaryDirectory() as folder:
                 for name, number in part(seed, Path(folder)).items():
                     numbers.setdefault(name, []).append(round(float(number), 4))
-            print(part.__name__, seed, {name: values[-1] for name, values in numbers.items()})
-    numbers = earlier | numbers
-    means = {name: round(mean(values), 4) for name, values in numbers.items()}
-    each_seeds = {name: len(values) for name, values in numbers.items()}
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    machine = {"machine": platform.machine(), "python": platform.python_version()}
-    body = {"means": means, "seeds": each_seeds, "each": numbers, "gigabytes": memory, **machine}
-    RESULTS.write_text(json.dumps(body, indent=1) + "\n", "utf-8")
+            latest = {name: values[-1] for name, values in numbers.items()}
+            print(part.__name__, seed, latest, flush=True)
+        _write(numbers)
+    means = json.loads(RESULTS.read_text("utf-8"))["means"]
     for name, bar in (LEAST | MOST).items():
         if name in means:
             is_most = name in MOST
             holds = means[name] <= bar if is_most else means[name] >= bar
             words = "at most" if is_most else "at least"
             print(f"{name}: {means[name]:g}, {words} {bar:g}: {'holds' if holds else 'MISSED'}")
+
+
+def _write(numbers: dict[str, list[float]]) -> None:
+    """Writes the results of a part; those of the others stay as they were."""
+    earlier = json.loads(RESULTS.read_text("utf-8"))["each"] if RESULTS.exists() else {}
+    numbers = earlier | numbers
+    means = {name: round(mean(values), 4) for name, values in numbers.items()}
+    each_seeds = {name: len(values) for name, values in numbers.items()}
+    machine = {"machine": platform.machine(), "python": platform.python_version()}
+    body = {"means": means, "seeds": each_seeds, "each": numbers, **machine}
+    RESULTS.write_text(json.dumps(body, indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -270,8 +270,7 @@ def leave_early(folder: Path, monkeypatch: pytest.MonkeyPatch, *, works: bool, m
                 pass
             seen = time.monotonic()
             job = clinic.service.jobs.find("ann", asked["job"])
-            quanta = math.ceil((job._finished - job._admitted) / 0.4)
-            if seen < job._admitted + quanta * 0.4:
+            if seen < 0.4 * math.ceil(job._finished / 0.4):
                 return True
     return False
 
@@ -424,29 +423,82 @@ def test_a_reply_that_is_lost_at_each_step_is_paid_once(
     assert clinic.spent("ann") <= 10**11
 
 
-def moments(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, quantum: float, *, works: bool
-) -> list[float]:
-    """After how many quanta the replies of quick questions leave."""
-    with Clinic(folder, quantum=quantum) as clinic, monkeypatch.context() as patched:
+def replies_early(folder: Path, monkeypatch: pytest.MonkeyPatch, *, works: bool, most: int) -> bool:
+    """Whether one of some replies leaves before the multiple that follows the question's end."""
+    admitted: list[Any] = []
+    real = Jobs.admit
+
+    def admit(self: Jobs, *given: Any) -> Any:
+        admitted.append(real(self, *given))
+        return admitted[-1]
+
+    with Clinic(folder, quantum=0.4) as clinic, monkeypatch.context() as patched:
+        patched.setattr(Jobs, "admit", admit)
         if not works:
             patched.setattr("sfumato.query.release.SqlTask.run", broken)
-        after = []
-        for number in range(2):
-            begun = time.monotonic()
+        for number in range(most):
             clinic.ask("ann", statement(number), epsilon="0.1")
-            after.append((time.monotonic() - begun) / quantum)
-    return after
+            seen = time.monotonic()
+            if seen < 0.4 * math.ceil(admitted[-1]._finished / 0.4):
+                return True
+    return False
 
 
 @pytest.mark.parametrize("works", [True, False])
 def test_a_reply_that_leaves_before_its_quantum_is_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, works: bool
 ) -> None:
-    assert min(moments(tmp_path / "right", monkeypatch, 0.4, works=works)) >= 1
-    # the mutant: a reply leaves when it is ready, on a busy machine as well within so long a quantum
+    assert not replies_early(tmp_path / "right", monkeypatch, works=works, most=2)
+    # the mutant: a reply leaves when it is ready; on a busy machine some questions are slow
     monkeypatch.setattr("sfumato.service.jobs.Job.leaves", lambda _, moment: moment)
-    assert min(moments(tmp_path / "mutant", monkeypatch, 60, works=works)) < 1
+    assert replies_early(tmp_path / "mutant", monkeypatch, works=works, most=8)
+
+
+def reads_early(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What ann reads of her account between two multiples, while a question of hers is under way:
+    whoever polls it sees when the question ends.
+    """
+    go, real, begun = threading.Event(), Session.query, []
+
+    def waits(self: Session, *given: Any, **named: Any) -> Any:
+        assert go.wait(60)
+        return real(self, *given, **named)
+
+    def spied(read: Callable[..., Any]) -> Callable[..., Any]:
+        def spy(*given: Any, **named: Any) -> Any:
+            begun.append(time.monotonic())
+            return read(*given, **named)
+
+        return spy
+
+    early = []
+    with Clinic(folder, quantum=0.4) as clinic, monkeypatch.context() as patched:
+        patched.setattr(Session, "query", waits)
+        patched.setattr(Session, "preview", spied(Session.preview))
+        for name in ("budget", "answers"):
+            patched.setattr(desk_module.Desk, name, spied(vars(desk_module.Desk)[name]))
+        question = clinic.begin("ann", "POST", QUERY, {"purpose": "study", "sql": COUNT, "rho": 1})
+        while not clinic.service.jobs._under_way:
+            time.sleep(0.01)
+        for method, name in (("GET", "budget"), ("GET", "answers"), ("POST", "preview")):
+            form = {"purpose": "study", "sql": COUNT, "rho": 1} if method == "POST" else None
+            sent = time.monotonic()
+            place = QUERY.replace("query", f"{name}?purpose=study" if form is None else name)
+            assert clinic.call("ann", method, place, form).status == 200
+            if begun[-1] < 0.4 * math.ceil(sent / 0.4) - 1e-6:
+                early.append(name)
+        go.set()
+        question.result(60)
+    return early
+
+
+def test_what_is_read_beside_a_question_leaves_at_a_multiple_of_the_quantum(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert reads_early(tmp_path / "right", monkeypatch) == []
+    # the mutant: what is free is read at once
+    monkeypatch.setattr(Jobs, "seconds_to_read", lambda *_: 0)
+    assert reads_early(tmp_path / "mutant", monkeypatch) != []
 
 
 def test_an_old_account_without_a_limit_asks_nothing(

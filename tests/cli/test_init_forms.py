@@ -11,9 +11,11 @@ from sfumato.cli.init_forms import (
     guess,
     has_decimal_comma,
     looks_like_values,
+    orders_of,
     thousands_of,
     without_thousands,
 )
+from sfumato.metadata import Date, Timestamp
 
 
 @pytest.mark.parametrize(
@@ -42,7 +44,26 @@ def test_forms(values: list[str], kind: str) -> None:
 
 def test_the_order_of_day_and_month_stays_open_whatever_the_values_are() -> None:
     # 31 cannot be a month, which only a look at the value would tell
-    assert guess(["31/12/2024"]) == guess(["01/02/2024"]) == {"type": "date", "format": "?"}
+    slashes = {"type": "date", "format": "%d/%m/%Y"}
+    assert guess(["31/12/2024"]) == guess(["12/31/2024"]) == guess(["01/02/2024"]) == slashes
+    assert orders_of("%d/%m/%Y") == ("%d/%m/%Y", "%m/%d/%Y")
+
+
+@pytest.mark.parametrize(
+    ("values", "form"),
+    [
+        (["31.12.2024", "1.2.2024"], "%d.%m.%Y"),
+        (["2024/12/31"], "%Y/%m/%d"),
+        (["31-12-2024"], "%d-%m-%Y"),
+        (["31.12.2024 09:30", "1.12.2024"], "%d.%m.%Y %H:%M"),
+        (["31.12.2024 09:30:01"], "%d.%m.%Y %H:%M:%S"),
+    ],
+)
+def test_the_signs_of_a_date_are_those_of_its_form(values: list[str], form: str) -> None:
+    assert guess(values)["format"] == form
+    kind = Date if guess(values)["type"] == "date" else Timestamp
+    # a format that can be declared
+    assert kind("2000-01-01", "2030-01-01", format=form).format == form
 
 
 @given(st.lists(st.integers(), min_size=1), st.lists(st.integers(), min_size=1))

@@ -47,7 +47,7 @@ def test_the_order_of_a_day_is_asked_for(
 ) -> None:
     monkeypatch.setattr("click.prompt", lambda _, default, **__: default)
     monkeypatch.setattr("click.confirm", lambda *_, **__: False)
-    guessed = {"type": kind, **({"format": "?"} if form else {})}
+    guessed = {"type": kind, **({"format": form} if form else {})}
     draft = TableDraft("people", "people.csv", Columns({"day": {}}, {"day": guessed}))
     _, (table,) = asked([draft], Keys.of({"people": ["day"]}))
     assert table.codebook["day"].get("format") == form

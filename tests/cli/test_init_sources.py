@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names, types and forms of sources: files in several encodings, folders, databases, sheets."""
 
+import datetime
 import sqlite3
 from pathlib import Path
 
@@ -71,10 +72,71 @@ def test_a_comma_for_the_fraction_is_a_guess(tmp_path: Path) -> None:
     assert columns.guessed_options == {"decimal": ","}
 
 
-@pytest.mark.parametrize("text", ["", "a,,b\n", "a,a\n1,2\n", "a,\x00\n", "a,\x7f\n"])
-def test_a_first_line_that_does_not_name_each_column_is_refused(tmp_path: Path, text: str) -> None:
-    with pytest.raises(InvalidSource, match="does not name each column"):
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "has no line 1"),
+        ("a,,b\n", "no name for column 2 of 3"),
+        ("a,b, \n", "no name for column 3 of 3"),
+        ("qq,b,qq\n1,2,3\n", "one name twice, for its columns 1 and 3"),
+        ("a,A\n1,2\n", "one name twice, for its columns 1 and 2"),
+        ("a,\x00\n", "no name for column 2"),
+        ("a,\x7f\n", "no name for column 2"),
+        (
+            "Survey of 2024\nid;pay\n1;2\n3;4\n",
+            "names one column, and the lines below have 2 fields",
+        ),
+    ],
+)
+def test_a_first_line_that_does_not_name_each_column_is_refused(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    with pytest.raises(InvalidSource, match=message) as refusal:
         columns_of(write(tmp_path, text))
+    assert "qq" not in str(refusal.value)
+
+
+def test_names_below_a_title_are_read(tmp_path: Path) -> None:
+    source = write(tmp_path, "Survey of 2024\n\nid;höhe\n1;2\n3;4\n", "cp1252")
+    columns = columns_of(source, header_row=3)
+    assert columns.options == {"header_row": 3, "delimiter": ";", "encoding": "cp1252"}
+    assert columns.guesses == {"id": {"type": "integer"}, "höhe": {"type": "integer"}}
+    with pytest.raises(InvalidSource, match="has no line 9"):
+        columns_of(source, header_row=9)
+    # a column of texts with a comma in each is a column, if its owner says so
+    source = write(tmp_path, "remark\na, b\nc, d\n")
+    assert list(columns_of(source, has_names=True).known) == ["remark"]
+
+
+def test_a_sheet_is_read_below_its_title_and_its_cells_suggest_types(tmp_path: Path) -> None:
+    path = tmp_path / "people.xlsx"
+    with xlsxwriter.Workbook(path) as book:
+        sheet = book.add_worksheet()
+        sheet.merge_range(0, 0, 0, 2, "Survey of 2024", book.add_format())
+        sheet.write_row(1, 0, ["age", "pay", "born"])
+        days = book.add_format({"num_format": "dd.mm.yyyy"})
+        for row in (2, 3):
+            sheet.write_row(row, 0, [30 + row, 1.5])
+            sheet.write_datetime(row, 2, datetime.datetime(1980, 1, row), days)  # noqa: DTZ001
+    assert list(columns_of(str(path)).known) == ["Survey of 2024"]
+    columns = columns_of(str(path), header_row=2)
+    assert columns.guesses == {
+        "age": {"type": "integer"}, "pay": {"type": "real"}, "born": {"type": "date"},
+    }  # fmt: skip
+
+
+def test_nested_columns_are_no_columns_of_questions(tmp_path: Path) -> None:
+    rows = pa.table({
+        "who": [{"age": 30}], "tags": [["x"]], "n": [1], "vector": [[0.5, 1.0]],
+        "pairs": pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int64())),
+        "fixed": pa.array([[1, 2]], pa.list_(pa.int32(), 2)), "deep": [[[1]]],
+    })  # fmt: skip
+    pq.write_table(rows, tmp_path / "nested.parquet")
+    columns = columns_of(str(tmp_path / "nested.parquet"))
+    assert columns.known == {
+        "n": {"type": "integer"}, "vector": {"type": "array"}, "fixed": {"type": "array"},
+    }  # fmt: skip
+    assert list(columns.nested) == ["who", "tags", "pairs", "deep"]
 
 
 @pytest.mark.parametrize(

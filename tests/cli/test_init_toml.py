@@ -81,3 +81,13 @@ def test_an_encoding_that_names_were_read_in_is_marked_as_a_guess(
     (line,) = (line for line in text.splitlines() if line.startswith("encoding"))
     assert ("a guess" in line) is is_marked
     assert parsed(draft)["tables"]["people"]["encoding"] == encoding  # type: ignore[index]
+
+
+def test_the_form_of_a_date_leaves_two_formats_and_nested_columns_are_named() -> None:
+    columns = Columns(
+        {"born": {}}, {"born": {"type": "date", "format": "%d.%m.%Y"}}, nested=["who"]
+    )
+    text = config_text("d", [TableDraft("t", "t.csv", columns)], Keys.of({"t": ["born"]}))
+    assert 'format = "?"  # "%d.%m.%Y" or "%m.%d.%Y": which comes first' in text
+    assert '# "who": nested values, which no type reads' in text
+    assert "columns.who" not in text

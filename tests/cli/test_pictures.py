@@ -91,6 +91,22 @@ def test_a_picture_is_scaled_and_turned_upright(shell: Shell, tmp_path: Path) ->
     assert down.tolist() == up.tolist()[::-1]
 
 
+def test_numbers_of_32_bits_and_half_a_file_are_no_picture(tmp_path: Path) -> None:
+    """Converted, all but the darkest would be white; of half a file the rest would be grey."""
+    IMAGE.fromarray(GREY.astype(np.int32) * 256).save(tmp_path / "deep.tiff")
+    IMAGE.fromarray(GREY.astype(np.float32) / 255).save(tmp_path / "real.tiff")
+    noise = np.random.default_rng(0).integers(0, 256, (60, 80)).astype(np.uint8)
+    IMAGE.fromarray(noise).save(tmp_path / "whole.jpg")
+    whole = (tmp_path / "whole.jpg").read_bytes()
+    (tmp_path / "half.jpg").write_bytes(whole[: len(whole) // 2])
+    for name in ("deep.tiff", "real.tiff", "half.jpg"):
+        read = pictures.read_picture(IMAGE, tmp_path / name, 4, 6)
+        assert read is pictures.Unread.UNREADABLE, name
+    # a single pixel is a picture, and all of what it is scaled to
+    IMAGE.fromarray(GREY[3:, 5:]).save(tmp_path / "one.png")
+    assert pictures.read_picture(IMAGE, tmp_path / "one.png", 2, 2).tolist() == [230] * 4
+
+
 def test_a_bomb_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     IMAGE.fromarray(GREY).save(tmp_path / "a.png")
     monkeypatch.setattr(pictures, "_MOST_PIXELS", 23)

@@ -10,6 +10,7 @@ import pickle
 import stat
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -68,6 +69,43 @@ def test_the_codes_are_those_of_the_rows():
         engine.rows(TWO, "key") as found,
     ):
         assert found.codes.tolist() == [[MISSING, MISSING]]
+
+
+def test_arrays_are_sorted_in_the_narrow_type_of_their_numbers():
+    """A missing one is MISSING in each number, and widens nothing."""
+    table = pa.table({"scan": [[1, 2], None, [3], [None, 4]]})
+    kind = sf.Array(2, 0, 255)
+    declarations = Dataset("d", {"t": sf.Table(table, columns={"scan": kind})})
+    scan = Scan("t", "t.", (Column("t.scan", kind),), owner_of(declarations, "t"))
+    plan = bounded(scan, world.read(scan, "t.scan"))
+    with closing(DuckDB(declarations.tables)) as engine:
+        assert "BIGINT[]" not in listed(plan, engine._sources, "key")
+        with engine.rows(plan, "key") as found:
+            assert sorted(found.codes.tolist()) == [[MISSING] * 2] * 3 + [[1, 2]]
+
+
+def test_memory_is_given_back_and_codes_stay_readable(tmp_path):
+    file = tmp_path / "codes"
+    np.arange(10**6).tofile(file)
+    codes = np.memmap(file, np.int64, "r", shape=(10**6, 1))
+    found = UnitRows(codes, np.arange(10**6 + 1))
+    before = codes.sum()
+    read = _in_memory(file)
+    found.free_pages()
+    assert _in_memory(file) < read or not read
+    assert codes.sum() == before == 10**6 * (10**6 - 1) // 2
+    # codes that lie in no file are left as they are
+    UnitRows(np.zeros((1, 1), np.int64), np.array([0, 1])).free_pages()
+
+
+def _in_memory(file):
+    """The kilobytes of a mapped file that are in the memory of this process; 0 beside Linux."""
+    listed = Path("/proc/self/smaps")
+    lines = listed.read_text().splitlines() if listed.exists() else []
+    (place,) = [at for at, line in enumerate(lines) if line.endswith(str(file))] or [None]
+    if place is None:
+        return 0
+    return next(int(line.split()[1]) for line in lines[place:] if line.startswith("Rss:"))
 
 
 def test_units_have_the_same_names_in_every_read():

@@ -47,6 +47,63 @@ def test_an_end_is_seen_at_a_multiple_of_the_quantum_only(work: object, end: Job
     jobs.drain(1)
 
 
+def ended(jobs: Jobs, clock: Clock, moment: float) -> None:
+    """A question of ann's ends at this moment."""
+    go = threading.Event()
+    job = jobs.admit("ann", lambda _: go.wait(10))
+    clock.now = moment
+    go.set()
+    job.ended.result(10)
+    while jobs._under_way:
+        time.sleep(0.001)
+
+
+def room(jobs: Jobs) -> bool:
+    """Whether ann may ask another question."""
+    try:
+        jobs.admit("ann", lambda _: 1).ended.result(10)
+    except TooMany:
+        return False
+    return True
+
+
+def test_an_end_makes_no_room_before_it_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    jobs = Jobs(waiting=1, quantum=0.5, clock=clock)
+    ended(jobs, clock, 100.6)
+    for clock.now in (100.6, 100.99):
+        assert not room(jobs)
+    clock.now = 101.0
+    assert room(jobs)
+    # the mutant: a question that has ended is no longer counted
+    with monkeypatch.context() as patched:
+        patched.setattr(Jobs, "_count", lambda self, person: len(self._under_way.get(person, ())))
+        clock.now = 102.0
+        ended(jobs, clock, 102.1)
+        assert room(jobs)
+    jobs.drain(1)
+
+
+def test_what_is_read_beside_a_question_waits_for_a_multiple() -> None:
+    clock = Clock()
+    jobs = Jobs(waiting=8, quantum=0.5, clock=clock)
+    assert jobs.seconds_to_read("ann") == 0
+    go = threading.Event()
+    job = jobs.admit("ann", lambda _: go.wait(10))
+    clock.now = 100.2
+    under_way = jobs.seconds_to_read("ann"), jobs.seconds_to_read("bob")
+    go.set()
+    job.ended.result(10)
+    while jobs._under_way:
+        time.sleep(0.001)
+    # the same before and after its end
+    assert (jobs.seconds_to_read("ann"), 0.0) == under_way
+    assert under_way[0] == pytest.approx(0.3)
+    clock.now = 100.5
+    assert jobs.seconds_to_read("ann") == 0 and jobs._ending == {}
+    jobs.drain(1)
+
+
 def test_without_a_quantum_an_end_is_seen_at_once() -> None:
     jobs = Jobs(waiting=1, quantum=0)
     job = jobs.admit("ann", lambda _: 7)

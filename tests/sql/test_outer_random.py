@@ -10,7 +10,7 @@ from sqlglot import parse_one
 
 from sfumato.engines.scratch import Held, Scratch, Stopped, Unbound
 from sfumato.sql.outer import require_allowed, text_of_outer
-from sfumato.sql.outer_forms import FixedNumber, Kind, Leaf, cell_of
+from sfumato.sql.outer_forms import ANY_OR_NULL, NO_ROW, FixedNumber, Kind, Leaf, cell_of
 from sfumato.sql.trace import ROW, Inner, traced
 
 COLUMNS = (("g", "text"), ("k", "integer"), ("n", "integer"), ("x", "real"))
@@ -143,10 +143,10 @@ def possible(form, row):
         value = row[form.hidden[0]]
         if form.kind is Kind.CELL and value is not None:
             answer, column, place = cell_of(value)
-            value = ROWS[answer][place][column]
+            value = None if value == NO_ROW else ROWS[answer][place][column]
         return {None if value is None else float(value)}
     parts = [possible(part, row) for part in form.parts]
-    if form.operation in ("any", "first", "lagged"):
+    if form.operation in ("any", ANY_OR_NULL, "first", "lagged"):
         return set().union(*parts) | {None}
     return {computed(form.operation, values) for values in product(*parts)}
 

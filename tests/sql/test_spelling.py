@@ -148,6 +148,7 @@ def test_order_decides_where_rows_are_cut(ask):
             "SELECT TIME_BUCKET(INTERVAL '2 weeks', day), COUNT(*) FROM events GROUP BY 1",
             "TIME_BUCKET",
         ),
+        ("SELECT DATEPART(weekday, day), COUNT(*) FROM events GROUP BY 1", "DATEPART"),
         ("SELECT DATE_FORMAT(day, region), COUNT(*) FROM events GROUP BY 1", "DATE_FORMAT"),
         ("SELECT DATE_FORMAT(day, 'yyyy-MM'), COUNT(*) FROM events GROUP BY 1", "DATE_FORMAT"),
         ("SELECT DATE_FORMAT(day, '%V'), COUNT(*) FROM events GROUP BY 1", "directive %U"),

@@ -8,7 +8,7 @@ import pytest
 from sqlglot import parse_one
 
 from sfumato.sql.outer import text_of_outer
-from sfumato.sql.outer_forms import Computed, FixedNumber, Kind, Leaf, cell_of
+from sfumato.sql.outer_forms import ANY_OR_NULL, NO_ROW, Computed, FixedNumber, Kind, Leaf, cell_of
 from sfumato.sql.trace import ROW, Inner, traced
 
 ANSWERS = {
@@ -107,13 +107,27 @@ def test_arithmetic_is_kept():
     cases = form("SELECT CASE WHEN g = 'a' THEN n ELSE x END FROM a0")
     assert cases.operation == "any" and len(cases.parts) == 2
     assert form("SELECT COALESCE(n, 0) FROM a0").operation == "first"
-    assert form("SELECT LAG(n, 1, 0) OVER (ORDER BY g) FROM a0").operation == "lagged"
+    lagged = form("SELECT LAG(n, 1, 0) OVER (ORDER BY g) FROM a0")
+    assert lagged.operation == "lagged"
+    _, rows = run("SELECT LAG(n, 1, 0) OVER (ORDER BY g) FROM a0 ORDER BY g")
+    assert rows[0][lagged.parts[0].hidden[0]] == NO_ROW
     assert form("SELECT n * LENGTH(g) FROM a0").parts[1].kind is Kind.PUBLIC
+
+
+@pytest.mark.parametrize("text", ["NULLIF(n, 5)", "CASE WHEN n > 5 THEN n END"])
+def test_a_number_that_noise_may_make_null_is_not_the_cell(text):
+    assert form(f"SELECT {text} FROM a0").operation == ANY_OR_NULL
+    instead = form(f"SELECT COALESCE({text}, 7) FROM a0")
+    assert instead.operation == "first" and instead.parts[0].operation == ANY_OR_NULL
+    assert form(f"SELECT 1 + {text} FROM a0").parts[1].operation == ANY_OR_NULL
 
 
 @pytest.mark.parametrize(
     "text",
     [
+        "SELECT GREATEST(NULLIF(n, 5), 7) FROM a0",
+        "SELECT LEAST(100, 1 + CASE WHEN n > 5 THEN n END) FROM a0",
+        "SELECT SUM(t.m) FROM (SELECT NULLIF(n, 10) AS m FROM a0) AS t",
         "SELECT RANK() OVER (ORDER BY n) FROM a0",
         "SELECT MAX(n) FROM a0",
         "SELECT DISTINCT n FROM a0",

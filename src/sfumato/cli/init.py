@@ -19,6 +19,9 @@ from sfumato.config.open_places import OPEN
 from sfumato.errors import WrongUse, shown
 from sfumato.metadata.server import is_address
 
+# Of a sheet that begins with a title, whose cell is the only one of its row.
+_TITLE = "note: its first row has one name; if the names stand lower, --header-row 3"
+
 
 @click.command("init")
 @click.argument("places", nargs=-1, required=True, metavar="FILE|FOLDER|ADDRESS...")
@@ -37,6 +40,9 @@ from sfumato.metadata.server import is_address
     type=click.Choice(["yes"]),
     help="The first line has names, even if they look like numbers or dates.",
 )
+@click.option(
+    "--header-row", type=click.IntRange(min=1), help="The line or row that has the names."
+)
 @click.option("--interactive", is_flag=True, help="Ask for each column what belongs there.")
 def command(
     places: tuple[str, ...],
@@ -46,6 +52,7 @@ def command(
     output: str,
     *,
     header: str | None,
+    header_row: int | None,
     interactive: bool,
 ) -> None:
     """Write a file of declarations: what names and types say, and places to fill for the rest.
@@ -62,7 +69,8 @@ def command(
     described = read_codebook(codebooks)
     tables = []
     for source in sources:
-        columns = columns_of(source, table, has_names=header is not None)
+        has_names = header is not None
+        columns = columns_of(source, table, has_names=has_names, header_row=header_row)
         tables.append(_draft(source, columns, table, described, folder))
     _require_names(tables)
     keys = Keys.of({draft.name: list(draft.columns.known) for draft in tables})
@@ -73,6 +81,8 @@ def command(
     write_file(output, text.encode())
     for draft in tables:
         say(f"table {draft.name}: {len(draft.columns.known)} columns")
+        if len(draft.columns.known) == 1 and Path(draft.source).suffix.lower() == ".xlsx":
+            say(_TITLE)
     say(f"written: {output}. Fill its open places; 'sfumato check' names them.")
 
 

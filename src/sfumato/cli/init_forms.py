@@ -4,16 +4,25 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-_DATE = r"(?:\d{1,2}([/.-])\d{1,2}\1\d{4}|\d{4}([/.-])\d{1,2}\2\d{1,2})"
-_CLOCK = r"\d\d:\d\d(:\d\d)?"
-# Each form with the declaration that it suggests. "?" is for what no form can tell.
+_DATES = {
+    rf"{parts[0]}{re.escape(sign)}\d{{1,2}}{re.escape(sign)}{parts[1]}": form.replace("/", sign)
+    for sign in "/.-"
+    for parts, form in (((r"\d{1,2}", r"\d{4}"), "%d/%m/%Y"), ((r"\d{4}", r"\d{1,2}"), "%Y/%m/%d"))
+}
+_CLOCKS = {r"\d\d:\d\d:\d\d": "%H:%M:%S", r"\d\d:\d\d(?::\d\d)?": "%H:%M"}
+# Each form with the declaration that it suggests. A format has the day before the month, as most
+# countries write it: no form can tell.
 _FORMS: tuple[tuple[str, Mapping[str, str]], ...] = (
     (r"[+-]?(0|[1-9]\d*)", {"type": "integer"}),
     (r"[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?", {"type": "real"}),
     (r"\d{4}-\d\d-\d\d", {"type": "date"}),
     (r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d.*)?", {"type": "timestamp"}),
-    (_DATE, {"type": "date", "format": "?"}),
-    (rf"{_DATE}([ T]{_CLOCK})?", {"type": "timestamp", "format": "?"}),
+    *((pattern, {"type": "date", "format": form}) for pattern, form in _DATES.items()),
+    *(
+        (rf"{pattern}([ T]{clock})?", {"type": "timestamp", "format": f"{form} {time}"})
+        for clock, time in _CLOCKS.items()
+        for pattern, form in _DATES.items()
+    ),
     (r"true|false|True|False|TRUE|FALSE", {"type": "boolean"}),
 )
 _LEADING_ZERO = re.compile(r"[+-]?0\d+")
@@ -35,9 +44,9 @@ def guess(values: Iterable[str]) -> Mapping[str, str]:
     >>> guess(["17", "", "90"]), guess(["0.5", "2"]), guess(["007", "12"]), guess([])
     ({'type': 'integer'}, {'type': 'real'}, {'type': 'category'}, {})
     >>> guess(["31/12/2024"])
-    {'type': 'date', 'format': '?'}
-    >>> guess(["31/12/2024 09:30", "1/12/2024"])
-    {'type': 'timestamp', 'format': '?'}
+    {'type': 'date', 'format': '%d/%m/%Y'}
+    >>> guess(["31.12.2024 09:30", "1.12.2024"])
+    {'type': 'timestamp', 'format': '%d.%m.%Y %H:%M'}
     """
     written = [value.strip() for value in values if value.strip()]
     if not written:
@@ -48,6 +57,15 @@ def guess(values: Iterable[str]) -> Mapping[str, str]:
         if all(re.fullmatch(pattern, value) for value in written):
             return declared
     return {"type": "category"}
+
+
+def orders_of(form: str) -> tuple[str, str]:
+    """Returns the two formats of the same form: day before month, and month before day.
+
+    >>> orders_of("%d.%m.%Y")
+    ('%d.%m.%Y', '%m.%d.%Y')
+    """
+    return form, form.replace("%d", "%D").replace("%m", "%d").replace("%D", "%m")
 
 
 def has_decimal_comma(values: Iterable[str]) -> bool:

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import click
 
+from sfumato.cli.init_forms import orders_of
 from sfumato.cli.init_keys import Keys
 from sfumato.cli.init_toml import TYPES, TableDraft
 from sfumato.cli.language import say
@@ -79,9 +80,7 @@ def _column(name: str, known: dict[str, object], draft: TableDraft) -> dict[str,
             known["values"] = [value.strip() for value in values.split(",") if value.strip()]
             say(f"  {name}: {_of_count(len(values.split(',')))}")
     if kind == guessed.get("type") and "format" in guessed and "format" not in known:
-        forms = [f"%{first}/%{second}/%Y" for first, second in ("dm", "md")]
-        if kind == "timestamp":
-            forms = [f"{form} %H:%M" for form in forms]
+        forms = orders_of(guessed["format"])
         known["format"] = _prompt(f"{name}: {forms[0]} or {forms[1]}", forms[0])
     if kind in _BOUNDED:
         for end, what in (("lower", "least"), ("upper", "greatest")):

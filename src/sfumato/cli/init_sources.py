@@ -7,9 +7,10 @@
 import csv
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from sfumato.cli.init_forms import (
     thousands_of,
     without_thousands,
 )
-from sfumato.engines.files import is_sqlite
+from sfumato.engines.files import is_sqlite, require_names
 from sfumato.engines.sources import opened
 from sfumato.errors import InvalidSource, WrongUse, shown
 from sfumato.metadata.file_text import DELIMITERS
@@ -33,6 +34,7 @@ from sfumato.metadata.table import Table
 _HEAD_BYTES = 64 * 1024
 _HEAD_LINES = 200
 _SUFFIXES = (".csv", ".parquet", ".xlsx")
+_LOWER = "Do the names stand in a lower line: sfumato init --header-row 3."
 _HAN = re.compile("[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]")
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 # So many different ones are hardly ever Chinese by chance: 40% of its common characters are not.
@@ -58,8 +60,10 @@ _TYPES = {
     "real": r"FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)",
     "boolean": "BOOLEAN",
     "date": "DATE",
-    "timestamp": "TIMESTAMP.*",
+    "timestamp": r"TIMESTAMP[^\[]*",
+    "array": r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\))\[\d*\]",
 }
+_NESTED = r"STRUCT|MAP|UNION|(?!.*(INT|INTEGER|FLOAT|DOUBLE|\))\[\d*\]$).*\]$"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +72,14 @@ class Columns:
 
     ``known`` has the declarations that follow from names and types, ``guesses`` what the first
     lines suggest. ``options`` and ``guessed_options`` are the same for the table itself (its
-    delimiter, for example).
+    delimiter, for example). ``nested`` are columns of structures, which cannot be declared.
     """
 
     known: Mapping[str, Mapping[str, object]]
     guesses: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, object] = field(default_factory=dict)
     guessed_options: Mapping[str, str] = field(default_factory=dict)
+    nested: Sequence[str] = ()
 
 
 def sources_of(place: str) -> list[str]:
@@ -98,15 +103,20 @@ def sources_of(place: str) -> list[str]:
     return [str(path) for path in files]
 
 
-def columns_of(source: str, table: str | None = None, *, has_names: bool = False) -> Columns:
+def columns_of(
+    source: str, table: str | None = None, *, has_names: bool = False, header_row: int | None = None
+) -> Columns:
     """Returns the columns of a file, of a folder of Parquet files, or of a database table.
 
     ``has_names``: the first line of CSV and Excel is a header, whatever it looks like.
+    ``header_row``: the number of the line that has the names.
 
     Raises:
         InvalidSource: it cannot be read, or its first line does not name each column.
     """
-    columns = _columns_of(source, table)
+    columns = _columns_of(source, table, header_row, has_names=has_names)
+    if header_row is not None:
+        columns = replace(columns, options={"header_row": header_row, **columns.options})
     is_file = not is_address(source) and Path(source).suffix.lower() in (".csv", ".xlsx")
     if is_file and not has_names and looks_like_values(columns.known):
         # the first person's values would become public names; not even the refusal has them
@@ -118,22 +128,29 @@ def columns_of(source: str, table: str | None = None, *, has_names: bool = False
     return columns
 
 
-def _columns_of(source: str, table: str | None) -> Columns:
+def _columns_of(
+    source: str, table: str | None, header_row: int | None, *, has_names: bool
+) -> Columns:
     path = Path(source)
     if not is_address(source) and path.suffix.lower() == ".csv":
-        return _of_csv(path)
-    declared = Table(source, table=table)
-    types = _types(declared, source)
-    known = {}
+        return _of_csv(path, header_row or 1, has_names=has_names)
+    declared = Table(source, table=table, header_row=header_row)
+    types, first_rows = _types(declared, source)
+    guesses = {name: guess(values) for name, values in first_rows.items()}
+    nested = [name for name, kind in types.items() if re.match(_NESTED, kind)]
+    known: dict[str, dict[str, object]] = {}
     # SQLite gives each value a type of its own, and Excel each cell
     is_typed = path.suffix.lower() != ".xlsx" and not (path.is_file() and is_sqlite(path))
     for name, kind in types.items():
-        known[name] = _declared(kind) if is_typed else {}
-    return Columns(known)
+        if name not in nested:
+            known[name] = _declared(kind) if is_typed else {}
+    return Columns(known, guesses, nested=nested)
 
 
-def _types(declared: Table, source: str) -> dict[str, str]:
-    """The DuckDB type of each column of an opened source."""
+def _types(declared: Table, source: str) -> tuple[dict[str, str], dict[str, list[str]]]:
+    """The DuckDB type of each column of an opened source, and the strings of the first rows of a
+    sheet.
+    """
     name = Path(source).stem if not is_address(source) else "table"
     with (
         tempfile.TemporaryDirectory(prefix="sfumato-") as folder,
@@ -141,11 +158,17 @@ def _types(declared: Table, source: str) -> dict[str, str]:
     ):
         item = opened(connection, name, declared, folder=Path(folder))
         if item.served is not None:
-            return item.served.types
+            return item.served.types, {}
         if item.frame is not None:
             connection.register(item.sql.strip('"'), item.frame)
         described = connection.execute(f"DESCRIBE SELECT * FROM {item.sql}").fetchall()
-    return {row[0]: row[1] for row in described}
+        types = {row[0]: row[1] for row in described}
+        if item.frame is None:
+            return types, {}
+        rows = connection.execute(f"SELECT * FROM {item.sql} LIMIT {_HEAD_LINES}").fetchall()
+    columns = zip(*rows, strict=True) if rows else [()] * len(types)
+    cells = (["" if cell is None else str(cell) for cell in column] for column in columns)
+    return types, dict(zip(types, cells, strict=True))
 
 
 def _declared(kind: str) -> dict[str, object]:
@@ -156,21 +179,16 @@ def _declared(kind: str) -> dict[str, object]:
     return {}
 
 
-def _of_csv(path: Path) -> Columns:
+def _of_csv(path: Path, header_row: int, *, has_names: bool) -> Columns:
     """The columns of a CSV file, from its header and the form of the next lines."""
     head = _head(path)
     encoding = _encoding(head)
-    line = head.split(b"\n")[0]
+    line = b"".join(head.split(b"\n")[header_row - 1 : header_row])
     text = head.decode(encoding, errors="replace").removeprefix("\ufeff")
-    lines = text.splitlines()
+    lines = text.splitlines()[header_row - 1 :]
     delimiter = _delimiter(lines[0] if lines else "")
     header, *rows = _rows(lines, delimiter)
-    is_named = all(name and name.isprintable() for name in header)
-    if not header or not is_named or len(set(header)) < len(header):
-        raise InvalidSource(
-            f"The first line of {path.name!r} does not name each column, once.",
-            remedy="Write the names of the columns there.",
-        )
+    _require_names(path, header, lines[1:], header_row, has_names=has_names)
     options = {} if delimiter == "," else {"delimiter": delimiter}
     guessed: dict[str, str] = {}
     if encoding != "utf-8":
@@ -180,6 +198,44 @@ def _of_csv(path: Path) -> Columns:
     columns = zip(*rows, strict=True) if rows else [()] * len(header)
     signs, guesses = _guesses(dict(zip(header, columns, strict=True)), delimiter)
     return Columns({name: {} for name in header}, guesses, options, guessed | signs)
+
+
+def _require_names(
+    path: Path, header: Sequence[str], below: Sequence[str], row: int, *, has_names: bool
+) -> None:
+    """Refuses a line that does not name each column once. The refusal has places, no names: they
+    may be values of a person.
+    """
+    if not header:
+        raise InvalidSource(
+            f"{path.name!r} has no line {row}.", allowed="a line with the names of the columns"
+        )
+    unnamed = [
+        place for place, name in enumerate(header, 1) if not (name.strip() and name.isprintable())
+    ]
+    if unnamed:
+        raise InvalidSource(
+            f"Line {row} of {path.name!r} has no name for column {unnamed[0]} of {len(header)}.",
+            remedy=f"Write a name for each column there. {_LOWER}",
+        )
+    fields = _fields(below)
+    if len(header) == 1 and fields > 1 and not has_names:
+        raise InvalidSource(
+            f"Line {row} of {path.name!r} names one column, and the lines below have {fields} fields.",
+            remedy=f"{_LOWER} Is it one column: sfumato init --header yes",
+        )
+    require_names(path.stem, path.name, header)
+
+
+def _fields(lines: Sequence[str]) -> int:
+    """The number of fields that most of the lines have, by the delimiter that gives most; 1 if they
+    differ.
+    """
+    counts = [1]
+    for delimiter in DELIMITERS:
+        for signs, times in Counter(line.count(delimiter) for line in lines).most_common(1):
+            counts.append(signs + 1 if 2 * times > len(lines) > 1 else 1)
+    return max(counts)
 
 
 def _guesses(

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from sfumato.cli.init_forms import orders_of
 from sfumato.cli.init_keys import Keys
 from sfumato.cli.init_sources import Columns
 from sfumato.config.load import BUDGET
@@ -20,6 +21,8 @@ _HEADER = """\
 # occur, is a fact about the persons in it, and every answer would show it.
 # A line "# type = ..." is a guess from the form of the first lines: remove "# " to confirm it."""
 _CONFIRM = 'remove the first "# " to confirm'
+_ORDER = '"{}" or "{}": which comes first, the form does not tell'
+_NESTED = "nested values, which no type reads; write what you need of them as columns of their own"
 _READABLE = "  # a guess: it is right if the names below are"
 TYPES = tuple(kind for kind in COLUMNS if kind != "array")
 _UNIT_WHY = """\
@@ -96,6 +99,8 @@ def _table(table: TableDraft, keys: Keys) -> Iterator[str]:
             continue
         yield f"[{head}.columns.{_key(column)}]"
         yield from _column(table, column)
+    for column in table.columns.nested:
+        yield from ["", f"# {literal(column)}: {_NESTED}"]
 
 
 def _unit(table: TableDraft, keys: Keys) -> Iterator[str]:
@@ -131,9 +136,10 @@ def _column(table: TableDraft, column: str) -> Iterator[str]:
         yield f"{name} = {literal(value)}"
     for key in COLUMNS.get(kind, ()):
         # dates whose order the form does not tell need one more place
-        is_open = guessed.get("type") == kind and guessed.get(key.name) == OPEN
-        if (key.default is REQUIRED or is_open) and key.name not in known:
-            yield _line(key.name, OPEN, key.help)
+        form = guessed.get(key.name) if guessed.get("type") == kind else None
+        why = key.help if form is None else _ORDER.format(*orders_of(form))
+        if (key.default is REQUIRED or form is not None) and key.name not in known:
+            yield _line(key.name, OPEN, why)
     if kind == "category" and "type" not in known:
         yield '# if it is free text: type = "text", and delete the line "values"'
 

@@ -48,8 +48,8 @@ def command(folder: str, *, size: str, output: str) -> None:
     """Write the pictures of FOLDER and of the folders in it as rows of a Parquet file; free.
 
     A row has the path of the file, its folder, and the picture in grey, as a list of numbers from 0
-    to 255, row by row. A file that is no picture, is animated, or has more than 50 million pixels
-    has NULL in its place. What is written, and what this command says, is as private as the
+    to 255, row by row. A file that is no picture of 8 or 16 bits, is animated, or has more than 50
+    million pixels has NULL in its place. What is written, and what this command says, is as private as the
     pictures.
     """
     height, width = _read_size(size)
@@ -99,6 +99,9 @@ def read_picture(images: Any, path: Path, height: int, width: int) -> Any:
                     return Unread.LARGE
                 if getattr(image, "is_animated", False):
                     return Unread.ANIMATED
+                if image.mode in ("I", "F"):
+                    # numbers of 32 bits, of which nobody says which is white
+                    return Unread.UNREADABLE
                 upright = import_module("PIL.ImageOps").exif_transpose(image)
                 grey = _in_grey(images, upright)
                 resized = grey.resize((width, height), images.Resampling.BILINEAR)

@@ -5,6 +5,8 @@ Every engine implements it (``duckdb``, ``spark``, ``reference``); the curator a
 engines through this protocol alone.
 """
 
+import mmap
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -119,6 +121,15 @@ class UnitRows:
         names = None if self.names is None else self.names[chosen]
         tokens = {place: each.of(rows) for place, each in self.tokens.items()}
         return UnitRows(self.codes[rows], starts, names, tokens)
+
+    def free_pages(self) -> None:
+        """Frees the memory of the codes read so far, if they lie in a file; they stay readable.
+
+        Whoever reads codes part by part then never has all of them in memory.
+        """
+        file: object = self.codes.base
+        if sys.platform != "win32" and isinstance(file, mmap.mmap):
+            file.madvise(mmap.MADV_DONTNEED)
 
     def __reduce__(self) -> NoReturn:
         raise WrongUse("Rows of units are not pickled.", remedy="Open them where they are used.")

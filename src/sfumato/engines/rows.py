@@ -18,7 +18,7 @@ from sfumato.engines.expression import narrow, typed
 from sfumato.engines.filter_pushdown import pushed_down
 from sfumato.engines.relation import rows
 from sfumato.engines.row_tokens import TokenReader
-from sfumato.engines.value_sql import Source
+from sfumato.engines.value_sql import Source, narrowest
 from sfumato.metadata.column import Array, Text
 from sfumato.noise.law import Integers
 from sfumato.plan.rows import MISSING, BoundedRows, RowList
@@ -149,11 +149,12 @@ def _cut(code: str, value: Value) -> str:
 
 
 def _present(name: str, value: Value) -> str:
-    """Returns a column; in place of a NULL array there is one whose numbers are missing."""
+    """Returns a column; in place of a NULL array there is one whose numbers are NULL."""
     if not isinstance(value.type, Array):
         return name
-    missing = f"list_resize([]::BIGINT[], {value.type.length}, CAST({MISSING} AS BIGINT))"
-    return f"coalesce({name}, {missing}) AS {name}"
+    # of the type of the codes: a wider one would widen what is sorted
+    element = narrowest(value.type.element).value
+    return f"coalesce({name}, list_resize([]::{element}[], {value.type.length})) AS {name}"
 
 
 def _block(column: "pyarrow.Array", width: int) -> Integers:

@@ -100,10 +100,12 @@ class GroupSums(BoundedStatistic[Integers]):
             if not len(members):
                 continue
             vectors = self._vectors(rows, int(rows.starts[first]) + row[order])
-            vectors = np.add.reduceat(vectors, starts, axis=0)
+            if len(members) < len(vectors):
+                vectors = np.add.reduceat(vectors, starts, axis=0)
             vectors = clipped(vectors, self.bound, Norm.L2, members // self.groups)
             for place in np.unique(members % self.groups):
                 total[place] += vectors[members % self.groups == place].sum(axis=0)
+            rows.free_pages()
         return total.reshape(-1)
 
     def _parts(self, rows: UnitRows) -> Iterator[tuple[int, int]]:

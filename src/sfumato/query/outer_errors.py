@@ -27,7 +27,17 @@ from sfumato.query.estimate import AnyReleased, Range, Released, linear_weights
 from sfumato.query.noise_sums import rounded_up, sum_reach
 from sfumato.query.output_intervals import Cell, combined, ranges_of
 from sfumato.query.table import released_of
-from sfumato.sql.outer_forms import ROWS, Computed, FixedNumber, Form, Kind, Leaf, cell_of
+from sfumato.sql.outer_forms import (
+    ANY_OR_NULL,
+    NO_ROW,
+    ROWS,
+    Computed,
+    FixedNumber,
+    Form,
+    Kind,
+    Leaf,
+    cell_of,
+)
 
 # A sum of that many cells is one of doubles in DuckDB: each addition is off by at most this share.
 _OFF = Fraction(1, 2**50)
@@ -96,7 +106,7 @@ class Releases:
             return self._leaf(form, [hidden(place) for place in form.hidden], miss)
         pair = self._pair(form, hidden)
         if pair is not None:
-            return Cell(pair.difference(*self._rows(form, hidden), miss))
+            return Cell(pair.difference(miss))
         if form.operation in ("first", "lagged"):
             return self._first(form, hidden, miss)
         parts = [self._range(part, hidden, miss) for part in form.parts]
@@ -107,16 +117,19 @@ class Releases:
         return Cell(_computed(form.operation, ranges), untold)
 
     def _first(self, form: Computed, hidden: Callable[[int], object], miss: Fraction) -> Cell:
-        """The interval of the first part that is not NULL: a cell says itself whether it is."""
+        """The interval of the first part that is not NULL: a cell says itself whether it is.
+
+        Of LAG and LEAD the default stands where there is no row (``NO_ROW``), and nowhere else.
+        """
         possible = []
         for part in form.parts:
             if isinstance(part, Leaf) and part.kind is Kind.CELL:
                 code = hidden(part.hidden[0])
-                if code is None or self._value(code) is None:
-                    if form.operation == "first":
-                        # its number was not released, or cannot be told: nothing bounds it
-                        return _NOTHING
+                if code == NO_ROW:
                     continue
+                if self._value(code) is None:
+                    # its number was not released, or cannot be told: nothing bounds it
+                    return _NOTHING
                 possible.append(self._range(part, hidden, miss))
                 break
             possible.append(self._range(part, hidden, miss))
@@ -180,30 +193,20 @@ class Releases:
             far /= count
         return value - far, value + far
 
-    def _pair(self, form: Computed, hidden: Callable[[int], object]) -> "_Column | None":
-        """The column of which a form is the difference of two cells; None for other forms."""
+    def _pair(self, form: Computed, hidden: Callable[[int], object]) -> "_Pair | None":
+        """The cells of one column of which a form is the difference; None for other forms."""
         places = cells_of_difference(form)
         if places is None:
             return None
         one, other = map(hidden, places)
         if not isinstance(one, int) or not isinstance(other, int):
             return None
-        answer, column, _ = cell_of(one)
-        if (answer, column) != cell_of(other)[:2]:
+        (answer, column, row), (*same, subtracted) = cell_of(one), cell_of(other)
+        if [answer, column] != same:
             return None
         release = self.releases[answer]
         weights = release.weights(column)
-        return None if weights is None else _Column(release, column, weights)
-
-    def _rows(self, form: Computed, hidden: Callable[[int], object]) -> tuple[int, int]:
-        """The rows of the two cells of a difference."""
-        rows = []
-        for part in form.parts:
-            assert isinstance(part, Leaf), "so says _pair"
-            code = hidden(part.hidden[0])
-            assert isinstance(code, int), "so says _pair"
-            rows.append(cell_of(code)[2])
-        return rows[0], rows[1]
+        return None if weights is None else _Pair(release, column, weights, row, subtracted)
 
 
 def cells_of_difference(form: Form) -> tuple[int, int] | None:
@@ -361,19 +364,22 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
-class _Column:
-    """A column of one release whose cells can be added up."""
+class _Pair:
+    """Two cells of a column of one release whose cells can be added up."""
 
     release: Release
-    place: int
+    column: int
     weights: tuple[Fraction, ...]
+    row: int
+    subtracted: int
 
-    def difference(self, one: int, other: int, miss: Fraction) -> Range:
-        """The interval of a cell minus another one."""
-        if one == other:
+    def difference(self, miss: Fraction) -> Range:
+        """The interval of a cell minus the other one."""
+        if self.row == self.subtracted:
             return Fraction(0), Fraction(0)
-        middle = self.release.point(self.place, one) - self.release.point(self.place, other)
-        far = self.release.reach(self.place, self.weights, 2, miss)
+        release, column = self.release, self.column
+        middle = release.point(column, self.row) - release.point(column, self.subtracted)
+        far = release.reach(column, self.weights, 2, miss)
         return middle - far, middle + far
 
 
@@ -382,7 +388,7 @@ def _computed(operation: str, ranges: Sequence[Range]) -> Range | None:
     lows, highs = [low for low, _ in ranges], [high for _, high in ranges]
     if operation in _SYMBOLS:
         return combined(Operation(operation), *ranges)
-    if operation == "any":
+    if operation in ("any", ANY_OR_NULL):
         return (min(lows), max(highs)) if ranges else None
     if operation == "greatest":
         return max(lows), max(highs)

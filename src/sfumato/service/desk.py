@@ -274,8 +274,6 @@ def budget_of(form: Mapping[str, Any]) -> Budget:
 def require_text(name: str, value: object, *, optional: bool = False) -> str:
     """Returns a text of a request body, after checking that it is printable and at most 800 bytes.
 
-    It may be missing, which gives "", if it is ``optional``.
-
     It may be missing ("") if it is ``optional``.
 
     Raises:

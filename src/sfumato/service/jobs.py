@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Questions under way: each runs in a thread of its own, whoever still waits for it.
 
-What others see of a job changes at multiples of the quantum after its admission only, whether it
-succeeded or failed.
+What is seen of a job changes at multiples of the quantum only, whether it succeeded or failed. They
+are the same for all jobs: with multiples of its own, each further question would tell more closely
+when another ended.
 """
 
 import logging
@@ -53,7 +54,6 @@ class Job(Generic[T]):
         self.ended: Future[T] = Future()
         self._quantum = quantum
         self._clock = clock
-        self._admitted = clock()
         self._started = math.inf
         self._finished = math.inf
         # of those who wait; a future would keep those who no longer do
@@ -92,12 +92,9 @@ class Job(Generic[T]):
     def leaves(self, moment: float) -> float:
         """Returns when an event at time ``moment`` becomes visible: at a multiple of the quantum.
 
-        Multiples are counted from the job's admission, in seconds; a coarse time hides how long the
-        question took.
+        A coarse time hides how long the question took.
         """
-        if not self._quantum:
-            return moment
-        return self._admitted + self._quantum * math.ceil((moment - self._admitted) / self._quantum)
+        return next_multiple(self._quantum, moment)
 
     @property
     def visible_at(self) -> float:
@@ -116,6 +113,15 @@ class Job(Generic[T]):
             return JobState.DONE
         is_stopped = isinstance(error, Ended) and isinstance(error.error, Cancelled)
         return JobState.STOPPED if is_stopped else JobState.FAILED
+
+
+def next_multiple(quantum: float, moment: float) -> float:
+    """Returns the first multiple of a quantum that is no earlier than a time; without one the time.
+
+    >>> next_multiple(0.5, 7.2), next_multiple(0, 7.2)
+    (7.5, 7.2)
+    """
+    return quantum * math.ceil(moment / quantum) if quantum else moment
 
 
 class Turns:
@@ -158,6 +164,7 @@ class Jobs:
     Guarantees:
         a person has a bounded number of questions under way
         an end is seen at a multiple of the quantum only
+        an end makes no room before it is seen
     """
 
     def __init__(
@@ -170,6 +177,8 @@ class Jobs:
         self._threads = ThreadPoolExecutor(_THREADS, "question")
         self._turns = Turns(_STARTING)
         self._under_way: dict[str, set[Job[object]]] = {}
+        # of each person, when the ends of other questions become visible
+        self._ending: dict[str, list[float]] = {}
         self._shown: dict[str, OrderedDict[str, Job[object]]] = {}
         self._closed = False
 
@@ -184,10 +193,10 @@ class Jobs:
         with self._lock:
             if self._closed:
                 raise Stopping
-            own = self._under_way.setdefault(person, set())
-            if len(own) >= self._waiting:
+            # an end that is not visible yet makes no room: the room would tell of it
+            if self._count(person) >= self._waiting:
                 raise TooMany(f"You have {self._waiting} questions under way.")
-            own.add(job)  # type: ignore[arg-type]
+            self._under_way.setdefault(person, set()).add(job)  # type: ignore[arg-type]
         self._threads.submit(self._run, job, work)
         return job
 
@@ -199,6 +208,25 @@ class Jobs:
             own.discard(job)
             if not own:
                 del self._under_way[job.person]
+            self._ending.setdefault(job.person, []).append(job.visible_at)
+
+    def _count(self, person: str) -> int:
+        """How many questions of a person are under way, as the person sees it."""
+        now = self._clock()
+        ending = [visible for visible in self._ending.pop(person, ()) if visible > now]
+        if ending:
+            self._ending[person] = ending
+        return len(self._under_way.get(person, ())) + len(ending)
+
+    def seconds_to_read(self, person: str) -> float:
+        """Returns how long what a person reads has to wait: to a multiple of the quantum, if a
+        question of the person is under way; budget and answers tell of its end too.
+        """
+        with self._lock:
+            if not self._quantum or not self._count(person):
+                return 0
+        now = self._clock()
+        return next_multiple(self._quantum, now) - now
 
     def show(self, job: Job[T]) -> None:
         """Makes a job available to ``find``, by its id; only a person's newest jobs remain so."""

@@ -16,6 +16,10 @@ from sqlglot import exp
 # Rows and columns of an answer in the code of a cell.
 ROWS = 2**32
 _COLUMNS = 2**12
+# The code of a cell where LAG or LEAD has no row.
+NO_ROW = -1
+# The operation of a value that is one of several, or NULL: NULLIF, or CASE without ELSE.
+ANY_OR_NULL = "any or NULL"
 
 
 class Kind(Enum):
@@ -55,9 +59,9 @@ class FixedNumber:
 class Computed:
     """A number that an outer statement computes from others, for its error interval.
 
-    ``operation`` is + - * /, "any" of the parts, the "first" that is not NULL, the first whose row
-    is there ("lagged"), the "greatest", the "least", or "round" for the first one in multiples of
-    the second.
+    ``operation`` is + - * /, "any" of the parts (``ANY_OR_NULL``: or NULL), the "first" that is
+    not NULL, the first whose row is there ("lagged"), the "greatest", the "least", or "round" for
+    the first one in multiples of the second.
     """
 
     operation: str
@@ -95,6 +99,13 @@ def code_of(answer: int, column: int) -> int:
 
 def quoted(name: str) -> exp.Identifier:
     return exp.to_identifier(name, quoted=True)
+
+
+def may_be_null(form: Form) -> bool:
+    """Whether noise decides if a traced expression is NULL, other than by a cell that is NULL."""
+    if not isinstance(form, Computed):
+        return False
+    return form.operation == ANY_OR_NULL or any(map(may_be_null, form.parts))
 
 
 def in_scope(form: Form, alias: str) -> Form:

@@ -168,8 +168,15 @@ def _unnamed(node: exp.Expr) -> exp.Expr | None:
         case "FORMAT_DATE", 2:
             return _in_format(parts[1], literal(parts[0]), of_mysql=False)
         case "DATEPART", 2 if isinstance(parts[0], exp.Column):
-            unit = exp.Literal.string(parts[0].name)
-            return exp.Anonymous(this="DATE_PART", expressions=[unit, parts[1]])
+            unit = parts[0].name
+            if unit.lower() not in _PARTS:
+                raise UnsupportedSql(
+                    "DATEPART of another part, which databases count from different days.",
+                    allowed=", ".join(_PARTS),
+                    remedy="EXTRACT(ISODOW FROM day), EXTRACT(WEEK FROM day)",
+                )
+            named = exp.Literal.string(unit)
+            return exp.Anonymous(this="DATE_PART", expressions=[named, parts[1]])
         case "DATEADD", 3 if isinstance(parts[0], exp.Column):
             return _later(parts[2], literal(parts[1]), parts[0].name)
         case "APPROX_PERCENTILE", 2:
@@ -242,6 +249,8 @@ def _with_rollup(node: exp.Expr) -> exp.Expr | None:
     return exp.Group(expressions=[exp.Rollup(expressions=node.expressions)])
 
 
+# The parts that DATEPART gives alike in every database.
+_PARTS = ("year", "quarter", "month", "day", "dayofyear", "hour", "minute", "second")
 # Directives of DATE_FORMAT that STRFTIME writes otherwise. %V counts weeks from Sunday there, and
 # %U does so here, too, but is not known: it is refused.
 _MYSQL = {"%i": "%M", "%s": "%S", "%M": "%B", "%W": "%A", "%v": "%V", "%x": "%G", "%V": "%U"}

@@ -17,6 +17,8 @@ from sqlglot.optimizer.qualify import qualify
 
 from sfumato.sql.literal import literal
 from sfumato.sql.outer_forms import (
+    ANY_OR_NULL,
+    NO_ROW,
     Computed,
     FixedNumber,
     Form,
@@ -26,6 +28,7 @@ from sfumato.sql.outer_forms import (
     as_chosen,
     code_of,
     in_scope,
+    may_be_null,
     merged,
     quoted,
     shape,
@@ -35,12 +38,9 @@ from sfumato.sql.outer_forms import (
 # The column of a table of answers with the number of its row, and the name of such a table.
 ROW = "row number"
 _SAME = (exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue)
-_OPERATIONS: Mapping[type[exp.Expr], str] = {
-    exp.Add: "+",
-    exp.Sub: "-",
-    exp.Mul: "*",
-    exp.Div: "/",
-}
+_Names: TypeAlias = Mapping[type[exp.Expr], str]
+_OPERATIONS: _Names = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/"}
+_OF_SEVERAL: _Names = {exp.Coalesce: "first", exp.Greatest: "greatest", exp.Least: "least"}
 _NONE: Mapping[str, Sequence[str]] = {}
 _WHOLE = frozenset({"TINYINT", "SMALLINT", "INT", "BIGINT", "INT128"})
 
@@ -344,13 +344,13 @@ class _Select:
         if isinstance(node, exp.Case):
             results = [branch.args["true"] for branch in node.args["ifs"]]
             return self._any([*results, node.args.get("default")])
-        if isinstance(node, exp.Coalesce):
-            return self._computed("first", [node.this, *node.expressions])
         if isinstance(node, exp.Nullif):
-            return self._form(node.this)
-        if isinstance(node, exp.Greatest | exp.Least):
-            name = "greatest" if isinstance(node, exp.Greatest) else "least"
-            return self._computed(name, [node.this, *node.expressions])
+            return self._any([node.this, None])
+        if type(node) in _OF_SEVERAL:
+            form = self._computed(_OF_SEVERAL[type(node)], [node.this, *node.expressions])
+            # GREATEST and LEAST leave a NULL out, and noise decides whether there is one
+            is_known = form is not None and (form.operation == "first" or not may_be_null(form))
+            return form if is_known else None
         if isinstance(node, exp.Cast):
             return self._cast(node)
         if isinstance(node, exp.Sum | exp.Avg):
@@ -361,7 +361,7 @@ class _Select:
             return self._scalar(node)
         return None
 
-    def _computed(self, operation: str, nodes: Sequence[exp.Expr]) -> Form | None:
+    def _computed(self, operation: str, nodes: Sequence[exp.Expr]) -> Computed | None:
         """The form of an operation; None if a part has none."""
         parts = [self._form(node) for node in nodes]
         known = tuple(part for part in parts if part is not None)
@@ -370,7 +370,8 @@ class _Select:
     def _any(self, nodes: Sequence[exp.Expr | None]) -> Form | None:
         """The form of a value that is one of several; a NULL among them is no number."""
         numbers = [node for node in nodes if node is not None and not isinstance(node, exp.Null)]
-        return self._computed("any", numbers)
+        operation = "any" if len(numbers) == len(nodes) else ANY_OR_NULL
+        return self._computed(operation, numbers)
 
     def _rounded(self, node: exp.Round) -> Form | None:
         """The form of ROUND to a constant number of digits."""
@@ -433,7 +434,7 @@ class _Select:
         if not isinstance(leaf, Leaf) or leaf.kind is Kind.PUBLIC:
             return None
         noisy = any(self._is_noisy(part) for name, part in _parts_of(node) if name != "this")
-        hidden = []
+        default, hidden = inner.args.get("default"), []
         for expression in leaf.hidden:
             passed = expression.copy()
             if nulls:
@@ -441,12 +442,10 @@ class _Select:
                 passed = exp.Case(ifs=[exp.If(this=there, true=passed)])
             call = inner.copy()
             call.set("this", passed)
-            # where a default stands there is no code
-            call.set("default", None)
+            call.set("default", None if default is None else exp.Literal.number(NO_ROW))
             hidden.append(_over(exp.IgnoreNulls(this=call) if nulls else call, node))
         chosen = leaf.chosen or noisy or self._chosen
         passed_on = replace(leaf, hidden=tuple(hidden), chosen=chosen)
-        default = inner.args.get("default")
         if default is None:
             return passed_on
         instead = self._form(default)
