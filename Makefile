@@ -18,6 +18,7 @@ MINING_PEERS := mlxtend opendp
 SYNOPSIS_PEERS := opendp diffprivlib dpcrpy
 LEARNING_PEERS := opacus jax-privacy diffprivlib
 TELEMETRY_PEERS := pure-ldp multi-freq-ldpy
+FEDERATED_PEERS := flower
 SYNTHETIC_PEERS := dpmm opendp-mbi scikit-learn smartnoise-synth
 ENGINE_PEERS := opendp-polars smartnoise pipelinedp tumult
 # The tests start hundreds of processes: what those import is compiled once.
@@ -48,7 +49,7 @@ demo-telemetry: $(VENV)/.dev
 demo-learning: $(VENV)/.run
 	$(BIN)/sfumato demo learning
 
-# Made-up notes in two languages, baskets and paths, from one account: demo-mining.html.
+# Made-up notes in two languages, pictures, baskets and paths, and a model of notes, from one account: demo-mining.html.
 demo-mining: $(VENV)/.run
 	$(BIN)/sfumato demo mining
 
@@ -168,8 +169,9 @@ bench-telemetry: $(VENV)/.run $(TELEMETRY_PEERS:%=.bench/%/.done)
 bench-telemetry-stored: $(VENV)/.run
 	$(BIN)/python -m benchmarks.telemetry_stored
 
-# Steps of a study, its accuracy beside a curator's and a site's alone, and whole runs of five processes, ten minutes.
-bench-federated: $(VENV)/.dev
+# Steps of a study, its accuracy beside a curator's, a site's alone and Flower's, and whole runs of five processes,
+# ten minutes.
+bench-federated: $(VENV)/.dev $(FEDERATED_PEERS:%=.bench/%/.done)
 	$(BIN)/python -m benchmarks.federated
 
 # Words, pairs and sets of items that are found at epsilon 1, and their CPU seconds, beside OpenDP's

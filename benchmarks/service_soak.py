@@ -29,8 +29,8 @@ from sfumato.ledger import Ledger, verify
 RESULTS = ROOT / "benchmarks" / "results" / "service_soak.json"
 _ROWS, _EPSILON = 20_000, Decimal("0.001")
 _PAUSE = 0.2
-# one that is asked by fewer than all: their accounts run out
-_SMALL, _LARGE = "0.05", "1000"
+# of a quarter of them, who run out of it, and of the others
+_SMALL, _LARGE = "0.02", "1000"
 _PLACE = "/v1/datasets/bench"
 
 
@@ -232,7 +232,6 @@ def of_charges(folder: Path, analysts: list[Analyst]) -> Iterator[Measured]:
 def soak(seconds: float, count: int) -> tuple[list[Measured], dict[str, Any]]:
     """Runs the service for so many seconds with so many analysts; returns bars and facts."""
     names = [f"analyst_{number}" for number in range(count)]
-    # a quarter of them run out of budget
     limits = {name: _SMALL if n % 4 == 3 else _LARGE for n, name in enumerate(names)}
     with tempfile.TemporaryDirectory(prefix="sfumato-soak-") as made:
         folder = Path(made)

@@ -36,7 +36,7 @@ def fitted(
             return ln.fit(session, recipe, f"SELECT {listed} FROM data", **asked)
 
 
-def _rows(split: str) -> pa.Table:
+def rows_of(split: str) -> pa.Table:
     """Adult: numbers as integers, other columns and the label as words."""
     found = persons(split)
     columns: dict[str, Any] = {}
@@ -45,7 +45,7 @@ def _rows(split: str) -> pa.Table:
     return pa.table(columns | {LABEL: np.array(_CLASSES)[found.rich.astype(int)]})
 
 
-def _columns() -> dict[str, ColumnType]:
+def declared() -> dict[str, ColumnType]:
     """What is declared of Adult."""
     columns: dict[str, ColumnType] = {}
     for name, size in persons("train").sizes.items():
@@ -59,8 +59,8 @@ def _classifier(recipe: Recipe[Any], delta: str | None = None) -> Any:
 
     def fit(epsilon: float) -> Numbers:
         asked: dict[str, Any] = {"epsilon": str(epsilon), "delta": delta}
-        model = fitted(recipe, _rows("train"), _columns(), label=LABEL, **asked)
-        chances = model.predict_proba(_rows("test"))
+        model = fitted(recipe, rows_of("train"), declared(), label=LABEL, **asked)
+        chances = model.predict_proba(rows_of("test"))
         return np.asarray(chances)[:, model.classes.index("high")]
 
     return fit

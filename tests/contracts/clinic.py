@@ -185,7 +185,12 @@ class Clinic:
 
         await self.app(scope, receive, send)
         names = {name.decode(): text.decode() for name, text in sent[0]["headers"]}
-        return Got(sent[0]["status"], names, sent[1]["body"])
+        assert [part.get("more_body", False) for part in sent[1:]] == [True] * (len(sent) - 2) + [
+            False
+        ]
+        body = b"".join(part["body"] for part in sent[1:])
+        assert int(names["content-length"]) == len(body)
+        return Got(sent[0]["status"], names, body)
 
     def close(self) -> None:
         """Closes the service."""

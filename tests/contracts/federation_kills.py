@@ -43,10 +43,10 @@ STEPS = 5
 PAID_STEPS = STEPS + 1
 # The events of a party while a question gets two answers and nobody is killed.
 EVENTS = {
-    ("anne", "query"): 18,
-    ("anne", "model"): 40,
-    (COORDINATOR, "query"): 112,
-    (COORDINATOR, "model"): 162,
+    ("anne", "query"): 14,
+    ("anne", "model"): 36,
+    (COORDINATOR, "query"): 70,
+    (COORDINATOR, "model"): 120,
 }
 
 

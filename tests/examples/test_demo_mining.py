@@ -17,7 +17,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out):
         patch.chdir(folder)
         patch.setenv("COLUMNS", "200")
-        patch.setattr(demo_mining, "PEOPLE", 5000)
+        patch.setattr(demo_mining, "PEOPLE", 4000)
         assert run(["demo", "mining"]) == 0
     assert [path.name for path in folder.iterdir()] == ["demo-mining.html"]
     return out.getvalue(), (folder / "demo-mining.html").read_text(encoding="utf-8")
@@ -37,7 +37,15 @@ def test_what_goes_together_is_found(shown: tuple[str, str]) -> None:
     assert "bread, butter" in printed and "lift_low" in printed and "next" in printed
 
 
+def test_scans_are_averaged_by_word_and_notes_are_sorted(shown: tuple[str, str]) -> None:
+    printed, page = shown
+    assert "The mean scan of the notes that say a word" in printed and "左耳" in page
+    for said in ("blurred sight since monday: False", "itchy rash, no allergy: True"):
+        assert said in printed and said in page
+    assert "左耳痛 低烧: False" in printed and "皮肤干: True" in printed
+
+
 def test_the_secret_is_nowhere(shown: tuple[str, str]) -> None:
     printed, page = shown
     assert demo_mining.NUMBER not in printed + page
-    assert "It is in 0 of 5 results" in printed
+    assert "It is in 0 of 6 results" in printed

@@ -17,7 +17,7 @@ from python_calamine import CalamineWorkbook
 
 from sfumato.errors import UnknownName, WrongUse
 from sfumato.query.answer import Answer
-from sfumato.query.answer_files import Filled, csv_text, filled, readable, without_formulas
+from sfumato.query.answer_files import Filled, csv_of, csv_text, filled, readable, without_formulas
 from tests.contracts.people import session
 
 SQL = "SELECT sex, COUNT(*) AS n, AVG(age) AS m FROM people GROUP BY sex ORDER BY sex"
@@ -179,3 +179,7 @@ def test_no_text_is_a_formula_of_excel() -> None:
     ]
     numbers = Filled("n", "integer", [-1])
     assert without_formulas([numbers]) == [numbers]
+    # a title is what the asker wrote
+    assert csv_of(["=1+1"], [["-"]], excel=True) == "\ufeff'=1+1\r\n'-\r\n"
+    (titled,) = without_formulas([Filled("@x", "integer", [1])])
+    assert titled.name == "'@x"

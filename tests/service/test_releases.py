@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.config.released import Result
 from sfumato.errors import Cancelled, EngineFailed, InvalidConfig, WrongUse
 from sfumato.service import releases
 from sfumato.service.charging import Account
@@ -22,6 +23,10 @@ from tests.service.test_charging import account_of
 MEAN = "SELECT AVG(age) AS a FROM people"
 TWO = {"questions": {"n": COUNT, "a": MEAN}, "epsilon": "0.2", "weights": {"n": 3}}
 CELLS = {"table": "people", "cliques": [["sex"], ["sex", "age"]], "epsilon": "0.1"}
+
+
+def as_it_is(result: Result) -> Result:
+    return result
 
 
 @pytest.fixture
@@ -106,7 +111,7 @@ def test_what_the_file_declares_is_measured_once_for_the_cost_of_its_preview(
     (name,) = account.served.declared.sections[section]
     preview = releases.preview_run(account, section, name)
     assert clinic.spent("ann") == 0 and preview["cost"]["epsilon"] == "0.1" and preview["plan"]
-    got = releases.run(account, section, name, None)
+    got = releases.run(account, section, name, None, as_it_is)
     assert clinic.spent("ann") == 10**11 and len(got.charges) == 1
     assert account.session.stored(got.charges[0]).charge == got.charges[0]
     match got.form:
@@ -117,7 +122,7 @@ def test_what_the_file_declares_is_measured_once_for_the_cost_of_its_preview(
         case _:
             names = zipfile.ZipFile(io.BytesIO(got.body)).namelist()
             assert {"people.csv", "people.csv.json", "people.parquet"} <= set(names)
-    assert releases.run(account, section, name, None).charges == got.charges
+    assert releases.run(account, section, name, None, as_it_is).charges == got.charges
     assert clinic.spent("ann") == 10**11
 
 
@@ -129,7 +134,7 @@ def test_a_failed_run_is_charged(
 
     monkeypatch.setattr("sfumato.config.runs.measured", fails)
     with pytest.raises(Ended) as ended:
-        releases.run(account, "synopses", "ages", None)
+        releases.run(account, "synopses", "ages", None, as_it_is)
     assert ended.value.charged is True
 
 
@@ -141,7 +146,7 @@ def test_what_is_not_declared_is_not_there(account: Account, section: str, name:
     with pytest.raises(NotVisible):
         releases.preview_run(account, section, name)
     with pytest.raises(NotVisible):
-        releases.run(account, section, name, None)
+        releases.run(account, section, name, None, as_it_is)
 
 
 def test_a_wrong_section_shows_no_path_of_the_owner(tmp_path: Path) -> None:

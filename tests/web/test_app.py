@@ -279,6 +279,22 @@ def test_who_fetches_a_result_waits_for_it(clinic: Clinic, monkeypatch: pytest.M
     assert clinic.call("ann", "DELETE", asked.json["result"]).status == 405
 
 
+def test_a_large_result_is_sent_in_pieces_and_leaves_no_file_open(
+    clinic: Clinic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sfumato.web.results._IN_MEMORY", 8)
+    monkeypatch.setattr(module, "_PIECE", 100)
+    go = slowly(monkeypatch)
+    form = {"purpose": "study", "sql": COUNT, "epsilon": "0.1"}
+    result = clinic.call("ann", "POST", f"{QUERY}?wait=0", form).json["result"]
+    go.set()
+    first = clinic.call("ann", "GET", f"{result}?wait=30")
+    files = len(list(Path("/proc/self/fd").iterdir()))
+    assert [clinic.call("ann", "GET", result).body for _ in range(5)] == [first.body] * 5
+    assert len(list(Path("/proc/self/fd").iterdir())) <= files + 2
+    assert len(first.body) > 200 and clinic.call("ann", "POST", QUERY, form).body == first.body
+
+
 def test_a_result_that_gave_way_to_newer_ones_is_asked_for_again_free(
     clinic: Clinic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -504,6 +520,21 @@ def test_marginals_are_files_too_and_paid_once(clinic: Clinic) -> None:
     read = pyarrow.ipc.open_stream(arrow.body).read_all()
     assert read.column("n").to_pylist() == counts
     assert arrow.headers["sfumato-recalled"] == "true" and clinic.spent("ann") == 10**11
+
+
+def test_what_mining_finds_is_a_sheet_too(tmp_path: Path) -> None:
+    place, form = "/v1/datasets/clinic/run", {"purpose": "study"}
+    with Clinic(tmp_path, RUNS) as clinic:
+        for path in ("mining/sexes?form=xlsx", "synopses/ages?form=csv"):
+            wrong = clinic.call("ann", "POST", f"{place}/{path}", form)
+            assert (wrong.status, wrong.json["charged"], clinic.spent()) == (400, False, 0)
+        sheet = clinic.call("ann", "POST", f"{place}/mining/sexes?form=csv", form)
+        assert sheet.status == 200 and sheet.headers["content-type"].startswith("text/csv")
+        rows = clinic.call("ann", "POST", f"{place}/mining/sexes", form).json["rows"]
+        header, *lines = sheet.body.decode().splitlines()
+        assert header.split(",") == list(rows[0]) and len(lines) == len(rows)
+        assert [line.split(",")[0] for line in lines] == [row["items"] for row in rows]
+        assert clinic.spent("ann") == 10**11
 
 
 def test_a_file_that_cannot_be_written_is_no_failure_that_clients_repeat(

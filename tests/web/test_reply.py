@@ -2,6 +2,7 @@
 """Files of answers: their bytes, and no formula in a sheet."""
 
 import io
+import json
 from pathlib import Path
 
 import pyarrow
@@ -10,6 +11,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.config.released import Form, Result
+from sfumato.errors import WrongUse
 from sfumato.query.answer import Answer
 from sfumato.web.reply import (
     as_arrow,
@@ -17,10 +19,12 @@ from sfumato.web.reply import (
     as_json,
     as_parquet,
     as_svg,
+    cells_writer,
     no_formula,
     released,
     rows_as_csv,
     rows_as_parquet,
+    run_writer,
     stored,
 )
 
@@ -68,6 +72,24 @@ def test_rows_are_written_without_formulas() -> None:
     assert rows_as_csv(rows).body == b"'=a,list,n\n'=1,\"[1, 2]\",-1\n,[3],2\n"
     stored_rows = pyarrow.parquet.read_table(io.BytesIO(rows_as_parquet(rows).body))
     assert stored_rows.equals(rows)
+
+
+def test_what_mining_finds_is_written_without_formulas() -> None:
+    rows = [{"items": "=1", "n": -2}, {"items": "clerk, cook", "n": 7}]
+    sheet = run_writer("mining", "csv")(Result(json.dumps({"rows": rows}).encode(), ("a",)))
+    assert sheet.body == b'items,n\n\'=1,-2\n"clerk, cook",7\n' and sheet.form is Form.CSV
+    assert run_writer("mining", "csv")(Result(b'{"rows": []}', ("a",))).body == b""
+    own = Result(b"x", ("a",))
+    assert run_writer("models", "")(own) is own
+    for section, form in (("models", "csv"), ("mining", "json")):
+        with pytest.raises(WrongUse, match="form"):
+            run_writer(section, form)
+
+
+def test_marginals_have_no_form_of_another_name() -> None:
+    assert [cells_writer(form)[0] for form in ("json", "arrow")] == [Form.JSON, Form.ARROW]
+    with pytest.raises(WrongUse, match="form"):
+        cells_writer("zip")
 
 
 def test_a_result_names_its_charges() -> None:

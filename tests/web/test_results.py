@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Held replies: the same bytes each time, bounded in number, large ones in files without names."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,14 @@ def results(tmp_path: Path) -> Iterator[HeldReplies]:
 LARGE = bytes(range(256)) * 1024
 
 
+def whole(reply: Reply) -> bytes:
+    """The body of a reply, which may be a file."""
+    if reply.file is None:
+        return reply.body
+    with reply.file as file:
+        return os.pread(file.fileno(), 10 * len(LARGE), 0)
+
+
 def held(body: bytes) -> HeldReply:
     return HeldReply(Reply(body, type="text/csv", headers=(("Sfumato-Charge", "a, b"),)))
 
@@ -28,11 +37,12 @@ def held(body: bytes) -> HeldReply:
 @pytest.mark.parametrize("body", [b"", b"small", LARGE])
 def test_a_reply_is_the_same_each_time(results: HeldReplies, tmp_path: Path, body: bytes) -> None:
     kept = held(body)
-    assert kept.reply().body == body
+    assert whole(kept.reply()) == body
     results.hold("ann", kept)
     for _ in range(2):
         reply = kept.reply()
-        assert (reply.body, reply.status, reply.type) == (body, 200, "text/csv")
+        assert (reply.length, reply.status, reply.type) == (len(body), 200, "text/csv")
+        assert whole(reply) == body
     assert kept.charge == "a, b"
     # nobody finds it there, and it ends with the process
     assert list(tmp_path.iterdir()) == []
@@ -53,11 +63,19 @@ def test_of_each_person_a_bounded_number_of_results_is_held(results: HeldReplies
     for dropped in own[:2]:
         with pytest.raises(ResultDropped):
             dropped.reply()
-    assert all(kept.reply().body == LARGE for kept in own[2:])
-    assert other.reply().body == b"x"
+    assert all(whole(kept.reply()) == LARGE for kept in own[2:])
+    assert whole(other.reply()) == b"x"
     results.close()
     with pytest.raises(ResultDropped):
         other.reply()
+
+
+def test_a_reply_that_is_being_sent_outlives_its_place(results: HeldReplies) -> None:
+    kept = held(LARGE)
+    results.hold("ann", kept)
+    reply = kept.reply()
+    kept.drop()
+    assert whole(reply) == LARGE
 
 
 def test_on_a_full_disk_a_result_is_dropped(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato demo mining``: made-up notes in two languages and baskets, from one account."""
+"""``sfumato demo mining``: made-up notes in two languages, pictures and baskets, from one account."""
 
 import html
 import random
@@ -13,11 +13,15 @@ from rich.console import Console
 
 from sfumato.cli.options import write_file
 from sfumato.examples.demo import say
-from sfumato.metadata.column import Category, ColumnType, Integer, Text
+from sfumato.learning.additive import LogisticRegression
+from sfumato.learning.bag import Bag
+from sfumato.learning.fit import fit
+from sfumato.metadata.column import Array, Category, ColumnType, Integer, Text
 from sfumato.metadata.table import Table
 from sfumato.metadata.tokens import Tokens
 from sfumato.mining.found import Table as Rows
 from sfumato.mining.itemsets import FoundItemsets, Itemsets
+from sfumato.mining.means import FoundMeans, Means
 from sfumato.mining.mine import mine, preview
 from sfumato.mining.paths import FoundPaths, Paths
 from sfumato.mining.terms import FoundTerms, Terms
@@ -28,7 +32,7 @@ from sfumato.query.session import Session
 from sfumato.show.page import page
 
 PEOPLE = 20_000
-BUDGET = Budget(epsilon=6, delta="1e-5")
+BUDGET = Budget(epsilon=8, delta="1e-5")
 EPSILON, DELTA = "1.5", "1e-6"
 # What one person has in a note, 500 times.
 NUMBER = "4711081547110815"
@@ -52,7 +56,17 @@ _DICTIONARY = (
     "低烧",
     "过敏",
 )
+# The scan of a ward: a digit, which noise makes hard to read in one picture.
+_SCANS = {
+    "eye": (".###.", "#...#", "#...#", "#...#", "#...#", "#...#", ".###."),
+    "ear": ("..#..", ".##..", "..#..", "..#..", "..#..", "..#..", ".###."),
+    "skin": (".###.", "#...#", "....#", "...#.", "..#..", ".#...", "#####"),
+}
+_GREYS = 9
+# Notes that a model has not read.
+_UNREAD = ("blurred sight since monday", "itchy rash, no allergy", "左耳痛 低烧", "皮肤干")
 _SHOP = ("bread", "butter", "milk", "tea", "sugar", "rice", "oil", "soap", "salt", "eggs")
+_BY_MACHINE = "Is it a note about skin? A model of texts says"
 _PAIRS = (("bread", "butter"), ("tea", "sugar"), ("rice", "oil"))
 
 
@@ -61,7 +75,7 @@ _PAIRS = (("bread", "butter"), ("tea", "sugar"), ("rice", "oil"))
     "--report", default="demo-mining.html", show_default=True, help="Where to write the page."
 )
 def command(report: str) -> None:
-    """Ask made-up notes and baskets what many people have, and look for one person's secret."""
+    """Ask made-up notes, pictures and baskets what many people have; seek one person's secret."""
     console = Console(highlight=False)
     with tempfile.TemporaryDirectory(prefix="sfumato-mining-") as folder:
         body = tell(console, Path(folder))
@@ -82,19 +96,46 @@ def tell(console: Console, folder: Path) -> str:
         sections: list[tuple[str, Rows]] = [
             ("Words and pairs of words by ward", found),
             ("Which words do eyes and ears use differently?", found.compare("eye", "ear")),
+            *_pictures(session),
             *_together(session),
             *_visits(session),
         ]
+        of_skin = _sorted_notes(session)
         budget = repr(session.budget)
     parts = []
     for title, rows in sections:
         say(console, title, repr(rows))
         drawn = rows.plot().svg if len(rows) else ""
         parts.append(f"<h2>{html.escape(title)}</h2>{drawn}<pre>{html.escape(repr(rows))}</pre>")
+    say(console, _BY_MACHINE, of_skin)
+    parts.append(f"<h2>{_BY_MACHINE}</h2><pre>{html.escape(of_skin)}</pre>")
     sought = _seek([rows for _, rows in sections])
     say(console, "One person's number, 500 times in one note", f"{sought}\n{budget}")
     parts.append(f"<h2>One person's number, 500 times in one note</h2><p>{html.escape(sought)}</p>")
     return "".join(["<h1>What many people have</h1>", *parts])
+
+
+def _pictures(session: Session) -> list[tuple[str, Rows]]:
+    """Returns the mean scan of the notes that say a word."""
+    words = Means("scan", by="note", only=["eye", "ear", "rash", "眼睛", "左耳", "皮疹"])
+    asked = "SELECT scan, note FROM notes"
+    found = mine(session, words, asked, epsilon=EPSILON, delta=DELTA)
+    assert isinstance(found, FoundMeans), "the result of Means"
+    return [("The mean scan of the notes that say a word", found)]
+
+
+def _sorted_notes(session: Session) -> str:
+    """Returns notes that the model has not read, and whether it says that they are of skin."""
+    model = fit(
+        session,
+        LogisticRegression(steps=20, bag=Bag(buckets=256)),
+        "SELECT note, ward = 'skin' AS skin FROM notes",
+        label="skin",
+        epsilon=EPSILON,
+        delta=DELTA,
+    )
+    truths = model.predict({"note": list(_UNREAD)})
+    return "\n".join(f"{note}: {truth}" for note, truth in zip(_UNREAD, truths, strict=True))
 
 
 def _together(session: Session) -> list[tuple[str, Rows]]:
@@ -126,7 +167,7 @@ def _seek(tables: Sequence[Rows]) -> str:
 def _notes() -> Table:
     """Returns two notes of each person, most of them in one ward."""
     rng = random.Random(7)  # noqa: S311
-    rows: dict[str, list[object]] = {"who": [], "note": [], "ward": [], "day": []}
+    rows: dict[str, list[object]] = {"who": [], "note": [], "ward": [], "day": [], "scan": []}
     for who in range(PEOPLE):
         language = int(rng.random() < 0.5)
         usual = rng.choice(list(_WARDS))
@@ -136,14 +177,22 @@ def _notes() -> Table:
             note = ", ".join(words)
             if who == PEOPLE // 2:
                 note += f" {NUMBER}" * 500
-            for name, value in zip(rows, (str(who), note, ward, day), strict=True):
+            values = (str(who), note, ward, day, _scan(rng, ward))
+            for name, value in zip(rows, values, strict=True):
                 rows[name].append(value)
     columns: dict[str, ColumnType] = {
         "note": Text(tokens=Tokens(stop=["since", "no"], dictionary=_DICTIONARY)),
         "ward": Category(*_WARDS),
         "day": Integer(0, 29),
+        "scan": Array((7, 5), 0, _GREYS),
     }
     return Table(pa.table(rows), Unit("who", max_rows_total=2), columns)
+
+
+def _scan(rng: random.Random, ward: str) -> list[int]:
+    """Returns the numbers of a scan, a third of them noise."""
+    drawn = [_GREYS * (mark == "#") for row in _SCANS[ward] for mark in row]
+    return [rng.randint(0, _GREYS) if rng.random() < 1 / 3 else each for each in drawn]
 
 
 def _baskets() -> Table:

@@ -159,10 +159,13 @@ def for_excel(text: str) -> str:
 
 
 def without_formulas(columns: Iterable[Filled]) -> list[Filled]:
-    """Returns the columns with a quote before each text that Excel would take for a formula."""
+    """Returns the columns with a quote before each text that Excel would take for a formula, their
+    names too.
+    """
     safe = []
     for column in columns:
-        safe.append(Filled(column.name, column.type, [*map(_no_formula, column.values)]))
+        values = [*map(_no_formula, column.values)]
+        safe.append(Filled(_no_formula(column.name), column.type, values))
     return safe
 
 
@@ -194,7 +197,7 @@ def csv_of(names: Sequence[str], rows: Iterable[Sequence[Any]], *, excel: bool =
                 for line in lines:
                     shown = readable(line[place], line[low], line[high])
                     line[place], line[low], line[high] = shown
-        lines = [[*map(_no_formula, line)] for line in lines]
+        names, *lines = ([*map(_no_formula, line)] for line in (names, *lines))
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(names)

@@ -9,7 +9,9 @@ import sfumato as sf
 from sfumato.errors import WrongUse, shown
 
 # The fields of a question, named as in Python.
-PRICED = ("sql", "parameters", "epsilon", "rho", "delta", "error", "max_epsilon", "interval", "values")  # fmt: skip
+PRICED = (
+    "sql", "parameters", "epsilon", "rho", "delta", "error", "max_epsilon", "interval", "values",
+)  # fmt: skip
 # The fields that say what something else costs.
 COSTS = ("epsilon", "rho", "delta", "error", "max_epsilon")
 _NUMBERS = ("epsilon", "rho", "delta", "max_epsilon")

@@ -166,8 +166,16 @@ def preview_run(account: Account, section: str, name: str) -> dict[str, Json]:
     return {"cost": cost.to_json(), "plan": text, **affordable(account, cost.charge)}
 
 
-def run(account: Account, section: str, name: str, stop: sf.Stop | None) -> Result:
+def run(
+    account: Account,
+    section: str,
+    name: str,
+    stop: sf.Stop | None,
+    write: Callable[[Result], Result],
+) -> Result:
     """Measures what the file declares under a name, once; the same again is free.
+
+    ``write`` makes another form of the result.
 
     Raises:
         NotVisible: the file declares no such thing.
@@ -175,7 +183,7 @@ def run(account: Account, section: str, name: str, stop: sf.Stop | None) -> Resu
     """
     declared = _declared(account, section, name)
     return ask_charged(
-        account, lambda: declared.measure(account.session, stop), is_one_charge=False
+        account, lambda: write(declared.measure(account.session, stop)), is_one_charge=False
     )
 
 

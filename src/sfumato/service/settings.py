@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads ``server.toml``; the ``sfumato.toml`` of one dataset will do, with everything else usual."""
+"""Reads ``server.toml``; the ``sfumato.toml`` of one dataset will do, all else being usual."""
 
 import ipaddress
 import re

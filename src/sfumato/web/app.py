@@ -7,11 +7,12 @@ lost connection stops nothing, and whoever asked fetches the result of the job.
 
 import asyncio
 import logging
+import os
 import time
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, unquote_to_bytes
@@ -39,6 +40,7 @@ _LONGEST_WAIT = 30
 _SLOWEST_BODY = 10.0
 _LONGEST_KEY = 255
 _MOST_HEADERS = 100
+_PIECE = 256 * 1024
 _PREVIEWS_AT_ONCE = 2
 _LOG = logging.getLogger("sfumato.service")
 # a path is compared with the routes of its length only
@@ -47,9 +49,9 @@ _OF_LENGTH = {
     for length in {len(route.segments) for route in ROUTES}
 }
 _SAFE = (
-    ("Cache-Control", "no-store"),
-    ("X-Content-Type-Options", "nosniff"),
-    ("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src data:"),
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; img-src data:"),
 )
 
 
@@ -85,18 +87,32 @@ class App:
             reply = problem(error)
             if reply.status == 500:
                 _LOG.error("an internal failure (%s)", type(error).__name__)
-        headers = [("Content-Type", reply.type), ("Content-Length", str(len(reply.body)))]
-        await send(
-            {
-                "type": "http.response.start",
-                "status": reply.status,
-                "headers": [
-                    (name.lower().encode(), value.encode())
-                    for name, value in (*headers, *reply.headers, *_SAFE)
-                ],
-            }
-        )
+        headers = [("Content-Type", reply.type), ("Content-Length", str(reply.length))]
+        with reply.file or nullcontext():
+            await send(
+                {
+                    "type": "http.response.start",
+                    "status": reply.status,
+                    "headers": [
+                        *(
+                            (name.lower().encode(), text.encode())
+                            for name, text in (*headers, *reply.headers)
+                        ),
+                        *_SAFE,
+                    ],
+                }
+            )
+            if reply.file is not None:
+                await self._send_file(reply.file.fileno(), reply.length, send)
         await send({"type": "http.response.body", "body": reply.body})
+
+    async def _send_file(self, file: int, length: int, send: Send) -> None:
+        """Sends a file in pieces; a slow reader holds one of them in memory, not all."""
+        loop, sent = asyncio.get_running_loop(), 0
+        while sent < length:
+            piece = await loop.run_in_executor(self._light, os.pread, file, _PIECE, sent)
+            sent += len(piece)
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
 
     async def _reply(self, scope: Message, receive: Receive) -> Reply:
         headers = _headers(scope)
@@ -136,7 +152,7 @@ class App:
                 return as_json(description())
             return await self._job(route, visit)
         if visit.caller is not None:
-            await asyncio.sleep(self._service.jobs.seconds_to_read(visit.who.name))
+            await _pause(self._service.jobs.seconds_to_read(visit.who.name))
         loop = asyncio.get_running_loop()
         if route.pace in (Pace.PREVIEW, Pace.JOB):
             async with self._paces.previewing(visit.who.name):
@@ -268,8 +284,14 @@ async def _is_seen(job: Job[Any], seconds: float) -> bool:
     leaves = job.visible_at if job.ended.done() else job.leaves(time.monotonic())
     if job.ended.done() and leaves > job.leaves(ends):
         leaves = job.leaves(ends)
-    await asyncio.sleep(max(leaves - time.monotonic(), 0))
+    await _pause(leaves - time.monotonic())
     return job.ended.done() and job.visible_at <= time.monotonic()
+
+
+async def _pause(seconds: float) -> None:
+    # to sleep for no time is a turn of the loop
+    if seconds > 0:
+        await asyncio.sleep(seconds)
 
 
 def _wake(woken: asyncio.Future[None]) -> None:

@@ -4,9 +4,10 @@
 import csv
 import io
 import json
+import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import IO, Any
 
 import pyarrow.parquet
 
@@ -29,12 +30,21 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An HTTP reply of the service: its body, status, content type and further headers."""
+    """An HTTP reply of the service: its body, status, content type and further headers.
+
+    A large body is a ``file`` instead, of this reply alone: it is sent in pieces, then closed.
+    """
 
     body: bytes
     status: int = 200
     type: str = JSON
     headers: Sequence[tuple[str, str]] = ()
+    file: IO[bytes] | None = None
+
+    @property
+    def length(self) -> int:
+        """The number of bytes of the body."""
+        return len(self.body) if self.file is None else os.fstat(self.file.fileno()).st_size
 
 
 def as_json(value: Any, status: int = 200) -> Reply:
@@ -83,7 +93,7 @@ def rows_as_parquet(table: pyarrow.Table) -> Reply:
 
 
 def as_csv(answer: Answer) -> Reply:
-    """An answer as CSV; a text that a spreadsheet would take for a formula has a quote before it."""
+    """An answer as CSV; a text that a sheet would take for a formula has a quote before it."""
     names = {str(column["name"]) for column in answer.columns if column["type"] == "text"}
     header, *rows = csv.reader(io.StringIO(answer.to_csv()))
     texts = [name in names or name == "marks" for name in header]
@@ -133,6 +143,29 @@ def cells_writer(form: str) -> tuple[Form, Callable[[Marginals], bytes]]:
     if form not in _CELLS:
         raise WrongUse(f"form={shown(form)}.", allowed=", ".join(_CELLS))
     return Form(form), _CELLS[form]
+
+
+def run_writer(section: str, form: str) -> Callable[[Result], Result]:
+    """Returns what writes the result of a declared run in the form with a name; "" is its own.
+
+    Raises:
+        WrongUse: results of this section have no such form.
+    """
+    if form == "csv" and section == "mining":
+        return mined_as_csv
+    if form:
+        raise WrongUse(f"form={shown(form)}.", allowed="csv, of what mining finds")
+    return lambda result: result
+
+
+def mined_as_csv(result: Result) -> Result:
+    """The rows of a mining result as CSV, with texts as in ``as_csv``."""
+    rows = json.loads(result.body)["rows"]
+    sheet = io.StringIO()
+    writer = csv.writer(sheet, lineterminator="\n")
+    for cells in [rows[0].keys(), *(row.values() for row in rows)] if rows else []:
+        writer.writerow(map(_cell, cells))
+    return replace(result, body=sheet.getvalue().encode(), form=Form.CSV)
 
 
 _CELLS: dict[str, Callable[[Marginals], bytes]] = {

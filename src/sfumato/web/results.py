@@ -5,6 +5,7 @@ A large one lies in a file without a name, which ends with the process. What is 
 still paid and stored: the same question gets it again.
 """
 
+import os
 import tempfile
 import threading
 from collections import deque
@@ -42,8 +43,8 @@ class HeldReply:
         """
         with self._lock:
             if self._file is not None:
-                self._file.seek(0)
-                return replace(self._head, body=self._file.read())
+                # a descriptor of its own: the other may be closed while the reply is sent
+                return replace(self._head, file=os.fdopen(os.dup(self._file.fileno()), "rb"))
             if self._body is None:
                 raise ResultDropped
             return replace(self._head, body=self._body)
@@ -54,7 +55,7 @@ class HeldReply:
             if self._body is None or len(self._body) <= _IN_MEMORY:
                 return
             try:
-                self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - it is closed by drop
+                self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - drop closes it
                 self._file.write(self._body)
                 self._file.flush()
             except OSError:

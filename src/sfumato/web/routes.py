@@ -20,7 +20,16 @@ from sfumato.service.opening import Service
 from sfumato.service.people import DAYS, Caller, Role
 from sfumato.service.questions import COSTS, PRICED
 from sfumato.service.refusals import NotVisible
-from sfumato.web.reply import FORMS, ROW_FORMS, Reply, as_json, cells_writer, released, stored
+from sfumato.web.reply import (
+    FORMS,
+    ROW_FORMS,
+    Reply,
+    as_json,
+    cells_writer,
+    released,
+    run_writer,
+    stored,
+)
 
 _MOST_NUMBER = 2**53
 
@@ -226,7 +235,8 @@ def _run(visit: Visit) -> Reply:
     account, section, name = _account(visit), visit.names["section"], visit.names["name"]
     if visit.is_preview:
         return as_json(releases.preview_run(account, section, name))
-    return released(releases.run(account, section, name, visit.stop))
+    write = run_writer(section, visit.options.get("form", ""))
+    return released(releases.run(account, section, name, visit.stop, write))
 
 
 def _dummy(visit: Visit) -> Reply:
@@ -328,6 +338,7 @@ def _metrics(visit: Visit) -> Reply:
 RESULT = "/v1/jobs/{job}/result"
 _D = "/v1/datasets/{dataset}"
 _ACCOUNT = f"{_D}/accounts/{{purpose}}"
+_REQUEST = "/v1/requests/{request}"
 _LIMIT = ("epsilon", "delta", "reason")
 _NAMED = ("purpose", "analyst", "reason")
 _ANYBODY, _OWNER, _READER = Access.SIGNED_IN, Access.OWNER, Access.READER
@@ -345,8 +356,8 @@ ROUTES = (
     Route("GET", _D, "The declarations, without sources.", _ANYBODY, _dataset),
     Route("GET", f"{_D}/budget", "What one's account spent, and has left.", _ANYBODY, _budget,
           options=("purpose",)),
-    Route("POST", f"{_D}/preview", "Cost and error of a question; free.", _ANYBODY, _shown(Desk.preview),
-          ("purpose", *PRICED), pace=Pace.PREVIEW, reads=True),
+    Route("POST", f"{_D}/preview", "Cost and error of a question; free.", _ANYBODY,
+          _shown(Desk.preview), ("purpose", *PRICED), pace=Pace.PREVIEW, reads=True),
     Route("POST", f"{_D}/advise", "Errors under other clips, costs, groupings; free.", _ANYBODY,
           _shown(Desk.advise), ("purpose", "sql", "parameters", "epsilon", "rho", "delta", "rows"),
           pace=Pace.PREVIEW, reads=True),
@@ -363,7 +374,7 @@ ROUTES = (
           ("purpose", "questions", *COSTS, "weights", "sizes", "preview"), ("wait",),
           pace=Pace.JOB),
     Route("POST", f"{_D}/run/{{section}}/{{name}}", "Measure what the file declares; once.",
-          _ANYBODY, _run, ("purpose", "preview"), ("wait",), pace=Pace.JOB),
+          _ANYBODY, _run, ("purpose", "preview"), ("wait", "form"), pace=Pace.JOB),
     Route("GET", f"{_D}/answers", "One's answers, newest first.", _ANYBODY, _answers,
           options=("purpose", "before", "limit")),
     Route("GET", f"{_D}/answers/{{charge}}", "A stored answer; also .csv .arrow .parquet .svg.",
@@ -379,16 +390,20 @@ ROUTES = (
     Route("GET", f"{_D}/accounts", "Every account.", _READER, _accounts),
     Route("PUT", _ACCOUNT, "Set the limit of a purpose.", _OWNER, _grant, _LIMIT),
     Route("PUT", f"{_ACCOUNT}/{{analyst}}", "Set the limit of an analyst.", _OWNER, _grant, _LIMIT),
-    Route("POST", f"{_D}/freeze", "Refuse every new charge.", _OWNER, _act(Office.freeze, "dataset"), _NAMED),
-    Route("POST", f"{_D}/thaw", "Accept charges again.", _OWNER, _act(Office.thaw, "dataset"), _NAMED),
-    Route("POST", "/v1/requests/{request}/approve", "Give the wanted limit.", _OWNER, _act(Office.approve, "request"),
-          ("reason",)),
-    Route("POST", "/v1/requests/{request}/decline", "Leave the limit.", _OWNER, _act(Office.decline, "request"),
-          ("reason",)),
+    Route("POST", f"{_D}/freeze", "Refuse every new charge.", _OWNER,
+          _act(Office.freeze, "dataset"), _NAMED),
+    Route("POST", f"{_D}/thaw", "Accept charges again.", _OWNER,
+          _act(Office.thaw, "dataset"), _NAMED),
+    Route("POST", f"{_REQUEST}/approve", "Give the wanted limit.", _OWNER,
+          _act(Office.approve, "request"), ("reason",)),
+    Route("POST", f"{_REQUEST}/decline", "Leave the limit.", _OWNER,
+          _act(Office.decline, "request"), ("reason",)),
     Route("GET", "/v1/people", "Everybody.", _OWNER, _people),
     Route("POST", "/v1/people", "Add a person.", _OWNER, _add_person, ("name", "role")),
-    Route("POST", "/v1/people/{name}/disable", "Close the service to a person.", _OWNER, _person(Office.disable)),
-    Route("POST", "/v1/people/{name}/reset", "A new invitation; tokens end.", _OWNER, _person(Office.reset)),
+    Route("POST", "/v1/people/{name}/disable", "Close the service to a person.", _OWNER,
+          _person(Office.disable)),
+    Route("POST", "/v1/people/{name}/reset", "A new invitation; tokens end.", _OWNER,
+          _person(Office.reset)),
     Route("GET", f"{_D}/log", "The journal.", _READER, _log, options=("after", "limit")),
     Route("GET", f"{_D}/head", "A signed head, to be kept elsewhere.", _READER, _head),
     Route("GET", f"{_D}/report", "The report page.", _READER, _report, options=("language",),

@@ -59,7 +59,7 @@ def _listening(settings: Settings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
         listener = socket.create_server((settings.host, settings.port), family=family, backlog=1024)
-        # a reply's head and body are two packets: the second would wait 40 ms for an acknowledgement
+        # head and body are two packets: the second would wait 40 ms for an acknowledgement
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listener
     except OSError as error:
