@@ -40,6 +40,12 @@ _TOUCHING = re.compile(
     r"""|(?P<name>\$\w+)(?=[^\s\w$][^\s$]*\$)""",
     re.DOTALL,
 )
+# The beginning of a statement of SQL Server; a percentage or ties are not read.
+_TOP = re.compile(
+    r"\s*(?P<select>SELECT(\s+DISTINCT)?)\s+TOP\s+(?P<count>\d+)(?!\s+(PERCENT|WITH)\b)(?=\s)",
+    re.IGNORECASE,
+)
+_IN_PLACE_OF_TOP = "Write LIMIT n at the end of the SELECT, in place of TOP n at its beginning."
 # Lowering and evaluation recurse a few calls a level; this leaves stack for the caller.
 _DEEPEST = 120
 
@@ -140,6 +146,9 @@ def _statements(text: str) -> list[exp.Expr]:
         trees = _DIALECT.parse(_number_parameters(_part_parameters(text)))
         return [tree for tree in trees if not isinstance(tree, exp.Semicolon | None)]
     except SqlglotError as error:
+        limited = _with_limit(text)
+        if limited is not None:
+            return limited
         raise _syntax_error(error, text) from None
     except UnicodeEncodeError:
         raise UnsupportedSql(
@@ -152,6 +161,22 @@ def _statements(text: str) -> list[exp.Expr]:
         raise SqlSyntaxError(
             "Not SQL: The text cannot be read.", line=1, column=1, remedy=_SHAPE
         ) from None
+
+
+def _with_limit(text: str) -> list[exp.Expr] | None:
+    """Returns the one SELECT of a text that begins with SELECT TOP n, as if it ended with LIMIT n;
+    None for other texts.
+    """
+    match = _TOP.match(text)
+    if match is None:
+        return None
+    try:
+        (select,) = _statements(f"{match['select']} {text[match.end() :]}")
+    except (SqlSyntaxError, ValueError):
+        return None
+    if not isinstance(select, exp.Select) or select.args.get("limit"):
+        return None
+    return [select.limit(match["count"], copy=False)]
 
 
 def _part_parameters(text: str) -> str:
@@ -286,9 +311,12 @@ def _syntax_error(error: SqlglotError, text: str) -> SqlSyntaxError:
         # rather a clause with a slip of the pen
         is_name = False
     quoted = f"{before[1]} {near}" if before is not None else ""
+    remedy = _SHAPE + (_BLANK.format(quoted) if is_name else "")
+    if re.search(r"\bSELECT\s+(DISTINCT\s+)?TOP\s+\d", text, re.IGNORECASE):
+        remedy = _IN_PLACE_OF_TOP
     return SqlSyntaxError(
         f"Not SQL: {what or 'Something is missing'}{at}, line {line}, column {column}.",
         line=line,
         column=column,
-        remedy=_SHAPE + (_BLANK.format(quoted) if is_name else ""),
+        remedy=remedy,
     )
