@@ -273,6 +273,7 @@ def test_a_statement_within_the_limits_is_planned_in_few_steps(tmp_path: Path) -
         ("SELECT COUNT(*) FROM t WHERE net income > 5", "net income"),
         ("SELECT AVG(Netto Größe) FROM t", "Netto Größe"),
         ("SELECT SUM(x FROM t", None),
+        ("SELECT COUNT(*) AS n FRM patients", None),
         ("SELECT COUNT(*) FROM t WHERE x >", None),
         ("SELEC COUNT(*) FROM t", None),
     ],

@@ -4,6 +4,7 @@
 import logging
 import re
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
@@ -29,6 +30,7 @@ _SHORT = 1_000
 # Details of parser internals in an error message.
 # A word that may be the second one of a name, and that no SELECT has after another one.
 _NAME = r"(?i)(?!(as|by|from|join|on|where|group|having|order|limit|and|or)$)[^\W\d]\w*"
+_CLAUSES = ("from", "where", "group", "order", "having", "limit")
 _BLANK = '. A name with a blank stands in double quotes: "{}".'
 _INSIDE = re.compile(r"Required keyword: .* missing for <class .*|( but got)? <Token .*")
 _SHAPE = "SELECT ... FROM table [WHERE ...] [GROUP BY ...] [HAVING ...] [ORDER BY ...] [LIMIT n]"
@@ -304,6 +306,10 @@ def _syntax_error(error: SqlglotError, text: str) -> SqlSyntaxError:
     # a word after another one, but not after the first of the statement
     before = re.search(r"[\w)\"']\s.*?(\w+)\s+$", str(first.get("start_context") or ""), re.DOTALL)
     is_name = before is not None and re.fullmatch(_NAME, near) is not None
+    words = (before[1].lower(), near.lower()) if before is not None else ()
+    if any(get_close_matches(word, _CLAUSES, cutoff=0.7) for word in words):
+        # rather a clause with a slip of the pen
+        is_name = False
     quoted = f"{before[1]} {near}" if before is not None else ""
     remedy = _SHAPE + (_BLANK.format(quoted) if is_name else "")
     if re.search(r"\bSELECT\s+(DISTINCT\s+)?TOP\s+\d", text, re.IGNORECASE):
