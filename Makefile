@@ -12,7 +12,7 @@ CONTRACTS = $(shell grep -hor --include='*.py' 'tests\.contracts\.[a-z_]*' tests
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SOURCES := $(shell find src -name '*.py')
 NOISE_PEERS := diffprivlib opendp python-dp
-ATTACKED_PEERS = opendp diffprivlib pipelinedp python-dp smartnoise
+ATTACKED_PEERS = opendp diffprivlib pipelinedp python-dp smartnoise tumult opacus
 ACCOUNTING_PEERS := autodp dp-accounting opacus opendp prv-accountant
 MINING_PEERS := mlxtend opendp
 SYNOPSIS_PEERS := opendp diffprivlib dpcrpy

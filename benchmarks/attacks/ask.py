@@ -14,6 +14,8 @@ PACKAGES = {
     "pipelinedp": "pipeline-dp",
     "python-dp": "python-dp",
     "smartnoise": "smartnoise-sql",
+    "tumult": "tmlt.analytics",
+    "opacus": "opacus",
 }
 
 

@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same question, asked again and again."""
+"""Averaging.
 
-from benchmarks.attacks import peers
+Given: one question, 50 times.
+Broken: the mean of the answers is exact, and little is spent.
+Right: the same answer, or a charge each, or an end.
+Source: Dinur and Nissim (PODS 2003).
+"""
+
+from benchmarks.attacks import questions
 from benchmarks.attacks.case import Case, Seen, judged, refused
 
 TIMES = 50
-_COUNT = "SELECT COUNT(*) AS n FROM t"
 
 
 def _sfumato() -> Seen:
     import sfumato as sf
-    from benchmarks.attacks.ours import session
 
-    with session({"x": [1] * 100}, x=sf.Integer(0, 5)) as opened:
-        answers = {opened.query(_COUNT, epsilon=1).bytes for _ in range(TIMES)}
+    with questions.session({"x": [1] * 100}, x=sf.Integer(0, 5)) as opened:
+        answers = {opened.query(questions.ALL, epsilon=1).bytes for _ in range(TIMES)}
         spent = opened.budget.spent
     seen = f"{len(answers)} answer of {TIMES}, epsilon {spent}"
     return judged(holds=len(answers) == 1 and spent == "1", seen=seen)
@@ -22,12 +26,12 @@ def _sfumato() -> Seen:
 def _opendp() -> Seen:
     from opendp.mod import OpenDPException  # type: ignore[import-not-found]
 
-    dp = peers.opendp()
+    dp = questions.opendp()
     space = dp.atom_domain(T=int), dp.absolute_distance(T=int)
     composed = dp.c.make_adaptive_composition(*space, dp.max_divergence(), d_in=1, d_mids=[1.0])
-    queries = composed(100)
-    queries(peers.opendp_count(1.0))
-    return refused(lambda: queries(peers.opendp_count(1.0)), OpenDPException)
+    queries, count = composed(100), questions.opendp_count(1.0)
+    queries(count)
+    return refused(lambda: queries(count), OpenDPException)
 
 
 def _diffprivlib() -> Seen:
@@ -35,37 +39,41 @@ def _diffprivlib() -> Seen:
     from diffprivlib.utils import BudgetError  # type: ignore[import-not-found]
 
     account = BudgetAccountant(epsilon=1)
-    peers.diffprivlib_count(100, 1, accountant=account)
-    return refused(lambda: peers.diffprivlib_count(100, 1, accountant=account), BudgetError)
+    questions.diffprivlib_count(100, 1, accountant=account)
+    return refused(lambda: questions.diffprivlib_count(100, 1, accountant=account), BudgetError)
 
 
 def _pipelinedp() -> Seen:
-    result = peers.pipelinedp([(row, "a", 1) for row in range(100)], "COUNT")
+    result = questions.pipelinedp([(row, "a", 1) for row in range(100)], "COUNT")
     read = {str(list(result)) for _ in range(TIMES)}
     return judged(holds=len(read) == 1, seen=f"{len(read)} answer of {TIMES}, local backend")
 
 
 def _python_dp() -> Seen:
-    count = peers.pydp("Count", 1.0)
+    count = questions.pydp("Count", 1.0)
     count.add_entries([1] * 100)
     count.result()
     return refused(count.result, RuntimeError)
 
 
 def _smartnoise() -> Seen:
-    reader = peers.smartnoise({"x": [1] * 100}, x={"type": "int"})
+    reader = questions.smartnoise({"x": [1] * 100}, x={"type": "int"})
     for _ in range(2):
-        reader.execute(_COUNT)
+        reader.execute(questions.ALL)
     spent = float(reader.odometer.spent[0])
     return judged(holds=spent >= 2, seen=f"two answers, epsilon {spent:g} counted, no limit")
 
 
+def _tumult() -> Seen:
+    from tmlt.analytics import PureDPBudget  # type: ignore[import-not-found]
+
+    opened, query = questions.tumult({"x": [1] * 100}, 1)
+    opened.evaluate(query.count(), PureDPBudget(1))
+    return refused(lambda: opened.evaluate(query.count(), PureDPBudget(1)), RuntimeError)
+
+
 CASE = Case(
-    "Averaging",
-    f"one question, {TIMES} times",
-    "the mean of the answers is exact, and little is spent",
-    "the same answer, or a charge each, or an end",
-    "Dinur and Nissim (PODS 2003)",
+    __doc__,
     {
         "sfumato": _sfumato,
         "opendp": _opendp,
@@ -73,5 +81,6 @@ CASE = Case(
         "pipelinedp": _pipelinedp,
         "python-dp": _python_dp,
         "smartnoise": _smartnoise,
+        "tumult": _tumult,
     },
 )

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lowest bits of noisy floats tell the exact value."""
+"""Bits of floats.
+
+Given: 4,000 releases of 0 and of 1 with Laplace noise of scale 1.
+Broken: results that only one of the two can give.
+Right: the same results from both.
+Source: Mironov (CCS 2012); Haney et al. (2022).
+"""
 
 import math
 from collections.abc import Callable
 
-from benchmarks.attacks import peers
 from benchmarks.attacks.case import Case, Seen, judged
+from benchmarks.attacks.questions import SUMS, opendp
 
 RELEASES = 4000
 
@@ -20,21 +26,13 @@ def _finer(release: Callable[[float], float]) -> Seen:
 
 
 def _sfumato() -> Seen:
-    import sfumato as sf
-    from benchmarks.attacks.ours import asked
-
-    text, kind = "SELECT g, SUM(x) AS s FROM t GROUP BY g", sf.Real(0, 1, step="0.25")
-    columns = {"g": sf.Integer(0, RELEASES - 1), "x": kind}
-    sums = []
-    for exact in (0.0, 1.0):
-        rows = {"g": range(RELEASES), "x": [exact] * RELEASES}
-        sums += [row[1] for row in asked(rows, text, {"epsilon": 1}, **columns)]
-    on_grid = len(sums) == 2 * RELEASES and all(each * 4 == math.floor(each * 4) for each in sums)
+    sums = [SUMS["sfumato"]([exact], 1.0) for exact in (0.0, 1.0)]
+    on_grid = all(each * 4 == math.floor(each * 4) for each in sums)
     return judged(holds=on_grid, seen="integer noise: multiples of the step 0.25 from both")
 
 
 def _opendp() -> Seen:
-    dp = peers.opendp()
+    dp = opendp()
     space = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
     return _finer(dp.m.make_laplace(*space, scale=1.0))
 
@@ -53,11 +51,7 @@ def _python_dp() -> Seen:
 
 
 CASE = Case(
-    "Bits of floats",
-    f"{RELEASES:,} releases of 0 and of 1 with Laplace noise of scale 1",
-    "results that only one of the two can give",
-    "the same results from both",
-    "Mironov (CCS 2012); Haney et al. (2022)",
+    __doc__,
     {
         "sfumato": _sfumato,
         "opendp": _opendp,

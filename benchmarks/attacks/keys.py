@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A group with one row."""
+"""Groups of one.
+
+Given: GROUP BY a text that one row alone has.
+Broken: the text is shown.
+Right: a threshold, paid for with a delta.
+Source: Korolova et al. (WWW 2009).
+"""
 
 from collections.abc import Iterable
 
-from benchmarks.attacks import peers
 from benchmarks.attacks.case import Case, Seen, judged
+from benchmarks.attacks.questions import asked, pipelinedp, smartnoise, tumult
 
 ROWS = ["smith"] * 300 + ["secret"]
 _TEXT = "SELECT x, COUNT(*) AS n FROM t GROUP BY x"
@@ -17,7 +23,6 @@ def _without_secret(keys: Iterable[object]) -> Seen:
 
 def _sfumato() -> Seen:
     import sfumato as sf
-    from benchmarks.attacks.ours import asked
 
     rows = asked({"x": ROWS}, _TEXT, {"epsilon": 1, "delta": "1e-7"}, x=sf.Text())
     return _without_secret(row[0] for row in rows)
@@ -25,20 +30,24 @@ def _sfumato() -> Seen:
 
 def _pipelinedp() -> Seen:
     rows = [(row, key, 1) for row, key in enumerate(ROWS)]
-    return _without_secret(key for key, _ in peers.pipelinedp(rows, "COUNT", public=None))
+    return _without_secret(key for key, _ in pipelinedp(rows, "COUNT", public=None))
 
 
 def _smartnoise() -> Seen:
-    reader = peers.smartnoise({"x": ROWS}, x={"type": "string"})
+    reader = smartnoise({"x": ROWS}, x={"type": "string"})
     return _without_secret(row[0] for row in reader.execute(_TEXT)[1:])
 
 
+def _tumult() -> Seen:
+    from tmlt.analytics import ApproxDPBudget  # type: ignore[import-not-found]
+
+    opened, query = tumult({"x": ROWS}, 1, 1e-7)
+    shown = opened.evaluate(query.get_groups(["x"]), ApproxDPBudget(1, 1e-7))
+    return _without_secret(row["x"] for row in shown.collect())
+
+
 CASE = Case(
-    "Groups of one",
-    "GROUP BY a text that one row alone has",
-    "the text is shown",
-    "a threshold, paid for with a delta",
-    "Korolova et al. (WWW 2009)",
-    {"sfumato": _sfumato, "pipelinedp": _pipelinedp, "smartnoise": _smartnoise},
+    __doc__,
+    {"sfumato": _sfumato, "pipelinedp": _pipelinedp, "smartnoise": _smartnoise, "tumult": _tumult},
     not_expressed=("python-dp",),
 )

@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A device that reports the same value again and again."""
+"""Reports over time.
+
+Given: the same value from one device, 28 times, epsilon 1 each.
+Broken: 28 draws of noise for the price of one: their mean is exact.
+Right: one permanent answer, or all that a life costs is charged.
+Source: Tang et al., Privacy Loss in Apple's Implementation (2017).
+"""
 
 from benchmarks.attacks.case import Case, Seen, judged
 
@@ -21,11 +27,7 @@ def _sfumato() -> Seen:
 
 
 CASE = Case(
-    "Reports over time",
-    f"the same value from one device, {PERIODS} times, epsilon 1 each",
-    "28 draws of noise for the price of one: their mean is exact",
-    "one permanent answer, or all that a life costs is charged",
-    "Tang et al., Privacy Loss in Apple's Implementation (2017)",
+    __doc__,
     {"sfumato": _sfumato},
-    not_expressed=("opendp", "diffprivlib", "pipelinedp", "python-dp", "smartnoise"),
+    not_expressed=("opendp", "diffprivlib", "pipelinedp", "python-dp", "smartnoise", "tumult"),
 )

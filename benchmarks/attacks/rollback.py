@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The account, restored from a copy."""
+"""An old copy of the account.
+
+Given: the file of the account is put back after a charge.
+Broken: what was spent can be spent again.
+Right: refused.
+Source: Parno et al., Memoir (S&P 2011).
+"""
 
 import os
 import shutil
@@ -31,11 +37,7 @@ def _sfumato() -> Seen:
 
 
 CASE = Case(
-    "An old copy of the account",
-    "the file of the account is put back after a charge",
-    "what was spent can be spent again",
-    "refused",
-    "Parno et al., Memoir (S&P 2011)",
+    __doc__,
     {"sfumato": _sfumato},
-    not_expressed=("opendp", "diffprivlib", "pipelinedp", "python-dp", "smartnoise"),
+    not_expressed=("opendp", "diffprivlib", "pipelinedp", "python-dp", "smartnoise", "tumult"),
 )

@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The distribution of integer noise."""
+"""Sampler.
+
+Given: 4,000 draws of discrete Laplace noise, epsilon 1.
+Broken: another law than the stated one.
+Right: the stated law.
+Source: opendp/opendp#2639, #2708 (mended).
+"""
 
 import math
 from collections.abc import Callable
 from statistics import fmean
 
-from benchmarks.attacks import peers
 from benchmarks.attacks.case import Case, Seen, judged
+from benchmarks.attacks.questions import asked, opendp_count
 
 DRAWS = 4000
 
@@ -22,7 +28,6 @@ def _distributed(release: Callable[[], float]) -> Seen:
 
 def _sfumato() -> Seen:
     import sfumato as sf
-    from benchmarks.attacks.ours import asked
 
     text = "SELECT x, COUNT(*) AS n FROM t GROUP BY x"
     rows = asked({"x": [0]}, text, {"epsilon": 1}, x=sf.Integer(0, DRAWS - 1))
@@ -31,7 +36,7 @@ def _sfumato() -> Seen:
 
 
 def _opendp() -> Seen:
-    release = peers.opendp_count(1.0)
+    release = opendp_count(1.0)
     return _distributed(lambda: release(0))
 
 
@@ -43,10 +48,6 @@ def _diffprivlib() -> Seen:
 
 
 CASE = Case(
-    "Sampler",
-    f"{DRAWS:,} draws of discrete Laplace noise, epsilon 1",
-    "another law than the stated one",
-    "the stated law",
-    "opendp/opendp#2639, #2708 (mended)",
+    __doc__,
     {"sfumato": _sfumato, "opendp": _opendp, "diffprivlib": _diffprivlib},
 )

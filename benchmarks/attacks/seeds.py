@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Noise that can be drawn again."""
+"""Seeds.
+
+Given: a fixed seed, where one is taken, and the seed of Python's random and of torch.
+Broken: the noise repeats: whoever knows the seed subtracts it.
+Right: no seed outside of tests.
+Source: Garfinkel and Leclerc (WPES 2020).
+"""
 
 import random
 from collections.abc import Callable
+from functools import partial
 
-from benchmarks.attacks import peers
 from benchmarks.attacks.case import Case, Seen, judged
+from benchmarks.attacks.opacus import trained
+from benchmarks.attacks.questions import ALL, COUNTS, asked, diffprivlib_count
 
 _UNSEEDED = "no seed is taken, and that of random changes nothing"
 
@@ -20,32 +28,36 @@ def _repeated(release: Callable[[], object], seen: str) -> Seen:
 
 def _sfumato() -> Seen:
     import sfumato as sf
-    from benchmarks.attacks.ours import asked
 
-    rows, text, price = {"x": [1] * 9}, "SELECT COUNT(*) AS n FROM t", {"epsilon": "0.01"}
-    return _repeated(lambda: asked(rows, text, price, x=sf.Integer(0, 5)), _UNSEEDED)
-
-
-def _opendp() -> Seen:
-    release = peers.opendp_count(100.0)
-    return _repeated(lambda: release(9), _UNSEEDED)
+    rows, price = {"x": [1] * 9}, {"epsilon": "0.01"}
+    return _repeated(lambda: asked(rows, ALL, price, x=sf.Integer(0, 5)), _UNSEEDED)
 
 
+def _counted(system: str) -> Seen:
+    return _repeated(lambda: COUNTS[system](9, 0.01), _UNSEEDED)
+
+
+def _diffprivlib() -> Seen:
+    return _repeated(lambda: diffprivlib_count(9, 0.01, random_state=1), "random_state=1 repeats")
+
+
+def _opacus() -> Seen:
+    return _repeated(
+        lambda: trained([1.0], clip=1.0, noise=100.0, seed=1), "torch.manual_seed(1) repeats"
+    )
+
+
+_UNSEEDABLE = ("opendp", "python-dp")
 CASE = Case(
-    "Seeds",
-    "a fixed seed, where one is taken, and the seed of Python's random",
-    "the noise repeats: whoever knows the seed subtracts it",
-    "no seed outside of tests",
-    "Garfinkel and Leclerc (WPES 2020)",
+    __doc__,
     {
         "sfumato": _sfumato,
-        "opendp": _opendp,
-        "diffprivlib": lambda: _repeated(
-            lambda: peers.diffprivlib_count(9, 0.01, random_state=1), "random_state=1 repeats"
-        ),
-        "python-dp": lambda: _repeated(
-            lambda: peers.pydp("Count", 0.01).quick_result([1] * 9), _UNSEEDED
-        ),
+        "diffprivlib": _diffprivlib,
+        "opacus": _opacus,
+        **{name: partial(_counted, name) for name in _UNSEEDABLE},
     },
-    {"diffprivlib": "https://github.com/IBM/differential-privacy-library/pull/72"},
+    {
+        "diffprivlib": "https://github.com/IBM/differential-privacy-library/pull/72",
+        "opacus": "https://github.com/meta-pytorch/opacus/pull/223",
+    },
 )

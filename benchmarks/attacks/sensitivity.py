@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stated sensitivity below what one unit can change."""
+"""Sensitivity.
+
+Given: how far one unit moves the exact numbers, beside the claim.
+Broken: it moves them further, so the noise is too small.
+Right: at most as far.
+Source: Casacuberta et al. (CCS 2022).
+"""
 
 import math
 from collections.abc import Mapping
 
-from benchmarks.attacks import peers
 from benchmarks.attacks.case import Case, Seen, judged
+from benchmarks.attacks.questions import opendp
 
 
 def _sfumato() -> Seen:
@@ -26,7 +32,7 @@ def _sfumato() -> Seen:
 
 
 def _opendp() -> Seen:
-    dp = peers.opendp()
+    dp = opendp()
     domain, metric = dp.vector_domain(dp.atom_domain(T=int), size=4), dp.l2_distance(T=int)
     tree = dp.t.make_b_ary_tree(domain, metric, leaf_count=4, branching_factor=4)
     moved = math.dist(tree([0] * 4), tree([1] * 4))
@@ -55,11 +61,7 @@ def _diffprivlib() -> Seen:
 
 
 CASE = Case(
-    "Sensitivity",
-    "how far one unit moves the exact numbers, beside the claim",
-    "it moves them further, so the noise is too small",
-    "at most as far",
-    "Casacuberta et al. (CCS 2022)",
+    __doc__,
     {"sfumato": _sfumato, "opendp": _opendp, "diffprivlib": _diffprivlib},
     {
         "opendp": "https://github.com/opendp/opendp/issues/2924",

@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A median of a column in which most values are equal."""
+"""Ties of a median.
+
+Given: MEDIAN where 80% of the values are equal.
+Broken: an error that depends on the data.
+Right: an ordinary noisy answer.
+Source: the thread beside it.
+"""
 
 from benchmarks.attacks.case import BROKEN, RIGHT, Case, Seen, judged
+from benchmarks.attacks.questions import asked
 
 EQUAL, OTHERS = 80_000, 20_000
 
 
 def _sfumato() -> Seen:
     import sfumato as sf
-    from benchmarks.attacks.ours import asked
 
     rows = {"x": [65] * EQUAL + [number % 500 for number in range(OTHERS)]}
     text = "SELECT MEDIAN(x) AS m FROM t"
@@ -28,11 +34,7 @@ def _diffprivlib() -> Seen:
 
 
 CASE = Case(
-    "Ties of a median",
-    "MEDIAN where 80% of the values are equal",
-    "an error that depends on the data",
-    "an ordinary noisy answer",
-    "the thread beside it",
+    __doc__,
     {"sfumato": _sfumato, "diffprivlib": _diffprivlib},
     {"diffprivlib": "https://github.com/IBM/differential-privacy-library/issues/107"},
     not_expressed=("python-dp",),

@@ -45,6 +45,18 @@ def test_what_nobody_has_published_is_not_written(monkeypatch):
     assert attacks.outcome_of("nan", "pipelinedp", nan)["outcome"] == "not run"
 
 
+def test_what_trains_alone_is_asked_nothing_else():
+    expressed = {name for name, case in CASES.items() if "opacus" in case.systems}
+    assert expressed == {"clipping", "seeds"}
+    assert attacks.outcome_of("nan", "opacus", CASES["nan"])["outcome"] == "cannot be expressed"
+
+
+def test_the_text_of_a_case_says_what_is_broken_and_what_is_right():
+    for case in CASES.values():
+        keys = [case.facts.index(f"{key}: ") for key in ("Given", "Broken", "Right", "Source")]
+        assert case.title and keys[0] == 0 and keys == sorted(keys)
+
+
 def test_a_system_that_hangs_or_is_absent_is_not_run(monkeypatch):
     for failure in (subprocess.TimeoutExpired("ask", 1), FileNotFoundError()):
 

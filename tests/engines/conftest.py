@@ -48,6 +48,13 @@ class Asker:
     def reference(self, plan, rows):
         return flat(plan, Reference({"people": rows}).run(plan, "key"))
 
+    def agree(self, plans, rows):
+        """Whether both engines give the same; DuckDB is opened once for all plans."""
+        with closing(DuckDB(self.tables)) as engine:
+            return all(
+                flat(plan, engine.run(plan, "key")) == self.reference(plan, rows) for plan in plans
+            )
+
 
 def flat(plan, exact) -> dict[tuple[object, ...], tuple[int, ...]]:
     """The integers of all parts of each group, one after the other."""

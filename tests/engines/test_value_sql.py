@@ -177,9 +177,9 @@ def agree_on_every_few(asker, folder, width, step):
             ask.scan,
             Compare(Comparison.GE, ask.value("x").expression, Constant(kind.lower_code + 1)),
         )
-        for plan in (ask.plan(CountRows(), keys=keys), ask.plan(CountRows(), source=above)):
-            if ask.duckdb(plan) != ask.reference(plan, source.to_pylist()):
-                return False
+        plans = ask.plan(CountRows(), keys=keys), ask.plan(CountRows(), source=above)
+        if not ask.agree(plans, source.to_pylist()):
+            return False
     return True
 
 
@@ -346,7 +346,8 @@ def failures(asker, source, unit=None):
                 limits=limits,
                 fine=FINE if unit else 1,
             )
-            for plan in (by_code, ask.counts() if unit is None and numeric(kind) else by_code):
+            plans = [by_code, ask.counts()] if unit is None and numeric(kind) else [by_code]
+            for plan in plans:
                 try:
                     engine.run(plan, "key")
                 except EngineFailed:

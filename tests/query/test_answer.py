@@ -40,6 +40,16 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> Answer:
     return asked(tmp_path_factory.mktemp("answer"))
 
 
+def test_a_receipt_names_a_charge_that_paid_before_once(answer: Answer) -> None:
+    charge = answer.charge_id
+    item = {"mechanism": "read from an earlier answer", "parameter": f"charge {charge[:12]}"}
+    cost = {"epsilon": "0", "rho": "0", "delta": "0", "items": [item]}
+    paid = Answer(None, form={**answer.form, "cost": cost})
+    assert paid.receipt() == f"cost nothing now, paid before by charge {charge[:12]}"
+    other = Answer(None, form={**answer.form, "cost": cost, "charge_id": "f" * 32})
+    assert other.receipt() == f"{paid.receipt()}, charge {'f' * 12}"
+
+
 def test_it_is_rebuilt_from_its_bytes_alone(answer: Answer) -> None:
     again = Answer(bytes(answer.bytes))
     assert (again.rows, again.error(), again.explain(), repr(again)) == (

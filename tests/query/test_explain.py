@@ -4,6 +4,8 @@
 import pytest
 
 import sfumato as sf
+from sfumato.metadata.column import ColumnType
+from sfumato.metadata.dataset import Dataset
 from sfumato.query.choose import Planned, plan_for_price
 from sfumato.query.explain import bias, bounding, explain, protection
 from sfumato.query.price import price
@@ -13,6 +15,7 @@ from tests.contracts.people import dataset
 EVERY = "SELECT sex, COUNT(*) AS n, SUM(age) AS s, AVG(hours) AS m FROM people GROUP BY sex"
 
 
+APART = "the intervals do not hold what that changes."
 HOURS = "hours was clipped to its declared [0, 10] and rounded to steps of 0.25, which moves a value by at most 0.125."
 
 
@@ -172,6 +175,9 @@ def test_what_a_sub_query_clips_is_told_by_the_declared_names(
     expected = [
         f"QUANTILE(x, 0.5): values beyond the declared bounds of {column} count as the bound{ends}"
     ]
+    step = {"age": "1", "hours": "0.25"}.get(str(column))
+    if step is not None:
+        assert f"{column} is rounded to steps of {step}; {APART}" in words
     assert told == expected * bool(column) + [
         f"QUANTILE(x, 0.5): {cut.format(' is')}{ends}"
     ] * bool(cut)
@@ -212,10 +218,29 @@ def test_a_key_and_a_test_of_clipped_values_are_told_and_no_count_is_called_too_
 
 def test_a_distinct_count_of_rows_has_the_bias_of_clipping_and_no_other() -> None:
     plan, _ = planned("SELECT COUNT(DISTINCT age) AS n FROM people")
-    ends = "count as the bound; the interval does not hold what that changes."
+    ends = "the interval does not hold what that changes."
     assert bias(plan.bounded) == [
-        f"COUNT(DISTINCT age): values beyond the declared bounds of age {ends}"
+        f"COUNT(DISTINCT age): values beyond the declared bounds of age count as the bound; {ends}",
+        f"age is rounded to steps of 1; {APART}",
     ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "step"),
+    [
+        (sf.Integer(0, 5), "1"),
+        (sf.Integer(0, 10**9), "1"),
+        (sf.Real(0, 5, step=1), "1"),
+        (sf.Real(0, 5, step="0.00001"), None),
+        (sf.Real(0, 5, step="0.0001"), "0.0001"),
+        (sf.Real(0, 5), None),
+    ],
+)
+def test_what_may_be_rounded_names_the_step(kind: ColumnType, step: str | None) -> None:
+    data = Dataset("d", {"t": sf.Table("t.csv", columns={"x": kind})})
+    plan = plan_for_price(understand("SELECT SUM(x) AS s FROM t", data), data, price(epsilon=1))
+    told = [line for line in bias(plan.bounded) if "rounded" in line]
+    assert told == ([f"x is rounded to steps of {step}; {APART}"] if step else [])
 
 
 @pytest.mark.parametrize(

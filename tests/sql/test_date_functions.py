@@ -30,6 +30,7 @@ def test_a_format_may_come_first(ask):
         ("STRFTIME(day, product)", "format that is not a constant"),
         ("TO_CHAR(age, 'YYYY')", "where a date is needed"),
         ("DAYNAME(age)", "where a date is needed"),
+        ("LAST_DAY(age)", "where a date is needed"),
         ("EXTRACT(DAY FROM AGE(day, day))", "other parts than years"),
         ("AGE(day, day)", "AGE is not part"),
         ("DATE_PART('month', age)", "where a date is needed"),

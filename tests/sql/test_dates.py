@@ -14,7 +14,16 @@ from sfumato.plan.evaluate import evaluate
 from sfumato.plan.scalar import Constant, Field
 from sfumato.plan.value_range import span
 from sfumato.sql import dates
-from sfumato.sql.dates import as_day, difference, interval, literal_day, part_of, shifted, trunc
+from sfumato.sql.dates import (
+    as_day,
+    difference,
+    interval,
+    last_of_month,
+    literal_day,
+    part_of,
+    shifted,
+    trunc,
+)
 from sfumato.sql.typed import Day, Interval, Number, known, number, text
 
 WIDE = Date("1600-01-01", "2400-12-31")
@@ -67,6 +76,13 @@ def test_differences_count_days_weeks_and_boundaries(one, other):
 def test_days_are_added_and_taken_away(day, count):
     assert at(shifted(D, number(count), 1), day) == code(day) + count
     assert at(shifted(D, Interval(count, 0), -1), day) == code(day) - count
+
+
+@given(DAYS)
+def test_the_last_of_a_month_is_before_the_first_of_the_next(day):
+    last = datetime.date(1970, 1, 1) + datetime.timedelta(days=at(last_of_month(D), day))
+    assert (last.year, last.month) == (day.year, day.month)
+    assert (last + datetime.timedelta(days=1)).day == 1
 
 
 @given(DAYS, st.sampled_from(["year", "quarter", "month", "week", "day"]))

@@ -136,6 +136,7 @@ EXACT = [
     "b OR r > 0 OR i = 1", "(i > 0) = b", "i + j > r * 2", "LENGTH(c) = 3", "UPPER(c) = 'AB'", "WIDTH_BUCKET(r, -1, 2, 6)", "i > -r",
     "SUBSTR(c, 1, 1) = SUBSTR(c, 1, 1)", "CASE WHEN c = 'ab' THEN 'ab' ELSE 'x' END = c", "DATE '2024-01-31' + INTERVAL 1 MONTH > d",
     "STRFTIME(d, '%Y-%m')", "STRFTIME(d, '%a %A %b %B %d %j %y %G-%V %%')", "STRFTIME(DATE_TRUNC('month', d), 'in %Y%m')",
+    "LAST_DAY(d)",
     "DAYNAME(d)", "MONTHNAME(d)", "CAST(d AS VARCHAR)", "i::TEXT", "b::VARCHAR", "c::VARCHAR || '!'", "c || '-' || i", "c || d || c",
     "d - INTERVAL 48 HOUR",
     "EXTRACT(year FROM AGE(d, DATE '2020-02-29'))", "EXTRACT(year FROM AGE(DATE '2020-02-29', d))",

@@ -67,6 +67,37 @@ def test_a_semicolon_that_separates_nothing_is_none(text):
 
 
 @pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        (
+            "SELECT TOP 5 a, COUNT(*) FROM t GROUP BY a",
+            "SELECT a, COUNT(*) FROM t GROUP BY a LIMIT 5",
+        ),
+        ("  select distinct top 2 a from t; -- x", "SELECT DISTINCT a FROM t LIMIT 2"),
+        ("SELECT TOP 3\n* FROM t ORDER BY a", "SELECT * FROM t ORDER BY a LIMIT 3"),
+    ],
+)
+def test_top_is_a_limit(text, same):
+    assert parse(text).sql("duckdb") == same
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT TOP 5 PERCENT a FROM t",
+        "SELECT TOP 5 WITH TIES a FROM t",
+        "SELECT TOP 5 a FROM t LIMIT 2",
+        "SELECT TOP 5 a FROM t; SELECT TOP 5 a FROM t",
+        "WITH t AS (SELECT 1 AS a) SELECT TOP 5 a FROM t",
+        "SELECT a FROM (SELECT DISTINCT TOP 5 a FROM t)",
+    ],
+)
+def test_another_top_is_refused_with_limit(text):
+    with pytest.raises(SqlSyntaxError, match="LIMIT n at the end"):
+        parse(text)
+
+
+@pytest.mark.parametrize(
     ("text", "line", "column"),
     [("SELECT (\n\n  1 +", 3, 5), ("SELECT FROM WHERE", 1, 17), ("SELECT\n1\nFROM\nt t t", 4, 5)],
 )
@@ -242,6 +273,7 @@ def test_a_statement_within_the_limits_is_planned_in_few_steps(tmp_path: Path) -
         ("SELECT COUNT(*) FROM t WHERE net income > 5", "net income"),
         ("SELECT AVG(Netto Größe) FROM t", "Netto Größe"),
         ("SELECT SUM(x FROM t", None),
+        ("SELECT COUNT(*) AS n FRM patients", None),
         ("SELECT COUNT(*) FROM t WHERE x >", None),
         ("SELEC COUNT(*) FROM t", None),
     ],

@@ -126,21 +126,13 @@ def system(
     if not 1 <= rounds <= _MOST_ROUNDS:
         raise InvalidNumber(f"rounds = {rounds}.", allowed="1 to 10,000")
     world = World(dataset, seed)
-    texts = list(dict.fromkeys(statements)) or list(usual_statements(dataset))
+    tried, refused = _compiled(statements, dataset)
     tasks = (*tasks, *graph_tasks(dataset))
-    compiled = [_compile(text, dataset) for text in texts]
-    tried = [statement for statement in compiled if statement.tasks]
-    if not tried:
-        raise InvalidDeclaration(
-            "No statement compiles on these declarations.", allowed="statements of these tables"
-        )
     chosen = FORMS if forms is None else forms
     # sessions are slower than engines: one pair of each shape
     doors = min(rounds, len(SHAPES))
     total = len(chosen) + rounds + doors + 1
     report = progress or (lambda done, total: None)
-    # a mapping keeps the order, and each once
-    refused = dict.fromkeys(statement.text for statement in compiled if not statement.tasks)
     findings: list[str] = []
     results = []
     for done, result in enumerate(_try_forms(world, tried, chosen, findings), 1):
@@ -193,6 +185,22 @@ def usual_statements(dataset: Dataset) -> Iterator[str]:
                 yield f'SELECT {month} AS m, COUNT(*) AS n FROM "{name}" GROUP BY {month}'
             elif not isinstance(kind, Array):
                 yield f'SELECT "{column}", COUNT(*) AS n FROM "{name}" GROUP BY "{column}"'
+
+
+def _compiled(
+    statements: Sequence[str], dataset: Dataset
+) -> tuple[list[_Statement], dict[str, None]]:
+    """Plans statements, by default some for each column; returns those that a price can buy, and
+    the texts of the others, each once.
+    """
+    texts = list(dict.fromkeys(statements)) or list(usual_statements(dataset))
+    compiled = [_compile(text, dataset) for text in texts]
+    tried = [statement for statement in compiled if statement.tasks]
+    if not tried:
+        raise InvalidDeclaration(
+            "No statement compiles on these declarations.", allowed="statements of these tables"
+        )
+    return tried, dict.fromkeys(each.text for each in compiled if not each.tasks)
 
 
 def _compile(text: str, dataset: Dataset) -> _Statement:

@@ -80,8 +80,6 @@ _BY_ARROW = frozenset({"HUGEINT", "BIGINT", "INTEGER", "DOUBLE", "VARCHAR", "BOO
 _FEW_ROWS = 1_000
 # The most descriptions of statements that are remembered.
 _REMEMBERED = 256
-# The name under which the rows of a table are handed to DuckDB.
-_FRAME = "rows_to_insert"
 
 
 class Unbound(Exception):
@@ -318,12 +316,7 @@ def _create(cursor: duckdb.DuckDBPyConnection, name: str, table: Held) -> None:
     for (_, kind), values in zip(table.columns, table.values, strict=True):
         arrays.append(_array(kind, values))
     frame = pyarrow.Table.from_arrays(arrays, [f"c{place}" for place in range(len(arrays))])
-    cursor.register(_FRAME, frame)
-    try:
-        cursor.execute(f"INSERT INTO {_quoted(name)} SELECT * FROM {_FRAME}")
-    finally:
-        # an object of this process that a statement could name
-        cursor.unregister(_FRAME)
+    cursor.from_arrow(frame).insert_into(_quoted(name))
 
 
 def _array(kind: str, values: Sequence[object]) -> "pyarrow.Array[Any]":

@@ -84,23 +84,11 @@ def assess(
         ContractMismatch: the declarations are not those of the ledger.
         WrongUse: an answer to a question that the document does not have.
     """
-    problems = evidence.history.report.problems
-    if problems:
-        raise LedgerCorrupt(
-            "No report of a ledger that does not verify.", remedy="See: sfumato ledger verify"
-        )
-    contract = evidence.history.contract
-    budget = Budget(contract["epsilon"], contract["delta"])
-    Contract.of(evidence.dataset, budget).require_same(contract)
+    _require_verified(evidence)
     texts, at = _layouts(), list(LANGUAGES).index(language)
     facts = facts_of(evidence, texts, language)
     layout = texts[kind]
-    unknown = set(answers) - {key for key, _ in _questions(layout)}
-    if unknown:
-        raise WrongUse(
-            f"An answer to {shown(min(unknown))}, which {kind} does not ask.",
-            remedy="Name the answers of this document: --answers.",
-        )
+    _require_asked(kind, layout, answers)
     sections = []
     for section in layout["sections"]:
         labelled = {texts["facts"][key][at]: facts[key] for key in section["facts"]}
@@ -269,6 +257,27 @@ def to_json(document: Assessment) -> dict[str, Json]:
     }
 
 
+def _require_verified(evidence: Evidence) -> None:
+    """Raises unless the ledger verifies and has the contract of these declarations."""
+    if evidence.history.report.problems:
+        raise LedgerCorrupt(
+            "No report of a ledger that does not verify.", remedy="See: sfumato ledger verify"
+        )
+    contract = evidence.history.contract
+    budget = Budget(contract["epsilon"], contract["delta"])
+    Contract.of(evidence.dataset, budget).require_same(contract)
+
+
+def _require_asked(kind: str, layout: Texts, answers: Mapping[str, str]) -> None:
+    """Raises WrongUse for an answer to a question that a document does not have."""
+    unknown = set(answers) - {key for key, _ in _questions(layout)}
+    if unknown:
+        raise WrongUse(
+            f"An answer to {shown(min(unknown))}, which {kind} does not ask.",
+            remedy="Name the answers of this document: --answers.",
+        )
+
+
 def registry_record(evidence: Evidence, answers: Mapping[str, str]) -> dict[str, Json]:
     """Returns the entry of a dataset for the registry of DP deployments; open fields are ''.
 
@@ -278,18 +287,22 @@ def registry_record(evidence: Evidence, answers: Mapping[str, str]) -> dict[str,
     assess("registry", evidence, answers)
     _require_allowed(answers)
     facts, history = facts_of(evidence, _layouts(), "en"), evidence.history
+
+    def answered(*keys: str) -> dict[str, Json]:
+        return {key: answers.get(key, "") for key in keys}
+
     basic = ("name", "description", "intended_use", "data_product_type", "data_product_region")
     tier = answers.get("tier", "")
     unprotected = f"public tables: {facts['public'].value}; stated sizes: {facts['sizes'].value}"
     return {
-        "url_slug": answers.get("url_slug", ""),
+        **answered("url_slug"),
         "status": "Draft",
         "tier": int(tier) if tier else "",
         "deployment": {
             "basic": {
-                **{key: answers.get(key, "") for key in basic},
+                **answered(*basic),
                 "data_curators": [answers.get("data_curators", "")],
-                "publication_date": answers.get("publication_date", ""),
+                **answered("publication_date"),
             },
             "dp_variant": {
                 "variant_name": "Approximate DP" if history.bound.delta else "Pure DP",
@@ -307,18 +320,17 @@ def registry_record(evidence: Evidence, answers: Mapping[str, str]) -> dict[str,
                 "privacy_parameters_details": facts["meaning"].value,
             },
             "deployment_model": {
-                "model_name": answers.get("model_name", ""),
+                **answered("model_name"),
                 "release_type": "One release" if history.charges == 1 else "Many releases",
                 "release_type_details": f"{history.charges} charges",
-                "data_source_type": answers.get("data_source_type", ""),
-                "access_type": answers.get("access_type", ""),
+                **answered("data_source_type", "access_type"),
             },
             "accounting": {
                 "composition": "sum of the limits of all periods; charged before the data is read"
             },
             "implementation": {
                 "mechanisms": facts["mechanisms"].value,
-                "justification": answers.get("justification", ""),
+                **answered("justification"),
             },
             "administrative": {"registry_authors": [answers.get("registry_authors", "")]},
         },

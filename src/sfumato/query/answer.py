@@ -411,6 +411,9 @@ class Answer:
         """One line: the cost, whether it was paid earlier, and the id of the charge that paid it."""
         if not self.charge_id:
             return f"cost {self.cost}, no charge"
+        charges = {f"charge {charge[:12]}" for charge in self.charge_id.split(", ")}
+        if self.cost.is_earlier and charges <= set(self.cost.earlier):
+            return f"cost {self.cost}"
         return f"cost {self.cost}{self._paid()}, charge {self.charge_id[:12]}"
 
     def _paid(self) -> str:

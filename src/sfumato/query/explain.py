@@ -5,6 +5,7 @@
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 
 from sfumato.exact.rational import decimal_text, two_digits
 from sfumato.metadata.column import Column, Date, Integer, Real, Text
@@ -337,7 +338,7 @@ def _rounded(name: str, value: Value) -> Iterator[str]:
 
 
 def _clipped_values(name: str, read: Origin) -> Iterator[str]:
-    """The bias of clipping the values that an aggregate reads.
+    """The bias of clipping and rounding the values that an aggregate reads.
 
     A column with a clip has its possible range as bounds, which no value leaves.
     """
@@ -348,8 +349,25 @@ def _clipped_values(name: str, read: Origin) -> Iterator[str]:
             "bound; "
             "the interval does not hold what that changes."
         )
+    for column, step in _coarse_steps(read):
+        yield (
+            f"{column} is rounded to steps of {decimal_text(step)}; "
+            "the intervals do not hold what that changes."
+        )
     for what, ends in _cuts(read):
         yield f"{name}: {what} is cut to {ends}; the interval does not hold what that changes."
+
+
+def _coarse_steps(read: Origin) -> Iterator[tuple[str, Fraction]]:
+    """Yields each column whose data may be rounded by more than a millionth of its range, with its
+    step. That of an Integer may: text, decimals and floats can be declared as one.
+    """
+    for column in read.columns:
+        kind = column.type
+        if isinstance(kind, Integer | Real):
+            size = kind.upper_code - kind.lower_code
+            if isinstance(kind, Integer) or 2 * size < NEGLIGIBLE:
+                yield column.name, kind.step
 
 
 def _bounds(read: Origin) -> list[str]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeAlias, cast
 
+from sfumato.query.noise_sums import rounded_up
 from sfumato.query.outer_errors import Release, Releases, cells_of_difference
 from sfumato.sql.outer_forms import ROWS, Form, Kind, Leaf, cell_of
 
@@ -69,7 +70,7 @@ class WholeEnds:
     def _sums(self, hidden: Sequence[Sequence[object]]) -> list[Ends | None]:
         """The ends of sums of cells of one release, each of them once."""
         ends: list[Ends | None] = []
-        wholes, source = None, -1
+        wholes, source, most = None, -1, 0
         for total, count, different, least, largest in zip(*hidden, strict=True):
             is_whole = type(total) is int or (isinstance(total, float) and not total % 1)
             if not is_whole or not isinstance(count, int) or count < 1 or count != different:
@@ -79,8 +80,9 @@ class WholeEnds:
             if least // ROWS != source:
                 source = least // ROWS
                 wholes = self._wholes(source, chosen=False)
+                most = 0 if wholes is None else wholes.most_exact()
             far = None
-            if wholes is not None and largest // ROWS == source and count <= wholes.most:
+            if wholes is not None and largest // ROWS == source and count <= most:
                 far = wholes.far(count)
             middle = int(cast(float, total))
             ends.append(None if far is None else (middle - far, middle + far))
@@ -127,20 +129,21 @@ class WholeEnds:
 class _Wholes:
     """A column of whole estimates, and how far the sum of so many of its cells reaches.
 
-    ``most`` is the number of its cells that doubles add exactly.
+    ``most_exact`` computes the number of its cells that doubles add exactly.
     """
 
     points: Sequence[int]
     reach: Callable[[int], Fraction]
-    most: int
+    most_exact: Callable[[], int]
     known: dict[int, int | None] = field(default_factory=dict)
 
     def far(self, count: int) -> int | None:
         """The error of a sum of so many cells; None if it is no whole number."""
-        if count not in self.known:
-            far = self.reach(count)
-            self.known[count] = far.numerator if far.denominator == 1 else None
-        return self.known[count]
+        counted_as = rounded_up(count)
+        if counted_as not in self.known:
+            far = self.reach(counted_as)
+            self.known[counted_as] = far.numerator if far.denominator == 1 else None
+        return self.known[counted_as]
 
 
 def _wholes_of(release: Release, column: int, miss: Fraction) -> _Wholes | None:
@@ -152,5 +155,5 @@ def _wholes_of(release: Release, column: int, miss: Fraction) -> _Wholes | None:
     return _Wholes(
         points,
         lambda count: release.reach(column, weights, count, miss),
-        release.most_exact(column),
+        lambda: release.most_exact(column),
     )

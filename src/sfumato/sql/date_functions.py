@@ -94,6 +94,12 @@ def _trunc_date(rows: Rows, node: exp.Expr) -> Typed:
     return dates.trunc(unit, as_date(operand, node.this))
 
 
+def _last_day(rows: Rows, node: exp.Expr) -> Typed:
+    """Lowers the SQL function LAST_DAY."""
+    require_only(node, "this")
+    return dates.last_of_month(as_date(rows.value(node.this), node.this))
+
+
 def _difference(rows: Rows, node: exp.Expr) -> Typed:
     """Lowers the SQL function DATE_DIFF."""
     require_only(node, "this", "expression", "unit", "date_part_boundary")
@@ -141,6 +147,7 @@ DATE_FUNCTIONS: Functions = {
     exp.DayOfYear: _part,
     exp.TimestampTrunc: _trunc_date,
     exp.DateTrunc: _trunc_date,
+    exp.LastDay: _last_day,
     exp.DateDiff: _difference,
     exp.Interval: _interval,
 }

@@ -110,6 +110,13 @@ def trunc(name: str, moment: Day) -> Day:
     return Day(_trunc(part, moment.expression))
 
 
+def last_of_month(moment: Day) -> Day:
+    """Returns the last day of a date's month."""
+    # 32 days after the first of a month are in the next one
+    later = shifted(trunc("month", moment), Interval(32, 0), 1)
+    return shifted(trunc("month", later), Interval(1, 0), -1)
+
+
 def difference(name: str, start: Day, end: Day) -> Number:
     """Returns DATE_DIFF: the number of days, whole weeks, or calendar periods between two dates.
 

@@ -101,6 +101,14 @@ def _require_known(node: exp.Join) -> tuple[str, str]:
     known = side in ("", "LEFT", "RIGHT") and kind in ("", "INNER", "OUTER", "SEMI", "ANTI")
     if known and has_condition and not name:
         return side, kind
+    if name == "NATURAL":
+        raise refuse(
+            "A NATURAL join",
+            (
+                "joins on all columns that both tables have, also those that are not declared",
+                "Use JOIN ... USING (unit).",
+            ),
+        )
     if not name and side == "FULL":
         name = side
     elif not name and kind == "CROSS":

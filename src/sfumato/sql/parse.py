@@ -4,6 +4,7 @@
 import logging
 import re
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
@@ -29,6 +30,7 @@ _SHORT = 1_000
 # Details of parser internals in an error message.
 # A word that may be the second one of a name, and that no SELECT has after another one.
 _NAME = r"(?i)(?!(as|by|from|join|on|where|group|having|order|limit|and|or)$)[^\W\d]\w*"
+_CLAUSES = ("from", "where", "group", "order", "having", "limit")
 _BLANK = '. A name with a blank stands in double quotes: "{}".'
 _INSIDE = re.compile(r"Required keyword: .* missing for <class .*|( but got)? <Token .*")
 _SHAPE = "SELECT ... FROM table [WHERE ...] [GROUP BY ...] [HAVING ...] [ORDER BY ...] [LIMIT n]"
@@ -38,6 +40,12 @@ _TOUCHING = re.compile(
     r"""|(?P<name>\$\w+)(?=[^\s\w$][^\s$]*\$)""",
     re.DOTALL,
 )
+# The beginning of a statement of SQL Server; a percentage or ties are not read.
+_TOP = re.compile(
+    r"\s*(?P<select>SELECT(\s+DISTINCT)?)\s+TOP\s+(?P<count>\d+)(?!\s+(PERCENT|WITH)\b)(?=\s)",
+    re.IGNORECASE,
+)
+_IN_PLACE_OF_TOP = "Write LIMIT n at the end of the SELECT, in place of TOP n at its beginning."
 # Lowering and evaluation recurse a few calls a level; this leaves stack for the caller.
 _DEEPEST = 120
 
@@ -138,6 +146,9 @@ def _statements(text: str) -> list[exp.Expr]:
         trees = _DIALECT.parse(_number_parameters(_part_parameters(text)))
         return [tree for tree in trees if not isinstance(tree, exp.Semicolon | None)]
     except SqlglotError as error:
+        limited = _with_limit(text)
+        if limited is not None:
+            return limited
         raise _syntax_error(error, text) from None
     except UnicodeEncodeError:
         raise UnsupportedSql(
@@ -150,6 +161,22 @@ def _statements(text: str) -> list[exp.Expr]:
         raise SqlSyntaxError(
             "Not SQL: The text cannot be read.", line=1, column=1, remedy=_SHAPE
         ) from None
+
+
+def _with_limit(text: str) -> list[exp.Expr] | None:
+    """Returns the one SELECT of a text that begins with SELECT TOP n, as if it ended with LIMIT n;
+    None for other texts.
+    """
+    match = _TOP.match(text)
+    if match is None:
+        return None
+    try:
+        (select,) = _statements(f"{match['select']} {text[match.end() :]}")
+    except (SqlSyntaxError, ValueError):
+        return None
+    if not isinstance(select, exp.Select) or select.args.get("limit"):
+        return None
+    return [select.limit(match["count"], copy=False)]
 
 
 def _part_parameters(text: str) -> str:
@@ -279,10 +306,17 @@ def _syntax_error(error: SqlglotError, text: str) -> SqlSyntaxError:
     # a word after another one, but not after the first of the statement
     before = re.search(r"[\w)\"']\s.*?(\w+)\s+$", str(first.get("start_context") or ""), re.DOTALL)
     is_name = before is not None and re.fullmatch(_NAME, near) is not None
+    words = (before[1].lower(), near.lower()) if before is not None else ()
+    if any(get_close_matches(word, _CLAUSES, cutoff=0.7) for word in words):
+        # rather a clause with a slip of the pen
+        is_name = False
     quoted = f"{before[1]} {near}" if before is not None else ""
+    remedy = _SHAPE + (_BLANK.format(quoted) if is_name else "")
+    if re.search(r"\bSELECT\s+(DISTINCT\s+)?TOP\s+\d", text, re.IGNORECASE):
+        remedy = _IN_PLACE_OF_TOP
     return SqlSyntaxError(
         f"Not SQL: {what or 'Something is missing'}{at}, line {line}, column {column}.",
         line=line,
         column=column,
-        remedy=_SHAPE + (_BLANK.format(quoted) if is_name else ""),
+        remedy=remedy,
     )
