@@ -307,7 +307,13 @@ def _syntax_error(error: SqlglotError, text: str) -> SqlSyntaxError:
     before = re.search(r"[\w)\"']\s.*?(\w+)\s+$", str(first.get("start_context") or ""), re.DOTALL)
     is_name = before is not None and re.fullmatch(_NAME, near) is not None
     words = (before[1].lower(), near.lower()) if before is not None else ()
-    if any(get_close_matches(word, _CLAUSES, cutoff=0.7) for word in words):
+    slips = (
+        each
+        for word in words
+        for each in get_close_matches(word, _CLAUSES, cutoff=0.7)
+        if each[0] == word[0]
+    )
+    if any(slips):
         # rather a clause with a slip of the pen
         is_name = False
     quoted = f"{before[1]} {near}" if before is not None else ""
