@@ -23,6 +23,7 @@ _SHARED = {
     "tests/query/test_data_check.py": SOURCES,
     "tests/engines/test_mysql.py": MARIADB,
     "tests/engines/test_declared.py": MARIADB,
+    "tests/audit/test_forms.py": MARIADB,
     "tests/engines/test_prepared.py": MARIADB,
 }
 # a file without a record may be heavy: it is not left for the end
