@@ -107,8 +107,6 @@ def _column(column: Column) -> str:
     )
 
 
-@lru_cache(maxsize=4096)
-@lru_cache(maxsize=4096)
 def _owner(owner: Owner) -> str:
     """The form of an owner; ``unordered`` is in it only if it is set, since it came later."""
     inner = {}

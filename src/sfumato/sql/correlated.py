@@ -28,8 +28,11 @@ def with_joins(statement: exp.Select) -> exp.Select:
     >>> with_joins(parse_one(text)).sql()[:35]
     'SELECT AVG(correlated.value) FROM p'
     """
+    subqueries = list(statement.find_all(exp.Subquery))
+    if not subqueries:
+        return statement
     taken = {table.alias_or_name.lower() for table in statement.find_all(exp.Table, exp.Subquery)}
-    for node in reversed(list(statement.find_all(exp.Subquery))):
+    for node in reversed(subqueries):
         outside = node.find_ancestor(exp.Select, exp.Join)
         # the joins of a condition of a join would come too late
         if isinstance(outside, exp.Select) and not isinstance(node.parent, _ROWS):

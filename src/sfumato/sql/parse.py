@@ -103,8 +103,6 @@ def _check_statement(statement: exp.Expr) -> exp.Select:
         raise reject(statement)
     if not isinstance(statement, exp.Select):
         raise refuse(f"The statement {written(statement).partition(' ')[0].upper()}", NOT_A_QUERY)
-    for clause in statement.find_all(exp.With):
-        require_few(len(clause.expressions), "names in WITH")
     if _depth(statement, {}) > _DEEPEST:
         raise _too_deep()
     return with_conditions(with_joins(respelled(statement)))
@@ -233,6 +231,7 @@ def _depth(statement: exp.Expr, known: Mapping[str, int]) -> int:
         node, depth, names = waiting.pop()
         clause = node.args.get("with_")
         if isinstance(clause, exp.With):
+            require_few(len(clause.expressions), "names in WITH")
             names = dict(names)
             for definition in clause.expressions:
                 names[definition.alias.lower()] = _depth(definition.this, names)
