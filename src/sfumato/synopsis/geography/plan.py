@@ -282,7 +282,7 @@ def rounded(value: float) -> str:
     """Returns a number of rows as text with three significant digits.
 
     >>> rounded(12345.678), rounded(0.01234), rounded(1e-12)
-    ('12,300.00', '0.0123', '0')
+    ('12,300.0', '0.0123', '0')
     """
     if abs(value) < 1e-6:
         return "0"
