@@ -306,9 +306,12 @@ def test_a_result_that_gave_way_to_newer_ones_is_asked_for_again_free(
     go.set()
     states = [clinic.call("ann", "GET", f"/v1/jobs/{job['job']}?wait=30").json for job in jobs]
     assert {state["state"] for state in states} == {"done"}
-    got = [clinic.call("ann", "GET", job["result"]) for job in jobs]
-    assert sorted(reply.status for reply in got) == [200] * 4 + [410]
-    gone = next(n for n in range(5) if got[n].status == 410)
+    ends, statuses = time.monotonic() + 20, [200] * 5
+    while 410 not in statuses and time.monotonic() < ends:
+        # the last one takes its place just after its end is seen
+        statuses = [clinic.call("ann", "GET", job["result"]).status for job in jobs]
+    assert sorted(statuses) == [200] * 4 + [410]
+    gone = statuses.index(410)
     again = clinic.call("ann", "POST", QUERY, forms[gone])
     assert (again.status, again.headers["sfumato-recalled"]) == (200, "true")
     assert clinic.spent("ann") == 5 * 10**11
@@ -318,14 +321,14 @@ def test_a_result_that_gave_way_to_newer_ones_is_asked_for_again_free(
 def test_a_reply_of_a_question_leaves_at_a_multiple_of_the_quantum(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, works: bool
 ) -> None:
-    with Clinic(tmp_path, quantum=0.4) as clinic:
+    with Clinic(tmp_path, quantum=1) as clinic:
         if not works:
             monkeypatch.setattr("sfumato.query.release.SqlTask.run", broken)
         took = []
         for epsilon in ("0.1", "9"):
             clinic.ask("ann", epsilon=epsilon)
-            took.append(time.monotonic() % 0.4)
-        assert max(took) < 0.2
+            took.append(time.monotonic() % 1)
+        assert max(took) < 0.5
 
 
 def broken(*_: object) -> bytes:
