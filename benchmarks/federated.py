@@ -215,7 +215,7 @@ def accuracies_of(seed: int) -> tuple[dict[str, dict[str, float]], float]:
 
 
 def accuracies() -> tuple[dict[str, dict[str, float]], float]:
-    """Mean accuracies of all splits, and the standard error of how far a study is below a curator."""
+    """Mean accuracies of all splits; the standard error of how far a study is below a curator."""
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
         splits = list(pool.map(accuracies_of, range(SEEDS)))
     found: dict[str, dict[str, float]] = {}
@@ -253,7 +253,7 @@ def width(answer: sf.Answer) -> float:
 
 
 def runs() -> Iterator[tuple[str, float]]:
-    """Wall seconds of whole runs: a query beyond a curator's own, and a model of 51 steps; and by how
+    """Wall seconds of whole runs: a query beyond a curator's own, a model of 51 steps; and by how
     much an interval is wider than a curator's.
     """
     with tempfile.TemporaryDirectory() as name, ExitStack() as left:

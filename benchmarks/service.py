@@ -92,7 +92,7 @@ def declared(
 
 
 class Running:
-    """The service in a process of its own, with tokens of its analysts; ``log`` takes its errors."""
+    """The service in its own process, with tokens of its analysts; ``log`` takes its errors."""
 
     def __init__(
         self,

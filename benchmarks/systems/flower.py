@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flower: a step of SecAgg+, and Adult fitted by three hospitals with either kind of privacy it has.
+"""Flower: a step of SecAgg+, and Adult fitted by three hospitals with its kinds of privacy.
 
 Clients are its ``ClientApp`` with its modifiers, the server is its strategy and its workflow; a
 ``Grid`` in this process stands for the network. Noise that each hospital adds protects a person if

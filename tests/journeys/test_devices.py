@@ -63,7 +63,8 @@ def test_a_trial_with_node_leads_from_signing_to_a_chart(tmp_path: Path) -> None
     assert "first report epsilon 2, for ever 4" in person.types(*signing.split())
     port = free_port()
     (tmp_path / "telemetry.toml").write_text(
-        f'[collector]\nfolder = "reports"\ntasks = ["lunch.task"]\nkey = "owner.pem"\nport = {port}\n'
+        '[collector]\nfolder = "reports"\ntasks = ["lunch.task"]\n'
+        f'key = "owner.pem"\nport = {port}\n'
     )
     for source in (ROOT / "clients" / "typescript").glob("*.js*"):
         shutil.copy(source, tmp_path)

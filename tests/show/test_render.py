@@ -13,8 +13,10 @@ from sfumato.show.render import cells, display_width, html_table, interval, key,
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (0, "0"), (-1234567, "-1,234,567"), (1234567.8, "1,234,570"), (99999.94, "99,999.9"), (123.456, "123.46"),
-        (0.0001234567, "0.000123457"), (-0.5, "-0.5"), (None, "NULL"), (True, "True"), ("text", "text"), (10**30, f"{10**30:,}"),
+        (0, "0"), (-1234567, "-1,234,567"), (1234567.8, "1,234,570"),
+        (99999.94, "99,999.9"), (123.456, "123.46"),
+        (0.0001234567, "0.000123457"), (-0.5, "-0.5"), (None, "NULL"), (True, "True"),
+        ("text", "text"), (10**30, f"{10**30:,}"),
     ],
 )  # fmt: skip
 def test_a_number_for_people(value: object, text: str) -> None:
@@ -63,7 +65,8 @@ def test_a_float_has_at_most_six_digits_and_is_read_back(value: float) -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(1 / 3, "0.333333"), (0.1 + 0.2, "0.3"), (1234567.25, "1234567.25"), (1e-9, "1e-09"), (-2.5, "-2.5")],
+    [(1 / 3, "0.333333"), (0.1 + 0.2, "0.3"), (1234567.25, "1234567.25"), (1e-9, "1e-09"),
+     (-2.5, "-2.5")],
 )  # fmt: skip
 def test_a_key_has_at_most_six_decimals(value: float, text: str) -> None:
     assert key(value) == text

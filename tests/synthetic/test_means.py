@@ -36,7 +36,7 @@ def bias(tmp_path_factory, fits):
 
 
 def test_an_empty_tail_does_not_raise_a_mean(tmp_path_factory, monkeypatch):
-    # with one rest of all rare values, the noise of 60 empty ones is cut at zero: + 4.3 instead of + 1.1;
+    # with one rest of all rare values, the noise of 60 empty ones is cut at zero: + 4.3 for + 1.1;
     # nine fits have a standard deviation of .4
     assert abs(bias(tmp_path_factory, 9)) < 2.5
     monkeypatch.setattr(Merging, "of_neighbours", lambda counts, least: Merging.of(counts, least))

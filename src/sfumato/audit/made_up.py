@@ -118,7 +118,7 @@ def with_source(table: Table, source: object, /, **options: Any) -> Table:
 
 
 def has_edges(table: Table) -> bool:
-    """Whether the rows of a table are edges of a graph, declared with ``sf.Edge`` or ``sf.Node``."""
+    """Whether the rows of a table are edges of a graph (``sf.Edge``, ``sf.Node``)."""
     unit = table.unit
     return isinstance(unit, Node) or (unit is not None and unit.unordered)
 

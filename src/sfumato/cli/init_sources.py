@@ -221,7 +221,8 @@ def _require_names(
     fields = _fields(below)
     if len(header) == 1 and fields > 1 and not has_names:
         raise InvalidSource(
-            f"Line {row} of {path.name!r} names one column, and the lines below have {fields} fields.",
+            f"Line {row} of {path.name!r} names one column, "
+            f"and the lines below have {fields} fields.",
             remedy=f"{_LOWER} Is it one column: sfumato init --header yes",
         )
     require_names(path.stem, path.name, header)

@@ -49,8 +49,8 @@ def command(folder: str, *, size: str, output: str) -> None:
 
     A row has the path of the file, its folder, and the picture in grey, as a list of numbers from 0
     to 255, row by row. A file that is no picture of 8 or 16 bits, is animated, or has more than 50
-    million pixels has NULL in its place. What is written, and what this command says, is as private as the
-    pictures.
+    million pixels has NULL in its place. What is written, and what this command says, is as private
+    as the pictures.
     """
     height, width = _read_size(size)
     if Path(output).suffix.lower() != ".parquet":

@@ -52,7 +52,7 @@ QUESTION = STUDY[0].sql
 ROWS = "SELECT drug, dose, response FROM prescriptions"
 _MODEL = Additive(steps=60, checkpoints=10)
 _SITES = tuple(name.lower().replace(". ", "-") for name in HOSPITALS)
-# On Linux all processes are forks of one that has imported the package: that takes most of their time.
+# On Linux all processes are forks of one that has imported the package: importing takes longest.
 if sys.platform == "linux":
     _PROCESSES = multiprocessing.get_context("forkserver")
 else:

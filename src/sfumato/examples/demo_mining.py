@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato demo mining``: made-up notes in two languages, pictures and baskets, from one account."""
+"""``sfumato demo mining``: made-up notes in two languages, pictures, baskets; one account."""
 
 import html
 import random

@@ -107,7 +107,8 @@ class _Past:
 class _OneBatch:
     """A world whose units are all in the first batch of a cycle, as they may be by chance."""
 
-    def __init__(self, world: Opened, plan: BoundedRows) -> None:
+    def __init__(self, world: Opened) -> None:
+        plan: Any = world._plan
         nobody = world.unit_rows(plan).of(np.zeros(0, np.int64))
         self._first, self._others = world, Opened(plan, rows=nullcontext(nobody))
 
@@ -226,7 +227,7 @@ class Witness:
         return drawn
 
     def tick(self, ticks: Any, mechanism: Any) -> dict[int, Any]:
-        """Draws the row of a tick of the first world, and compares all rows of the stream so far."""
+        """Draws a tick's row of the first world, and compares all rows of the stream so far."""
         claim = ticks.distance(ticks.participations)
         one, other = (
             ticks.drawn(world, past, _NoNoise(), None)
@@ -242,10 +243,8 @@ class Witness:
     def turn(self, cycle: Any, mechanism: Any) -> Any:
         """Begins a cycle in both worlds; the unit that differs is in the first batch."""
         self._turned = 0
-        turnings = [
-            Turning(cycle, _NoNoise(), _OneBatch(world, world._plan), None)  # type: ignore[arg-type]
-            for world in self._worlds
-        ]
+        worlds: list[Any] = [_OneBatch(world) for world in self._worlds]
+        turnings = [Turning(cycle, _NoNoise(), world, None) for world in worlds]
         return cycle, mechanism, turnings
 
     def row(self, turn: Any, statistic: Any) -> Any:
