@@ -243,8 +243,9 @@ class Witness:
     def turn(self, cycle: Any, mechanism: Any) -> Any:
         """Begins a cycle in both worlds; the unit that differs is in the first batch."""
         self._turned = 0
+        no_noise: Any = _NoNoise()
         worlds: list[Any] = [_OneBatch(world) for world in self._worlds]
-        turnings = [Turning(cycle, _NoNoise(), world, None) for world in worlds]
+        turnings = [Turning(cycle, no_noise, world, None) for world in worlds]
         return cycle, mechanism, turnings
 
     def row(self, turn: Any, statistic: Any) -> Any:
