@@ -19,7 +19,7 @@ import numpy as np
 from sfumato.errors import UnknownName, WrongUse
 from sfumato.learning.bag import Bag, row_tokens
 from sfumato.learning.physical_types import require_word
-from sfumato.learning.stored import text, texts, whole
+from sfumato.learning.stored import text, texts, whole, wholes
 from sfumato.metadata.coded import Coded
 from sfumato.metadata.column import (
     EPOCH,
@@ -55,8 +55,9 @@ class FrameColumn:
 
     ``texts`` are the labels of the codes from ``lower`` on, for a column of strings; otherwise
     numbers are divided by ``step`` and rounded. ``length`` is the number of numbers in a value that
-    is a list; 0 for single values. ``words`` are the declared strings with their codes, and
-    ``missing`` the strings that mean a missing value; model files of earlier versions have neither.
+    is a list; 0 for single values. ``shape`` are the dimensions of an array. ``words`` are the
+    declared strings with their codes, and ``missing`` the strings that mean a missing value; model
+    files of earlier versions have none of these three.
     A text is split into ``tokens``, which are read as a ``bag``.
 
     >>> FrameColumn("sex", 0, ("F", "M")).codes(["M", None, "?"]).tolist() == [1, MISSING, MISSING]
@@ -73,6 +74,7 @@ class FrameColumn:
     missing: tuple[str, ...] = field(default=(), compare=False)
     tokens: Tokens | None = None
     bag: Bag | None = None
+    shape: tuple[int, ...] = field(default=(), compare=False)
 
     @classmethod
     def of(cls, value: Value | Column, bag: Bag | None = None) -> "FrameColumn":
@@ -83,7 +85,9 @@ class FrameColumn:
         if isinstance(kind, Text):
             return cls(value.name, 0, missing=kind.missing or (), tokens=kind.tokens, bag=bag)
         if isinstance(kind, Array):
-            return cls(value.name, kind.lower_code, step=kind.step, length=kind.length)
+            return cls(
+                value.name, kind.lower_code, step=kind.step, length=kind.length, shape=kind.shape
+            )
         assert isinstance(kind, Coded), "features are checked before"
         missing = kind.missing or ()
         if isinstance(kind, Category | Boolean):
@@ -183,6 +187,7 @@ class FrameColumn:
             "step": str(self.step),
             "is_date": self.is_date,
             "length": self.length,
+            "shape": list(self.shape),
             "words": [[word, code] for word, code in self.words],
             "missing": list(self.missing),
         }
@@ -200,17 +205,24 @@ class FrameColumn:
             tokens, bag = Tokens(**{name: form["tokens"][name] for name in _TOKENS}), read_bag(form)
         if not _FINEST <= step <= 1 / _FINEST:
             raise ValueError("not a step")
+        length, shape = (
+            whole(form.get("length", 0), 0, LONGEST_ARRAY),
+            wholes(form.get("shape", ())),
+        )
+        if shape and (min(shape) < 1 or math.prod(shape) != length):
+            raise ValueError("dimensions of another length")
         return cls(
             text(form["name"]),
             whole(form["lower"]),
             texts(form["texts"]),
             step,
             bool(form["is_date"]),
-            whole(form.get("length", 0), 0, LONGEST_ARRAY),
+            length,
             tuple((text(word), whole(code)) for word, code in form.get("words", ())),
             texts(form.get("missing", ())),
             tokens,
             bag,
+            shape,
         )
 
     @property
