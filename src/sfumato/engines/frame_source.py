@@ -5,6 +5,7 @@
 """
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 import duckdb
@@ -20,9 +21,11 @@ def arrow_of(name: str, source: object) -> object:
     """Converts a frame to an Arrow table.
 
     Raises:
-        InvalidSource: it is no frame, or Arrow has no type for one of its columns.
+        InvalidSource: it is no frame, Arrow has no type for one of its columns, or a text is not
+            UTF-8.
     """
     failed = ""
+    damaged: int | None = None
     kind = type(source).__name__
     names: list[str] = []
     table: object = None
@@ -32,6 +35,7 @@ def arrow_of(name: str, source: object) -> object:
         frame = pyarrow.table(without_wide_integers(source))
         table = frame
         names = frame.column_names
+        damaged = _damaged_text(frame.columns)
     except Exception as failure:
         failed = type(failure).__name__
     if failed == "ValueError":
@@ -45,8 +49,23 @@ def arrow_of(name: str, source: object) -> object:
     if failed:
         # outside the handler: Arrow quotes the value at which it failed
         raise _unreadable_frame(name, source, failed)
+    if damaged is not None:
+        raise _not_unicode(name, kind, damaged)
     require_names(name, kind, names)
     return table
+
+
+def _damaged_text(columns: Sequence[Any]) -> int | None:
+    """Returns the index of the first column of an Arrow table with a text that is not UTF-8, which
+    Arrow does not look at: every question that reads it would fail.
+    """
+    for place, column in enumerate(columns):
+        if "string" in str(column.type):
+            try:
+                column.validate(full=True)
+            except ValueError:
+                return place
+    return None
 
 
 def without_wide_integers(source: object) -> object:
@@ -90,17 +109,22 @@ def _unreadable_frame(
         source.columns[place],
     )
     if failed == "UnicodeEncodeError":
-        return InvalidSource(
-            f"Table {name!r}: column {place + 1} of {kind!r} has a text that is not Unicode.",
-            allowed="texts without lone surrogates (U+D800 to U+DFFF)",
-            remedy="Read the file again with its own encoding, or leave the column out.",
-        )
+        return _not_unicode(name, kind, place)
     return InvalidSource(
         f"Table {name!r}: column {place + 1} of {kind!r} has values of several types, "
         "or of one that Arrow does not know.",
         allowed="one type in each column",
         remedy=f"Give it one, as frame[frame.columns[{place}]].astype(str) does in pandas and "
         f"frame[frame.columns[{place}]].cast(str) in polars, or leave it out of the frame.",
+    )
+
+
+def _not_unicode(name: str, kind: str, place: int) -> InvalidSource:
+    """Returns the error for a frame whose column at ``place`` has a text that is not Unicode."""
+    return InvalidSource(
+        f"Table {name!r}: column {place + 1} of {kind!r} has a text that is not Unicode.",
+        allowed="UTF-8, without lone surrogates (U+D800 to U+DFFF)",
+        remedy="Read the file again with its own encoding, or leave the column out.",
     )
 
 
