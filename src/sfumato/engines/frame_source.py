@@ -5,7 +5,6 @@
 """
 
 import logging
-from collections.abc import Sequence
 from typing import Any
 
 import duckdb
@@ -35,7 +34,11 @@ def arrow_of(name: str, source: object) -> object:
         frame = pyarrow.table(without_wide_integers(source))
         table = frame
         names = frame.column_names
-        damaged = _damaged_text(frame.columns)
+        for place, column in enumerate(frame.columns):
+            if "string" in str(column.type):
+                # Arrow does not look at the bytes of a text: each question that reads it would fail
+                damaged = place
+                column.validate(full=True)
     except Exception as failure:
         failed = type(failure).__name__
     if failed == "ValueError":
@@ -46,26 +49,13 @@ def arrow_of(name: str, source: object) -> object:
             kind,
             [label for label in labels if isinstance(label, str)],
         )
+    if failed and damaged is not None:
+        raise _not_unicode(name, kind, damaged)
     if failed:
         # outside the handler: Arrow quotes the value at which it failed
         raise _unreadable_frame(name, source, failed)
-    if damaged is not None:
-        raise _not_unicode(name, kind, damaged)
     require_names(name, kind, names)
     return table
-
-
-def _damaged_text(columns: Sequence[Any]) -> int | None:
-    """Returns the index of the first column of an Arrow table with a text that is not UTF-8, which
-    Arrow does not look at: every question that reads it would fail.
-    """
-    for place, column in enumerate(columns):
-        if "string" in str(column.type):
-            try:
-                column.validate(full=True)
-            except ValueError:
-                return place
-    return None
 
 
 def without_wide_integers(source: object) -> object:
