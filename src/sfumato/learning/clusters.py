@@ -11,7 +11,7 @@ import numpy as np
 from sfumato.errors import WrongUse
 from sfumato.learning.coreset import squares
 from sfumato.learning.features import Floats
-from sfumato.learning.frames import FrameColumn, codes_of, read_columns, with_report
+from sfumato.learning.frames import FrameColumn, codes_of, read_columns, rounding_note, with_report
 from sfumato.learning.points import STEPS, Box, Points
 from sfumato.learning.stored import numbers, read_cost, text, wholes, write
 from sfumato.noise import Integers
@@ -40,7 +40,7 @@ class Clusters:
     def __repr__(self) -> str:
         names = ", ".join(column.name for column in self.columns)
         told = f"(cost: {self.cost}, charge {self.charge})"
-        return f"{len(self.sizes)} clusters of {names} {told}"
+        return f"{len(self.sizes)} clusters of {names} {told}" + rounding_note(self.columns)
 
     @property
     def centers(self) -> Floats:

@@ -13,7 +13,7 @@ import numpy as np
 from sfumato.errors import WrongUse
 from sfumato.learning.clusters import points_of, read_box, units_of
 from sfumato.learning.features import Floats
-from sfumato.learning.frames import FrameColumn, read_columns, with_report
+from sfumato.learning.frames import FrameColumn, read_columns, rounding_note, with_report
 from sfumato.learning.points import STEPS, Box
 from sfumato.learning.stored import numbers, read_cost, text, write
 from sfumato.privacy.event import Json
@@ -41,7 +41,7 @@ class Components:
     def __repr__(self) -> str:
         names = ", ".join(column.name for column in self.columns)
         told = f"(cost: {self.cost}, charge {self.charge})"
-        return f"{len(self.axes)} components of {names} {told}"
+        return f"{len(self.axes)} components of {names} {told}" + rounding_note(self.columns)
 
     def transform(self, frame: Any, *, report: bool = False) -> Any:
         """Returns the coordinates of each row along the axes; NaN where a number is missing.
