@@ -67,7 +67,7 @@ def rounds_of_kills(server: Cluster, folder: Path, address: str, rounds: int) ->
         killer.join()
         server.start()
     assert sent(port, b"".join(refused)) in (202, 503)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)
     process.wait()
     parts = stored_reports(address, signed.task, 0)
     found = [each for part in parts for each in part.to_pylist()]

@@ -8,11 +8,14 @@ a word, and hands out test by test. So the first process finds the group by the 
 """
 
 import json
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import SupportsIndex
 
 import pytest
 from xdist.scheduler.loadscope import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 DURATIONS = Path(__file__).resolve().parents[1] / "durations.json"
 SPARK, MARIADB, SOURCES = "spark", "mariadb", "tests/architecture"
@@ -30,11 +33,41 @@ _SHARED = {
 _UNKNOWN = float("inf")
 
 
+class _Places(list[str]):
+    """Tests, each of whose places is looked up and not searched for."""
+
+    def __init__(self, tests: Sequence[str]) -> None:
+        super().__init__(tests)
+        self._places = {test: place for place, test in enumerate(tests)}
+
+    def index(self, test: str, *_: SupportsIndex) -> int:
+        return self._places[test]
+
+
 class Groups(LoadScopeScheduling):
-    """Hands out a group at a time, in the order of the tests."""
+    """Hands out a group at a time, in the order of the tests.
+
+    After each test pytest-xdist counts all tests that a process was ever given, and it searches all
+    tests for each that it hands out: 11 seconds for 27,000 tests. Here it counts those of the
+    groups that are not finished.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         return group(nodeid)
+
+    def add_node_collection(self, node: WorkerController, collection: Sequence[str]) -> None:
+        super().add_node_collection(node, collection)
+        if node in self.registered_collections:
+            self.registered_collections[node] = _Places(collection)
+
+    def mark_test_complete(
+        self, node: WorkerController, item_index: int, duration: float = 0
+    ) -> None:
+        super().mark_test_complete(node, item_index, duration)
+        groups = self.assigned_work[node]
+        name = group(self.registered_collections[node][item_index])
+        if all(groups[name].values()):
+            del groups[name]
 
 
 def group(test: str) -> str:

@@ -58,6 +58,25 @@ def test_a_group_is_handed_out_whole_and_in_order():
     assert first.sent[1:] == [[9, 10, 11]]
 
 
+def test_what_a_process_that_died_did_not_finish_is_handed_out_again_and_nothing_else():
+    tests = [f"tests/sql/test_{name}.py::test_{number}" for name in "abcde" for number in range(2)]
+    first, second = Worker(), Worker()
+    scheduler = scheduler_of(tests, [first, second])
+    assert first.sent == [[0, 1], [4, 5]]
+    assert second.sent == [[2, 3], [6, 7]]
+    for place in (0, 1, 4):
+        scheduler.mark_test_complete(first, place)
+    assert first.sent[2:] == [[8, 9]]
+    assert scheduler.remove_node(first) == tests[5]
+    for place in (2, 3, 6, 7):
+        scheduler.mark_test_complete(second, place)
+    assert second.sent[2:] == [[5], [8, 9]]
+    for place in (5, 8, 9):
+        scheduler.mark_test_complete(second, place)
+    assert scheduler.tests_finished
+    assert not scheduler.has_pending
+
+
 @pytest.mark.parametrize(
     ("test", "name"),
     [

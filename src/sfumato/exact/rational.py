@@ -17,6 +17,7 @@ Number: TypeAlias = int | float | str | Decimal | Fraction
 
 # The largest number of digits: "1e-400000000" would fill the memory as a Fraction.
 MAX_EXPONENT = 400
+_LARGEST = 10**MAX_EXPONENT
 # The most decimal places of a number that is shown as a decimal.
 _PLACES = 30
 _SCALE = 10**_PLACES
@@ -86,7 +87,7 @@ def _ratio(name: str, text: str) -> Fraction:
 
 def _sized(name: str, number: Fraction) -> Fraction:
     """Refuses a fraction with more than 400 digits, which would be slow to print or multiply."""
-    if max(abs(number.numerator), number.denominator) > 10**MAX_EXPONENT:
+    if max(abs(number.numerator), number.denominator) > _LARGEST:
         raise _too_long(name)
     return number
 

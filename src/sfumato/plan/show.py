@@ -45,18 +45,23 @@ def form(node: Any, known: Mapping[int, str] | None = None) -> str:
     '{"node":"CountRows"}'
     """
     kind = type(node)
-    if known and id(node) in known:
-        return known[id(node)]
     if kind in _LEAVES:
         return _LEAVES[kind](node)
+    if known and id(node) in known:
+        return known[id(node)]
     if kind is tuple or kind is list:
         return f"[{','.join([form(item, known) for item in node])}]"
     # mypy takes the __hash__ of a class for that of its instances
     members = _members(kind)  # type: ignore[arg-type]
     if members is not None:
-        texts = [
-            text + form(getattr(node, name), known) if name else text for text, name in members
-        ]
+        texts = []
+        for text, name in members:
+            if name:
+                part = getattr(node, name)
+                # most parts are leaves: the call of form would take longer than theirs
+                leaf = _LEAVES.get(type(part))
+                text += leaf(part) if leaf else form(part, known)
+            texts.append(text)
         return f"{{{','.join(texts)}}}"
     if isinstance(node, Enum):
         return f'{{"enum":"{kind.__name__}","value":{encode_basestring(str(node.value))}}}'

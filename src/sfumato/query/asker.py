@@ -127,8 +127,12 @@ class Asker:
         event: Event,
         names: Names,
         key: str = "",
+        line: str = "",
     ) -> Request:
-        """Returns the ledger request that charges an event; ``key`` is an idempotency key."""
+        """Returns the ledger request that charges an event.
+
+        ``key`` is an idempotency key, ``line`` what the ledger shows of the task.
+        """
         return Request(
             self.dataset.name,
             self.analyst,
@@ -140,6 +144,7 @@ class Asker:
             key=key,
             earlier=names.earlier,
             kind=names.kind,
+            line=line,
         )
 
     def question_key(self, planned: Planned) -> str:

@@ -8,7 +8,7 @@ executing (durable), run, commit the bytes (durable), return them. Proof: charge
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 from sfumato.engines.base import Engine, Marginals, UnitRows
@@ -92,7 +92,7 @@ def charged(
     event = copied(task.event)
     size = sized(task.size)
     names = terms.names or asker.names(*named(task), event)
-    request = replace(asker.request(event, names, terms.key), line=task.line)
+    request = asker.request(event, names, terms.key, task.line)
     cells = stated(event, task.cells)
     order = _Order(task, cells, size, names, request, terms.payer or ledger, terms.patience)
     return persistently(lambda: _once(order, asker, engine, ledger), terms.patience)
@@ -164,9 +164,7 @@ def opened_plan(
     Whatever can fail without reading the data fails here, at no cost.
     """
     patience.require()
-    # what is tried there is tried under the settings of the run
-    with SILENCE:
-        ready_plan = task.ready(asker.dataset)
+    ready_plan = task.ready(asker.dataset)
     if ready_plan is NO_PLAN:
         return Opened(NO_PLAN)
     plan = copied(ready_plan)

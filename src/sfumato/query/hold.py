@@ -4,7 +4,6 @@
 Proof: hold.proof.md.
 """
 
-from dataclasses import replace
 from inspect import getattr_static
 from typing import cast
 
@@ -130,7 +129,7 @@ def held(asked: Task | Series, worker: Worker, patience: Patience) -> Hold:
         first = cast(Task, asked)
         whole = copied(first.event)
         names = asker.names(*named(first), whole)
-        request = replace(asker.request(whole, names), line=first.line)
+        request = asker.request(whole, names, line=first.line)
     if ledger.recall(request) is not None or ledger.suspended(request.question):
         return Hold(asked, worker, request, "")
     # whatever can fail without the data fails here, while it is free

@@ -353,7 +353,7 @@ def request_of(series: Series, event: SeriesEvent, asker: Asker) -> Request:
     """Returns the request by which the ledger charges a series."""
     # a series is never shared: its pieces are read by the id of the charge that paid for them
     names = replace(asker.names(*named(series), event), shared="")
-    return replace(asker.request(event, names), line=series.line)
+    return asker.request(event, names, line=series.line)
 
 
 def places_of(event: Event) -> int:

@@ -236,10 +236,11 @@ def _outermost_queries(select: exp.Select) -> list[exp.Subquery]:
         if isinstance(node, exp.Subquery) and _is_scalar(node):
             places.append(node)
             continue
-        inner = list(node.iter_expressions())
+        # the last of those that wait is the next
+        inner = list(node.iter_expressions(reverse=True))
         if node.args.get("with_"):
-            inner.sort(key=lambda part: not isinstance(part, exp.With))
-        waiting += reversed(inner)
+            inner.sort(key=lambda part: isinstance(part, exp.With))
+        waiting += inner
     require_few(len(places), "sub-queries in place of numbers")
     return places
 

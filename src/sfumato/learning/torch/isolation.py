@@ -21,6 +21,7 @@ from sfumato.learning.torch.device import repeatable
 from sfumato.learning.torch.gradients import GradientSums
 from sfumato.learning.torch.reading import GOLDEN, Reading
 from sfumato.learning.torch.recorded import Recorded
+from sfumato.query.silence import SILENCE
 
 # The range of what is added to weights to try other ones.
 _FAR = 0.2
@@ -52,7 +53,8 @@ def require_isolated(sums: GradientSums) -> None:
     # what is refused here hangs on released weights alone, not on rows of an earlier piece
     sums.network.renew()
     sums.load()
-    with _unmoved(sums.network), repeatable(sums.network.device):
+    # as silent as the run: an anomaly of torch is no fault of the module there
+    with SILENCE, _unmoved(sums.network), repeatable(sums.network.device):
         _require_isolated(sums)
 
 
