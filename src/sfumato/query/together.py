@@ -140,19 +140,19 @@ def together(ledger: Ledger, requests: Mapping[Name, Request]) -> Iterator[Held]
     Raises:
         As ``Ledger.reserve_all``; then nothing was reserved.
     """
-    held = Held(ledger, {name: (token(), request) for name, request in requests.items()})
+    reservation = Held(ledger, {name: (token(), request) for name, request in requests.items()})
     interrupted = True
     try:
-        held.take()
-        yield held
+        reservation.take()
+        yield reservation
         interrupted = False
     except Exception as failed:
         interrupted = False
-        if isinstance(failed, Cancelled) and held.paid:
+        if isinstance(failed, Cancelled) and reservation.paid:
             raise Cancelled(paid=True) from None
         raise
     finally:
-        held.give_back(interrupted=interrupted)
+        reservation.give_back(interrupted=interrupted)
 
 
 def wanted_charges(steps: Sequence[tuple[Step, Asked]], ledger: Ledger) -> dict[Name, Request]:
