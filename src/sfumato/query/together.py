@@ -140,19 +140,19 @@ def together(ledger: Ledger, requests: Mapping[Name, Request]) -> Iterator[Held]
     Raises:
         As ``Ledger.reserve_all``; then nothing was reserved.
     """
-    reservation = Held(ledger, {name: (token(), request) for name, request in requests.items()})
+    held = Held(ledger, {name: (token(), request) for name, request in requests.items()})
     interrupted = True
     try:
-        reservation.take()
-        yield reservation
+        held.take()
+        yield held
         interrupted = False
     except Exception as failed:
         interrupted = False
-        if isinstance(failed, Cancelled) and reservation.paid:
+        if isinstance(failed, Cancelled) and held.paid:
             raise Cancelled(paid=True) from None
         raise
     finally:
-        reservation.give_back(interrupted=interrupted)
+        held.give_back(interrupted=interrupted)
 
 
 def wanted_charges(steps: Sequence[tuple[Step, Asked]], ledger: Ledger) -> dict[Name, Request]:
