@@ -15,10 +15,10 @@ from tests.architecture.tokens import tokens
 
 # The targets are 60,000 and 40,000: CONTRIBUTING says what the difference is made of.
 CAPS = {
-    "proof core": 99_800,
+    "proof core": 100_000,
     "proof options": 90_500,
-    "runtime core": 93_050,
-    "runtime options": 25_400,
+    "runtime core": 93_200,
+    "runtime options": 25_450,
 }
 
 PATHS = {module_name(path).removeprefix("sfumato."): path for path in FILES}

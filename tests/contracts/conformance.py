@@ -57,6 +57,7 @@ from sfumato.plan.scalar import (
     Quotient,
     Scalar,
     Substring,
+    Trim,
 )
 from sfumato.plan.stages import Bounded
 from sfumato.plan.value import GroupKey, Value
@@ -228,9 +229,36 @@ _OF_TEXT: dict[str, Scalar] = {
     "middle": Substring(Field(T), 2, 2),
     "upper beginning": Substring(ChangeCase(Field(T), upper=True), 1, 2),
     "lower constant": ChangeCase(Constant("ÄB"), upper=False),
+    "trimmed": Trim(Field(T)),
+    "trimmed start": Trim(Field(T), end=False),
+    "trimmed end": Trim(Field(T), start=False),
+    "trimmed lower": Trim(ChangeCase(Field(T), upper=False)),
+    "or a": Coalesce((Field(T), Constant("a"))),
+    "or a of a choice": Coalesce(
+        (Case(((Like(Field(T), "a%"), Field(T)),), Constant(None)), Constant("a"))
+    ),
+    "but a": Case(((Compare(Comparison.EQ, Field(T), Constant("a")), Constant(None)),), Field(T)),
+    "beginning of a choice": Substring(Coalesce((Field(T), Constant("ab"))), 1, 1),
 }
 # Letters beyond A to Z, some of which become two letters or another alphabet's in other cases.
-_LETTERS = ("aBz", "Äb", "äB", "ß", "İ", "K", "Ǆ", "Ω", "AB\x00c")
+_LETTERS = (
+    " a",
+    "a  ",
+    "  a b ",
+    " ",
+    "\u3000a\u00a0",
+    "\ta\n",
+    "a \x00 ",
+    "aBz",
+    "Äb",
+    "äB",
+    "ß",
+    "İ",
+    "K",
+    "Ǆ",
+    "Ω",
+    "AB\x00c",
+)
 _PATTERNS = (
     "",
     "%",

@@ -73,6 +73,7 @@ from sfumato.plan.scalar import (
     Quotient,
     Scalar,
     Substring,
+    Trim,
 )
 from sfumato.plan.scope import provided
 from sfumato.plan.stages import Bounded, Limits, Raw, Tracked
@@ -159,6 +160,8 @@ def texts(columns: tuple[Column, ...]) -> st.SearchStrategy[Scalar]:
         leaves,
         st.builds(ChangeCase, leaves, st.booleans()),
         st.builds(Substring, leaves, st.integers(1, 3), st.integers(0, 2)),
+        st.builds(Trim, leaves, st.booleans(), st.just(True)),
+        st.tuples(leaves, st.just(Constant("a"))).map(Coalesce),
     )
 
 

@@ -447,6 +447,10 @@ def _function(node: exp.Func) -> sql.Expression:
         case exp.Substring():
             places = [node.args[name] for name in ("start", "length")]
             return sql.Call("substr", tuple(map(expression_of, (node.this, *places))))
+        case exp.Trim():
+            side = {"LEADING": "l", "TRAILING": "r"}.get(node.args.get("position", ""), "")
+            operands = [expression_of(node.this), expression_of(node.expression)]
+            return sql.Call(f"{side}trim", tuple(operands))
         case exp.Anonymous():
             return sql.Call(node.name, tuple(map(expression_of, node.expressions)))
         case _:

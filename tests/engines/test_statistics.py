@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
-from sfumato.engines import duckdb_printer, expression
+from sfumato.engines import duckdb_printer
 from sfumato.engines.declared import held
 from sfumato.engines.duckdb_printer import printed, text
 from sfumato.engines.emit import queries
@@ -52,8 +52,8 @@ from sfumato.plan.scalar import (
     Part,
     Quotient,
     Substring,
+    Trim,
 )
-from sfumato.plan.value_range import is_text
 from tests.contracts.world import plan
 
 NAN, INF = float("nan"), float("inf")
@@ -126,13 +126,14 @@ COLUMNS = [Column(f"c{place}", kind) for place, (kind, _, _) in enumerate(CELLS)
 
 
 def of_text(column):
-    """Tests of a text, and of a choice of texts if a plan may hold one."""
+    """Tests of a text, of a function of it, and of a choice among texts."""
     field = Field(column)
     chosen = Case(((Compare(Comparison.GT, field, Constant("M")), Constant("a")),), Constant(None))
     found = []
-    read_apart = ChangeCase(field, upper=False), Substring(field, 1, 2), Substring(chosen, 1, 1)
-    choices = chosen, Coalesce((chosen, Constant(None)))
-    for read in filter(expression.is_text, (field, *read_apart, *choices)):
+    other = Case(((Like(field, "N%"), Constant(None)),), field)
+    read_apart = ChangeCase(field, upper=False), Substring(field, 1, 2), Trim(field), Trim(chosen)
+    choices = chosen, Coalesce((chosen, Constant("N"))), Coalesce((field, Constant("N"))), other
+    for read in (field, *read_apart, Substring(chosen, 1, 1), *choices):
         found += [Like(read, pattern) for pattern in ("N%", "a%", f"{LONG}%", "1%")]
         found += [Member(read, words) for words in (("N", "x"), ("1", "a"), (LONG, "true"), ())]
         found += [Compare(op, read, Constant("N")) for op in (Comparison.EQ, Comparison.GE)] + [
@@ -284,26 +285,6 @@ def test_a_choice_among_codes_that_statistics_see_through_is_noticed(sources, mo
     assert noticed(sources, {Member}, pa.int64(), sf.Integer)
 
 
-def test_a_choice_among_texts_in_a_plan_is_noticed(sources, monkeypatch):
-    text = expression._text
-
-    def chosen(node):
-        match node:
-            case Case(branches, otherwise):
-                return all(map(chosen, (otherwise, *(result for _, result in branches))))
-            case Coalesce(operands):
-                return all(map(chosen, operands))
-            case _:
-                return is_text(node)
-
-    def written_out(node):
-        return (
-            expression._case_or_coalesce(node, written_out)
-            if isinstance(node, Case | Coalesce)
-            else text(node)
-        )
-
-    monkeypatch.setattr(expression, "is_text", chosen)
-    monkeypatch.setattr(expression, "_text", written_out)
+def test_a_choice_among_texts_that_the_engine_looks_into_is_noticed(sources, monkeypatch):
     monkeypatch.setitem(duckdb_printer._RULES, Opaque, lambda node: ["(", node.value, ")"])
     assert noticed(sources, {Like, Member}, pa.string(), Text)

@@ -34,12 +34,14 @@ from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits
 from sfumato.plan.relation import Filter
 from sfumato.plan.scalar import (
     ChangeCase,
+    Coalesce,
     Compare,
     Comparison,
     Constant,
     Like,
     Member,
     Substring,
+    Trim,
 )
 from sfumato.plan.value import GroupKey, Value
 from sfumato.testing.strategies import column_types, values
@@ -231,14 +233,18 @@ def agree_on_spellings(asker, folder, collation):
                 Compare(Comparison.LT, value.expression, Constant("b")),
                 Member(ChangeCase(value.expression, upper=True), ("AB", "É")),
                 Like(Substring(value.expression, 1, 1), "A"),
+                Member(Trim(value.expression), ("AB", "É")),
+                Member(Coalesce((value.expression, Constant("ab"))), ("AB", "É")),
             ]
         aggregates = CountRows(), CountUnits(), CountDistinct(value)
         keys = (GroupKey(value, None, True),)
         plans = [ask.plan(*aggregates, keys=keys, limits=(None, 99, None))]
         if isinstance(kind, sf.Text):
             beginning = Value("x", kind, Substring(value.expression, 1, 1))
-            first = (GroupKey(beginning, None, True),)
-            plans.append(ask.plan(CountDistinct(beginning), keys=first, limits=(None, 99, None)))
+            chosen = Value("x", kind, Coalesce((value.expression, Constant("ab"))))
+            for read in (beginning, Value("x", kind, Trim(value.expression)), chosen):
+                first = (GroupKey(read, None, True),)
+                plans.append(ask.plan(CountDistinct(read), keys=first, limits=(None, 99, None)))
         plans += [ask.plan(*aggregates, source=Filter(ask.scan, test)) for test in tests]
         reference = Reference({"people": rows})
         with closing(DuckDB(ask.tables)) as engine:

@@ -31,6 +31,7 @@ from sfumato.plan.scalar import (
     Part,
     Quotient,
     Substring,
+    Trim,
 )
 
 X = Column("x", sf.Integer(-5, 7))
@@ -71,6 +72,13 @@ WORDS = st.one_of(
 )
 NAMES = st.one_of(
     WORDS,
+    st.builds(Trim, st.one_of(WORDS, st.just(Constant("  a b "))), st.booleans(), st.booleans()),
+    st.tuples(st.just(Field(NAME)), WORDS).map(Coalesce),
+    st.builds(
+        Case,
+        st.tuples(st.tuples(st.just(IsNull(Field(X))), st.just(Field(NAME)))),
+        WORDS,
+    ),
     st.builds(ChangeCase, WORDS, st.booleans()),
     st.builds(Substring, WORDS, st.integers(1, 3), st.integers(0, 2)),
 )
@@ -202,6 +210,9 @@ def sql(expression):
             return f"{'upper' if upper else 'lower'}({sql(operand)})"
         case Substring(operand, start, length):
             return f"substr({sql(operand)}, {start}, {length})"
+        case Trim(operand, start, end):
+            trimmed = f"ltrim({sql(operand)}, ' ')" if start else sql(operand)
+            return f"rtrim({trimmed}, ' ')" if end else trimmed
         case DatePart(part, operand):
             return part_of(part, f"date({sql(operand)} * 86400, 'unixepoch')")
         case DateTrunc(part, operand):

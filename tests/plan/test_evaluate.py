@@ -37,6 +37,7 @@ from sfumato.plan.scalar import (
     Part,
     Quotient,
     Substring,
+    Trim,
 )
 from tests.contracts.effort import examples
 from tests.plan.expressions import NAME, NUMBERS, ROWS, TESTS, TEXTS, X, reader, sqlite_value
@@ -62,6 +63,7 @@ def every_node(inner):
         st.builds(Like, inner, st.sampled_from(["%", "a_"])),
         st.builds(ChangeCase, inner, st.booleans()),
         st.builds(Substring, inner, st.integers(1, 2), st.integers(0, 2)),
+        st.builds(Trim, inner, st.booleans(), st.booleans()),
         st.builds(Case, st.tuples(pair), inner),
         st.builds(Coalesce, pair),
         st.builds(Extreme, st.booleans(), pair),

@@ -63,9 +63,9 @@ def test_a_text_and_a_code_are_not_mixed_up():
         Value("v", sf.Integer(0, 1), Field(NAME))
 
 
-def test_a_choice_among_texts_is_no_text():
+def test_a_choice_among_codes_is_no_text():
     with pytest.raises(ValueError, match="is no text"):
-        Value("v", sf.Text(), Case(((Constant(True), Constant("a")),), Constant("b")))
+        Value("v", sf.Text(), Case(((Constant(True), Constant(1)),), Constant(None)))
 
 
 @pytest.mark.parametrize("codes", [(0, 0), (1, 0), (0, 1, 1), (0, 2, 1)])

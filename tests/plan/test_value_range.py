@@ -232,10 +232,12 @@ def test_a_text_is_a_text_on_every_row(expression, row):
 
 def test_what_is_no_text_is_told_apart():
     assert not is_text(Field(X))
-    # a choice among texts is none: nothing is asked of the engine that DuckDB's statistics could
-    # take for NULL
-    assert not is_text(Case(((Constant(True), Constant("a")),), Constant("b")))
-    assert not is_text(Coalesce((Constant("b"), Constant("a"))))
+    assert is_text(Case(((Constant(True), Constant("a")),), Constant("b")))
+    assert is_text(Coalesce((Constant(None), Constant("a"))))
+    # a choice of codes, of nothing, or of both kinds
+    assert not is_text(Case(((Constant(True), Field(X)),), Constant(None)))
+    assert not is_text(Coalesce((Constant(None), Constant(None))))
+    assert not is_text(Coalesce((Field(NAME), Field(X))))
     assert not is_text(Compare(Comparison.EQ, Constant("a"), Constant("a")))
 
 

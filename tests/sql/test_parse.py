@@ -74,6 +74,8 @@ def test_a_semicolon_that_separates_nothing_is_none(text):
             "SELECT a, COUNT(*) FROM t GROUP BY a LIMIT 5",
         ),
         ("  select distinct top 2 a from t; -- x", "SELECT DISTINCT a FROM t LIMIT 2"),
+        ("SELECT TOP (3) a FROM t", "SELECT a FROM t LIMIT 3"),
+        ("SELECT TOP( 3 )\na FROM t", "SELECT a FROM t LIMIT 3"),
         ("SELECT TOP 3\n* FROM t ORDER BY a", "SELECT * FROM t ORDER BY a LIMIT 3"),
     ],
 )

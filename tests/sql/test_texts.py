@@ -11,7 +11,7 @@ from sfumato.errors import UnsupportedSql
 from sfumato.metadata.column import Column, Text
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.evaluate import evaluate
-from sfumato.plan.scalar import ChangeCase, Field, Substring
+from sfumato.plan.scalar import ChangeCase, Field, Substring, Trim
 from sfumato.sql import understand
 from sfumato.sql.texts import ASCII_NOTE
 
@@ -57,7 +57,16 @@ CONDITIONS = {
     "job ILIKE '%Rztin'": 2,
     "LEFT(job, 0) = ''": 6,
     "LOWER(job) IS NULL": 0,
+    "TRIM(job) = 'Nurse'": 1,
+    "COALESCE(job, '') <> ''": 6,
+    "IFNULL(LOWER(job), 'x') IN ('cook', 'x')": 1,
+    "NULLIF(job, 'Cook') IS NULL": 1,
+    "CASE WHEN job = 'Cook' THEN 'Chef' ELSE job END LIKE 'C%'": 1,
+    "CONTAINS(job, 'rs')": 2,
+    "ENDS_WITH(job, 'in')": 2,
 }
+# Texts with spaces at their ends, and what SQL makes of them; a wide space is no space.
+SPACED = (" ab", "ab ", "ab", "\u3000ab", "", None)
 
 
 def test_a_function_of_a_text_is_a_test(session):
@@ -88,6 +97,29 @@ def test_a_function_of_a_text_is_a_key_whose_groups_pass_the_threshold(session, 
     assert understand(text, PEOPLE).raw.keys[0].codes is None
     answer = session.query(text, epsilon=50, delta="1e-4")
     assert dict(answer.rows) == groups
+
+
+KEYS = {
+    "TRIM(job)": {"ab": 300, "\u3000ab": 100, "": 100},
+    "LTRIM(job)": {"ab": 200, "ab ": 100, "\u3000ab": 100, "": 100},
+    "RTRIM(job)": {" ab": 100, "ab": 200, "\u3000ab": 100, "": 100},
+    "COALESCE(NULLIF(TRIM(job), ''), 'none')": {"ab": 300, "\u3000ab": 100, "none": 200},
+    "CASE WHEN job LIKE '%ab' THEN job ELSE 'else' END": {
+        " ab": 100, "ab": 100, "\u3000ab": 100, "else": 300,
+    },
+}  # fmt: skip
+
+
+def test_spaces_and_missing_texts_are_keys_alike(tmp_path):
+    rows = pa.table({"who": range(600), "job": [SPACED[place % 6] for place in range(600)]})
+    table = sf.Table(rows, unit=sf.Unit("who", max_rows_total=1), columns={"job": sf.Text()})
+    budget = sf.Budget(10**4, delta="1e-2")
+    with sf.connect({"t": table}, dataset="t", budget=budget, ledger=tmp_path / "l.db") as opened:
+        for key, groups in KEYS.items():
+            text = f"SELECT {key} AS k, COUNT(*) FROM t GROUP BY k"
+            assert dict(opened.query(text, epsilon=50, delta="1e-4").rows) == groups
+        text = "SELECT COUNT(DISTINCT COALESCE(TRIM(job), 'x')) FROM t"
+        assert opened.query(text, epsilon=100).rows == [[4]]
 
 
 def test_a_rare_beginning_is_not_shown(tmp_path):
@@ -124,6 +156,9 @@ def test_a_note_says_which_letters_change(select, noted):
         ("SUBSTRING(job, -2) = 'a'", "SUBSTRING from a place"),
         ("LEFT(job, -1) = 'a'", "a number of characters"),
         ("LENGTH(job) > 3", "declared values is needed"),
+        ("TRIM(job, '.') = 'a'", "declared values is needed"),
+        ("CONTAINS(job, '100%')", "places of LIKE"),
+        ("COALESCE(job, n) = 'a'", "A choice among values of different kinds"),
         ("LOWER(who) = 'a'", "names single persons"),
     ],
 )
@@ -144,3 +179,15 @@ def test_letters_that_the_engine_changes_by_its_own_rules_are_noticed(session, m
     condition = "LOWER(job) = 'ärztin' AND n IN (0, 1)"
     answer = session.query(f"SELECT COUNT(*) FROM people WHERE {condition}", epsilon=50)
     assert answer.rows == [[200]]
+
+
+def test_spaces_of_other_alphabets_that_the_engine_takes_away_are_noticed(tmp_path, monkeypatch):
+    """A function of the engine without its characters knows every space of Unicode."""
+    text = expression._text
+
+    def every_space(node):
+        return sql.call("trim", text(node.operand)) if isinstance(node, Trim) else text(node)
+
+    monkeypatch.setattr(expression, "_text", every_space)
+    with pytest.raises(AssertionError):
+        test_spaces_and_missing_texts_are_keys_alike(tmp_path)

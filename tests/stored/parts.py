@@ -62,6 +62,7 @@ from sfumato.plan.scalar import (
     Operation,
     Part,
     Substring,
+    Trim,
 )
 from sfumato.plan.show import form
 from sfumato.plan.statistic import Statistic
@@ -169,6 +170,7 @@ NODES: Mapping[str, Any] = {
     ),
     "windows": _WINDOWS,
     "functions of a text": Substring(ChangeCase(Field(_NOTE), upper=True), 2, 3),
+    "text without spaces": Trim(Field(_NOTE), end=False),
     "pair": Scan("ties", owner=Owner(("a", "b"), unordered=True)),
     "graph of edges": graph_task(
         TIES, "ties", Degrees(), Allowance(Norm.L1, Fraction(1, 2)), "kind = 'x'"

@@ -37,6 +37,7 @@ from sfumato.plan.scalar import (
     Quotient,
     Scalar,
     Substring,
+    Trim,
     children,
 )
 from sfumato.plan.value import Value
@@ -163,6 +164,11 @@ def _text(expression: Scalar) -> sql.Expression:
             return sql.call("translate", _text(operand), sql.Constant(old), sql.Constant(new))
         case Substring(operand, start, length):
             return sql.call("substr", _text(operand), start, length)
+        case Trim(operand, start, end) if start or end:
+            name = f"{'' if end else 'l'}{'' if start else 'r'}trim"
+            return sql.call(name, _text(operand), sql.Constant(" "))
+        case Case() | Coalesce():
+            return _case_or_coalesce(expression, _text)
         case _:
             raise TypeError(f"{type(expression).__name__} is no text")
 

@@ -199,6 +199,14 @@ def _translated(node: sql.Call, write: Writer) -> Typed:
     return Typed(f"translate({text}, {literal(old)}, {literal(new)})", Kind.VARCHAR)
 
 
+def _trimmed(node: sql.Call, write: Writer) -> Typed:
+    """Prints a text without the spaces at its ends: the function of one operand knows no others."""
+    value, characters = _operands(node, 2)
+    if _word(characters) != " ":
+        raise TypeError("other characters than spaces")
+    return Typed(f"{node.name}({required(write(value), Kind.VARCHAR)})", Kind.VARCHAR)
+
+
 def _replaced(node: sql.Call, write: Writer) -> Typed:
     value, pattern, put = _operands(node, 3)
     if _word(pattern) in _DATES:
@@ -409,6 +417,9 @@ CALLS: Mapping[str, Callable[[sql.Call, Writer], Typed]] = {
     "length": _length,
     "substr": _piece,
     "translate": _translated,
+    "trim": _trimmed,
+    "ltrim": _trimmed,
+    "rtrim": _trimmed,
     "epoch_us": _microseconds,
     "regexp_full_match": _matched,
     "regexp_replace": _replaced,

@@ -37,6 +37,7 @@ from sfumato.plan.scalar import (
     Quotient,
     Scalar,
     Substring,
+    Trim,
     Value,
     compares,
 )
@@ -111,6 +112,12 @@ def _strict(expression: Scalar, inner: Callable[[Scalar], Value]) -> Value:
         case Substring(operand, start, length):
             value = inner(operand)
             return value[start - 1 : start - 1 + length] if isinstance(value, str) else None
+        case Trim(operand, start, end):
+            value = inner(operand)
+            if not isinstance(value, str):
+                return None
+            # without characters strip takes nothing away
+            return value.lstrip(" " * start).rstrip(" " * end)
         case Arithmetic(op, left, right):
             return _calculate(op, inner(left), inner(right))
         case Extreme(greatest, operands):

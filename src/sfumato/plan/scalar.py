@@ -159,6 +159,15 @@ class Substring:
 
 
 @dataclass(frozen=True, slots=True)
+class Trim:
+    """SQL's TRIM of a text: without the spaces (U+0020) at its ``start`` and at its ``end``."""
+
+    operand: "Scalar"
+    start: bool = True
+    end: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class IsNull:
     """``operand IS NULL``; never NULL itself."""
 
@@ -278,6 +287,7 @@ Scalar: TypeAlias = (
     | Like
     | ChangeCase
     | Substring
+    | Trim
     | IsNull
     | Not
     | And
@@ -327,6 +337,7 @@ def children(expression: Scalar) -> tuple[Scalar, ...]:
             | Like()
             | ChangeCase()
             | Substring()
+            | Trim()
             | IsNull()
             | Not()
             | FloorDivide()
@@ -371,6 +382,7 @@ def substituted(expression: Scalar, swap: Callable[[Leaf], Scalar]) -> Scalar:
             | Like()
             | ChangeCase()
             | Substring()
+            | Trim()
             | IsNull()
             | Not()
             | FloorDivide()

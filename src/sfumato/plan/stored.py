@@ -29,6 +29,7 @@ _NODES: dict[str, type] = {
         scalar.Like,
         scalar.ChangeCase,
         scalar.Substring,
+        scalar.Trim,
         scalar.IsNull,
         scalar.Not,
         scalar.And,

@@ -4,6 +4,7 @@
 It bounds sums of expressions, and keeps every intermediate result of an engine within 64 bits.
 """
 
+from collections.abc import Iterable
 from typing import TypeAlias
 
 from sfumato.errors import UnsupportedSql
@@ -27,6 +28,7 @@ from sfumato.plan.scalar import (
     Quotient,
     Scalar,
     Substring,
+    Trim,
     children,
 )
 
@@ -106,18 +108,28 @@ def _require_small(*numbers: int) -> None:
 
 
 def is_text(expression: Scalar) -> bool:
-    """Returns whether the values of an expression are strings: those of a text column or a string
-    constant.
+    """Returns whether the values of an expression are strings: of a text column, a string constant,
+    or a choice among these.
     """
     match expression:
         case Field(column):
             return isinstance(column.type, Text)
         case Constant(value):
             return value is None or isinstance(value, str)
-        case ChangeCase(operand) | Substring(operand):
+        case ChangeCase(operand) | Substring(operand) | Trim(operand):
             return is_text(operand)
+        case Case(branches, otherwise):
+            return _are_texts((*(result for _, result in branches), otherwise))
+        case Coalesce(operands):
+            return _are_texts(operands)
         case _:
             return False
+
+
+def _are_texts(choices: Iterable[Scalar]) -> bool:
+    """Whether choices are texts, and not all the constant NULL."""
+    present = [choice for choice in choices if choice != Constant(None)]
+    return bool(present) and all(map(is_text, present))
 
 
 def _span(expression: Scalar) -> Span:

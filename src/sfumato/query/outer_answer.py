@@ -19,13 +19,11 @@ from sfumato.query.cost import total_cost
 from sfumato.query.outer_errors import Releases
 from sfumato.query.output_intervals import Cell
 from sfumato.query.table import end_forms, finite, interval_form, warnings
-from sfumato.query.whole_ends import Ends, WholeEnds
+from sfumato.query.whole_ends import WholeEnds
 from sfumato.sql.outer_forms import Computed, Form, Known, Leaf
 
 _DEFAULT_MISS = Fraction(5, 100)
 _NOTHING = Cell(None)
-# Doubles tell whole numbers apart below it.
-_EXACT = 2**53
 _CHOSEN = (
     "Released numbers chose rows: where a column has an interval, it holds for all rows that could "
     "have been chosen."
@@ -58,26 +56,19 @@ class Result:
         form = self.known[place].form if self.known is not None else None
         if form is None:
             return [_error(_NOTHING, kind, value) for value in values]
-        stored: list[Json] = [None] * len(values)
+        errors: list[Json] = [None] * len(values)
         if miss == _DEFAULT_MISS and isinstance(form, Leaf):
-            stored = releases.stored_errors(form, self.values)
-        wholes: Sequence[Ends | None] = [None] * len(values)
-        if kind in ("integer", "real") and not all(stored):
-            wholes = WholeEnds(releases, miss).column(form, self.values)
-        errors: list[Json] = []
-        for row, (value, known, ends) in enumerate(zip(values, stored, wholes, strict=True)):
-            error: Json = None
+            errors = releases.stored_errors(form, self.values)
+        if kind in ("integer", "real") and not all(errors):
+            wholes = WholeEnds(releases, miss).errors(form, self.values, values)
+            errors = [stored or whole for stored, whole in zip(errors, wholes, strict=True)]
+        for row, value in enumerate(values):
             if value is None:
-                error = _error(_NOTHING, kind, value)
-            elif known is not None:
-                error = known
-            elif ends is not None:
-                error = _whole_error(*ends, value)
-            if error is None:
+                errors[row] = _error(_NOTHING, kind, value)
+            elif errors[row] is None:
                 hidden = [column[row] for column in self.values]
                 interval = releases.interval(form, hidden.__getitem__, miss)
-                error = _error(interval, kind, value)
-            errors.append(error)
+                errors[row] = _error(interval, kind, value)
         return errors
 
     def is_noisy(self, place: int) -> bool:
@@ -166,16 +157,6 @@ class OuterAnswer(Answer):
 def _rows_of(columns: Sequence[Sequence[Json]]) -> list[list[Json]]:
     """The rows of columns, of which there is at least one."""
     return list(map(list, zip(*columns, strict=True)))
-
-
-def _whole_error(low: int, high: int, value: object) -> dict[str, Json] | None:
-    """The error of a whole number from whole ends; None if it is no such number."""
-    if not isinstance(value, int | float) or value % 1:
-        return None
-    if low <= -_EXACT or high >= _EXACT:
-        return None
-    middle = int(value)
-    return {"low": low, "high": high, "half_width": max(high - middle, middle - low)}
 
 
 def _error(cell: Cell, kind: str, value: object) -> dict[str, Json]:

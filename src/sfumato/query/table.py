@@ -9,6 +9,7 @@ import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from itertools import chain
 from typing import cast
 
 from sfumato.exact.rational import two_digits
@@ -371,9 +372,7 @@ def _outward(value: Fraction, *, up: bool) -> Json:
     if _is_whole(value):
         return int(value)
     bound = float_up(value) if up else float_down(value)
-    if math.isfinite(bound):
-        return bound
-    return None
+    return bound if math.isfinite(bound) else None
 
 
 def warnings(names: Sequence[str], columns: Iterable[Sequence[Json]]) -> list[Json]:
@@ -460,6 +459,8 @@ def _part_to_json(part: Released) -> Json:
 def _part_from_json(form: Mapping[str, Json]) -> Released:
     """Restores a released part from its stored form."""
     values = cast(list[list[str]], form["values"])
+    numbers = map(int, chain.from_iterable(values))  # one map() a row takes three times as long
+    rows = zip(*[numbers] * len(values[0]), strict=True) if values else ()
     event = None if form["noise"] is None else event_from_json(form["noise"])
     assert event is None or isinstance(event, AdditiveNoise), "written by answer_body"
     reading = Reading(
@@ -473,7 +474,6 @@ def _part_from_json(form: Mapping[str, Json]) -> Released:
         # earlier versions did not store it
         rounding=Fraction(str(form.get("rounding", "0"))),
     )
-    rows = [tuple(map(int, row)) for row in values]
     return Released(
         str(form["release"]),
         reading,

@@ -5,17 +5,22 @@ They are those of ``outer_errors``, without its fractions, which take most of it
 outer_errors.proof.md.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import repeat
 from typing import TypeAlias, cast
 
+from sfumato.privacy.event import Json
 from sfumato.query.noise_sums import rounded_up
 from sfumato.query.outer_errors import Release, Releases, cells_of_difference
 from sfumato.sql.outer_forms import ROWS, Form, Kind, Leaf, cell_of
 
-# The ends of an interval in whole numbers.
-Ends: TypeAlias = tuple[int, int]
+# The middle of an interval, and how far it reaches; None if they are no whole numbers.
+Reaching: TypeAlias = tuple[int | None, int | None]
+# Doubles tell whole numbers apart below it.
+_EXACT = 2**53
+_NEITHER: Reaching = (None, None)
 
 
 class WholeEnds:
@@ -29,8 +34,10 @@ class WholeEnds:
         self._miss = miss
         self._columns: dict[tuple[int, bool], _Wholes | None] = {}
 
-    def column(self, form: Form, columns: Sequence[Sequence[object]]) -> list[Ends | None]:
-        """Returns the integer ends of a computed column's intervals.
+    def errors(
+        self, form: Form, columns: Sequence[Sequence[object]], values: Sequence[object]
+    ) -> list[Json]:
+        """Returns the intervals of a computed column with ``values`` as JSON.
 
         ``columns`` are those of the result, the hidden ones included. None in a row where the ends
         are no whole numbers, or where ``Releases.interval`` has to tell.
@@ -38,6 +45,19 @@ class WholeEnds:
         Guarantees:
             ends in whole numbers are those of the interval
         """
+        # no object a row but the interval itself: the time of Python's collector grows with them
+        return [
+            {"low": middle - far, "high": middle + far, "half_width": far}
+            if middle is not None
+            and far is not None
+            and middle == value
+            and abs(middle) + far < _EXACT
+            else _error_around(middle, far, value)
+            for (middle, far), value in zip(self._reaching(form, columns), values, strict=True)
+        ]
+
+    def _reaching(self, form: Form, columns: Sequence[Sequence[object]]) -> Iterator[Reaching]:
+        """The middle and the reach of each interval of a column."""
         if isinstance(form, Leaf):
             hidden = [columns[place] for place in form.hidden]
             if form.kind is Kind.CELL:
@@ -46,13 +66,12 @@ class WholeEnds:
                 return self._sums(hidden)
         pair = cells_of_difference(form)
         if pair is None:
-            return [None] * len(columns[0])
+            return repeat(_NEITHER, len(columns[0]))
         one, other = pair
         return self._differences(columns[one], columns[other])
 
-    def _cells(self, codes: Sequence[object], *, chosen: bool) -> list[Ends | None]:
-        """The ends of released cells."""
-        ends: list[Ends | None] = []
+    def _cells(self, codes: Sequence[object], *, chosen: bool) -> Iterator[Reaching]:
+        """The middles and reaches of released cells."""
         wholes, far, source = None, None, -1
         for code in codes:
             if isinstance(code, int) and code // ROWS != source:
@@ -60,21 +79,18 @@ class WholeEnds:
                 source = code // ROWS
                 wholes = self._wholes(source, chosen=chosen)
                 far = None if wholes is None else wholes.far(1)
-            if not isinstance(code, int) or wholes is None or far is None:
-                ends.append(None)
-                continue
-            point = wholes.points[code % ROWS]
-            ends.append((point - far, point + far))
-        return ends
+            if not isinstance(code, int) or wholes is None:
+                yield _NEITHER
+            else:
+                yield wholes.points[code % ROWS], far
 
-    def _sums(self, hidden: Sequence[Sequence[object]]) -> list[Ends | None]:
-        """The ends of sums of cells of one release, each of them once."""
-        ends: list[Ends | None] = []
+    def _sums(self, hidden: Sequence[Sequence[object]]) -> Iterator[Reaching]:
+        """The middles and reaches of sums of cells of one release, each of them once."""
         wholes, source, most = None, -1, 0
         for total, count, different, least, largest in zip(*hidden, strict=True):
             is_whole = type(total) is int or (isinstance(total, float) and not total % 1)
             if not is_whole or not isinstance(count, int) or count < 1 or count != different:
-                ends.append(None)
+                yield _NEITHER
                 continue
             assert isinstance(least, int) and isinstance(largest, int), "codes of at least one cell"
             if least // ROWS != source:
@@ -84,35 +100,30 @@ class WholeEnds:
             far = None
             if wholes is not None and largest // ROWS == source and count <= most:
                 far = wholes.far(count)
-            middle = int(cast(float, total))
-            ends.append(None if far is None else (middle - far, middle + far))
-        return ends
+            yield int(cast(float, total)), far
 
     def _differences(
         self, minuends: Sequence[object], subtrahends: Sequence[object]
-    ) -> list[Ends | None]:
-        """The ends of the differences of two cells of one column."""
-        ends: list[Ends | None] = []
+    ) -> Iterator[Reaching]:
+        """The middles and reaches of the differences of two cells of one column."""
         wholes, far, source = None, None, -1
-        for one, other in zip(minuends, subtrahends, strict=True):
-            if isinstance(one, int) and one // ROWS != source:
-                source = one // ROWS
+        for minuend, subtrahend in zip(minuends, subtrahends, strict=True):
+            if isinstance(minuend, int) and minuend // ROWS != source:
+                source = minuend // ROWS
                 wholes = self._wholes(source, chosen=False)
                 far = None if wholes is None else wholes.far(2)
             if (
-                not isinstance(one, int)
-                or not isinstance(other, int)
-                or other // ROWS != source
+                not isinstance(minuend, int)
+                or not isinstance(subtrahend, int)
+                or subtrahend // ROWS != source
                 or wholes is None
                 or far is None
             ):
-                ends.append(None)
-            elif one == other:
-                ends.append((0, 0))
+                yield _NEITHER
+            elif minuend == subtrahend:
+                yield 0, 0
             else:
-                middle = wholes.points[one % ROWS] - wholes.points[other % ROWS]
-                ends.append((middle - far, middle + far))
-        return ends
+                yield wholes.points[minuend % ROWS] - wholes.points[subtrahend % ROWS], far
 
     def _wholes(self, source: int, *, chosen: bool) -> "_Wholes | None":
         """A column of an answer in whole numbers; None if it has others."""
@@ -157,3 +168,16 @@ def _wholes_of(release: Release, column: int, miss: Fraction) -> _Wholes | None:
         lambda count: release.reach(column, weights, count, miss),
         lambda: release.most_exact(column),
     )
+
+
+def _error_around(middle: int | None, far: int | None, value: object) -> Json:
+    """The error of a value whose interval has another middle; None if it is no whole number."""
+    if middle is None or far is None or abs(middle) + far >= _EXACT:
+        return None
+    if not isinstance(value, int | float) or value % 1:
+        return None
+    return {
+        "low": middle - far,
+        "high": middle + far,
+        "half_width": far + abs(int(value) - middle),
+    }

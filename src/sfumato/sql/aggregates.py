@@ -173,11 +173,6 @@ class Aggregates:
             # the unit of the other side of an outer join: the units with such a row
             present = counted(self._rows.countable(nodes[0]), test)
             return CountUnitsWhere(value_of(present, _column_name(nodes[0])))
-        if isinstance(typed, Words) and test is not None:
-            raise refuse(
-                "COUNT(DISTINCT text) with FILTER",
-                ("is not answered", "Put the condition into WHERE."),
-            )
         return CountDistinct(value_of(kept(typed, test), _column_name(nodes[0])))
 
     def _with_condition(

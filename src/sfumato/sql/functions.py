@@ -277,12 +277,15 @@ def _trim(rows: Rows, node: exp.Expr) -> Typed:
     if node.args.get("expression"):
         characters = _text(node.expression)
     position = str(node.args.get("position") or "")
+    operand = rows.value(node.this)
+    if isinstance(operand, Words) and characters == " ":
+        return texts.trimmed(operand, position)
     trim = _TRIMS.get(position, str.strip)
 
     def trimmed(label: str) -> str:
         return trim(label, characters)
 
-    return labels.mapped(rows.label(node.this), trimmed)
+    return labels.mapped(as_label(operand, node.this), trimmed)
 
 
 def _substring(rows: Rows, node: exp.Expr) -> Typed:
@@ -380,14 +383,18 @@ def _regex(rows: Rows, node: exp.Expr) -> Typed:
 
 
 def _contains(rows: Rows, node: exp.Expr) -> Typed:
-    """Lowers the SQL functions STARTS_WITH and CONTAINS."""
+    """Lowers the SQL functions STARTS_WITH, ENDS_WITH and CONTAINS."""
     wanted = _text(node.expression)
     operand = rows.value(node.this)
-    if isinstance(node, exp.StartsWith) and isinstance(operand, Words):
-        return texts.starts_with(operand, wanted)
+    if isinstance(operand, Words):
+        if isinstance(node, exp.StartsWith):
+            return texts.starts_with(operand, wanted)
+        return texts.contains(operand, wanted, at_end=isinstance(node, exp.EndsWith))
     label = as_label(operand, node.this)
     if isinstance(node, exp.StartsWith):
         return labels.matching(label, lambda label: label.startswith(wanted))
+    if isinstance(node, exp.EndsWith):
+        return labels.matching(label, lambda label: label.endswith(wanted))
     return labels.matching(label, lambda label: wanted in label)
 
 
@@ -450,6 +457,7 @@ FUNCTIONS: Functions = {
     exp.RegexpLike: _regex,
     exp.RegexpFullMatch: _regex,
     exp.StartsWith: _contains,
+    exp.EndsWith: _contains,
     exp.Contains: _contains,
     exp.Anonymous: _unnamed,
 }

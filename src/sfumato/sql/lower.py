@@ -43,6 +43,7 @@ from sfumato.plan.scalar import (
     Quotient,
     Scalar,
     Substring,
+    Trim,
     children,
 )
 from sfumato.plan.stages import Raw
@@ -238,7 +239,7 @@ def _is_number(expression: Scalar) -> bool:
     match expression:
         case Compare() | Member() | Like() | IsNull() | Not() | And() | Or():
             return False
-        case ChangeCase() | Substring():
+        case ChangeCase() | Substring() | Trim():
             return False
         case Constant(value):
             return value is None or isinstance(value, Fraction)

@@ -42,9 +42,12 @@ _TOUCHING = re.compile(
 )
 # The beginning of a statement of SQL Server; a percentage or ties are not read.
 _TOP = re.compile(
-    r"\s*(?P<select>SELECT(\s+DISTINCT)?)\s+TOP\s+(?P<count>\d+)(?!\s+(PERCENT|WITH)\b)(?=\s)",
+    r"\s*(?P<select>SELECT(\s+DISTINCT)?)"
+    r"\s+TOP(\s+(?P<count>\d+)|\s*\(\s*(?P<inside>\d+)\s*\))(?!\s+(PERCENT|WITH)\b)(?=\s)",
     re.IGNORECASE,
 )
+# This one is a function to the parser.
+_BRACKETED = re.compile(r"\s*SELECT(\s+DISTINCT)?\s+TOP\s*\(", re.IGNORECASE)
 _IN_PLACE_OF_TOP = "Write LIMIT n at the end of the SELECT, in place of TOP n at its beginning."
 # Lowering and evaluation recurse a few calls a level; this leaves stack for the caller.
 _DEEPEST = 120
@@ -141,6 +144,8 @@ def _statements(text: str) -> list[exp.Expr]:
         )
     try:
         text.encode()
+        if _BRACKETED.match(text) and (limited := _with_limit(text)) is not None:
+            return limited
         trees = _DIALECT.parse(_number_parameters(_part_parameters(text)))
         return [tree for tree in trees if not isinstance(tree, exp.Semicolon | None)]
     except SqlglotError as error:
@@ -174,7 +179,7 @@ def _with_limit(text: str) -> list[exp.Expr] | None:
         return None
     if not isinstance(select, exp.Select) or select.args.get("limit"):
         return None
-    return [select.limit(match["count"], copy=False)]
+    return [select.limit(match["count"] or match["inside"], copy=False)]
 
 
 def _part_parameters(text: str) -> str:
@@ -317,7 +322,7 @@ def _syntax_error(error: SqlglotError, text: str) -> SqlSyntaxError:
         is_name = False
     quoted = f"{before[1]} {near}" if before is not None else ""
     remedy = _SHAPE + (_BLANK.format(quoted) if is_name else "")
-    if re.search(r"\bSELECT\s+(DISTINCT\s+)?TOP\s+\d", text, re.IGNORECASE):
+    if re.search(r"\bSELECT\s+(DISTINCT\s+)?TOP\s*[(\d]", text, re.IGNORECASE):
         remedy = _IN_PLACE_OF_TOP
     return SqlSyntaxError(
         f"Not SQL: {what or 'Something is missing'}{at}, line {line}, column {column}.",

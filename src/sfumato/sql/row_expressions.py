@@ -21,7 +21,7 @@ from sfumato.plan.scalar import (
     Or,
     Scalar,
 )
-from sfumato.sql import arithmetic, compare, dates, timestamps
+from sfumato.sql import arithmetic, compare, dates, texts, timestamps
 from sfumato.sql.literal import answered, is_answered, literal
 from sfumato.sql.reject import (
     NESTED_AGGREGATE,
@@ -31,7 +31,6 @@ from sfumato.sql.reject import (
     reject,
     require_only,
 )
-from sfumato.sql.texts import bounds_needed
 from sfumato.sql.typed import (
     Day,
     Instant,
@@ -340,7 +339,7 @@ def as_number(typed: Typed, node: exp.Expr) -> Number:
     if isinstance(typed, Truth):
         return Number(typed.codes, Fraction(1))
     if isinstance(typed, Words):
-        raise bounds_needed("A number", typed)
+        raise texts.bounds_needed("A number", typed)
     if not isinstance(typed, Number):
         code_of(typed)
         raise UnsupportedSql(
@@ -370,7 +369,7 @@ def as_label(typed: Typed, node: exp.Expr) -> Label:
         raise UnsupportedSql(
             f"{_short_text(node)} where a text with declared values is needed.",
             remedy="Declare the column as sf.Category(...). A Text column knows =, IN, LIKE, ILIKE, "
-            "LEFT, SUBSTRING, LOWER and UPPER.",
+            "LEFT, SUBSTRING, LOWER, UPPER, TRIM, COALESCE, NULLIF, CASE and CONTAINS.",
         )
     return typed
 
@@ -382,7 +381,7 @@ def unified(values: Sequence[Typed]) -> tuple[Callable[[Scalar], Typed], list[Sc
     NULL.
 
     Raises:
-        UnsupportedSql: values of different types, or of a Text column.
+        UnsupportedSql: values of different types.
     """
     present = [value for value in values if not isinstance(value, Null)]
     if not present:
@@ -406,6 +405,9 @@ def _one_type(present: Sequence[Typed]) -> tuple[Callable[[Scalar], Typed], list
     truths = [value for value in present if isinstance(value, Truth)]
     if len(truths) == len(present):
         return truth_of, [_truth_code(truth) for truth in truths]
+    words = texts.words(present)
+    if words is not None:
+        return Words, words
     moments = timestamps.instants(present)
     if moments is not None:
         return timestamps.chosen(moments)
@@ -416,9 +418,10 @@ def _one_type(present: Sequence[Typed]) -> tuple[Callable[[Scalar], Typed], list
     for value in present:
         code_of(value)
     raise UnsupportedSql(
-        "A choice among values of different kinds, or of a Text column.",
-        allowed="numbers, dates, timestamps, truths, or texts with declared values",
-        remedy="Let every branch give the same kind; declare the column as sf.Category(...).",
+        "A choice among values of different kinds.",
+        allowed="numbers, dates, timestamps, truths, texts with declared values, or those of a "
+        "Text column and constants",
+        remedy="Let every branch give the same kind.",
     )
 
 

@@ -33,6 +33,13 @@ SELECT drug, COUNT(*), SUM(dose) FROM prescriptions WHERE drug IS NOT NULL GROUP
 
 SELECT COUNT(*) FROM visits WHERE patient_id = 'p1' OR patient_id IN ('p3', 'p9')
 
+SELECT COUNT(DISTINCT visit_id) FILTER (WHERE cost > 10), COUNT(DISTINCT COALESCE(visit_id, 'x')),
+    COUNT(*) FILTER (WHERE TRIM(visit_id) = 'v1' OR CONTAINS(visit_id, '7')) FROM visits
+
+SELECT COALESCE(NULLIF(TRIM(visit_id), 'v1'), 'none') AS k, COUNT(*) FROM visits GROUP BY k
+
+SELECT CASE WHEN visit_id IN ('v1', 'v2') THEN visit_id ELSE 'later' END AS k, COUNT(*) FROM visits GROUP BY 1
+
 -- joins on the unit, from either side
 
 SELECT COUNT(*), SUM(v.cost) FROM visits v JOIN patients p ON v.patient_id = p.patient_id WHERE p.age > 60

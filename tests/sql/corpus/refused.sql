@@ -697,9 +697,6 @@ SELECT CORR(amount, age) FROM events
 -- Q13 aggregates | UnsupportedSql | The aggregate SUM stands where only a
 SELECT SUM(SUM(amount)) FROM events
 
--- Q14 aggregates | UnsupportedSql | COUNT(DISTINCT text) with FILTER is not answered
-SELECT COUNT(DISTINCT product) FILTER (WHERE smoker) FROM events
-
 -- Q15 aggregates | UnsupportedSql | This aggregate (BOOL_OR) is not answered
 SELECT BOOL_OR(smoker) FROM events
 
