@@ -29,7 +29,7 @@ from sfumato.privacy.budget import Budget
 from sfumato.privacy.unit import Unit
 from sfumato.query.connect import connect
 from sfumato.query.session import Session
-from sfumato.show.page import page
+from sfumato.show.page import page, text_blocks
 
 PEOPLE = 20_000
 BUDGET = Budget(epsilon=8, delta="1e-5")
@@ -106,9 +106,10 @@ def tell(console: Console, folder: Path) -> str:
     for title, rows in sections:
         say(console, title, repr(rows))
         drawn = rows.plot().svg if len(rows) else ""
-        parts.append(f"<h2>{html.escape(title)}</h2>{drawn}<pre>{html.escape(repr(rows))}</pre>")
+        shown = f"<h2>{html.escape(title)}</h2>{drawn}{text_blocks(repr(rows))}"
+        parts.append(f"<section>{shown}</section>")
     say(console, _BY_MACHINE, of_skin)
-    parts.append(f"<h2>{_BY_MACHINE}</h2><pre>{html.escape(of_skin)}</pre>")
+    parts.append(f"<section><h2>{_BY_MACHINE}</h2>{text_blocks(of_skin)}</section>")
     sought = _seek([rows for _, rows in sections])
     say(console, "One person's number, 500 times in one note", f"{sought}\n{budget}")
     parts.append(f"<h2>One person's number, 500 times in one note</h2><p>{html.escape(sought)}</p>")
