@@ -71,7 +71,7 @@ def test_columns_of_a_terminal_scroll_and_sentences_are_wrapped() -> None:
 
 def test_words_and_numbers_of_a_table_are_not_broken_and_a_shade_says_that_it_scrolls() -> None:
     style = page("t", "")
-    assert re.search(r"table\.log td {[^}]*overflow-wrap: break-word;", style)
+    assert re.search(r"table\.log td {[^}]*overflow-wrap: break-word; min-width: 5em;", style)
     phone = style.partition("max-width: 640px")[2]
     assert re.search(r"section {[^}]*local[^}]*scroll", phone)
 
