@@ -20,7 +20,7 @@ from sfumato.errors import UnknownName, WrongUse
 from sfumato.exact.rational import decimal_text
 from sfumato.learning.bag import Bag, row_tokens
 from sfumato.learning.physical_types import require_word
-from sfumato.learning.stored import text, texts, whole
+from sfumato.learning.stored import text, texts, whole, wholes
 from sfumato.metadata.coded import Coded
 from sfumato.metadata.column import (
     EPOCH,
@@ -57,10 +57,11 @@ class FrameColumn:
 
     ``texts`` are the labels of the codes from ``lower`` on, for a column of strings; otherwise
     numbers are divided by ``step`` and rounded. ``length`` is the number of numbers in a value that
-    is a list; 0 for single values. ``words`` are the declared strings with their codes, and
-    ``missing`` the strings that mean a missing value; model files of earlier versions have neither.
-    A text is split into ``tokens``, which are read as a ``bag``. ``is_coarse``: fractions of the
-    step may have been rounded at the fit by more than a millionth of the range.
+    is a list; 0 for single values. ``shape`` are the dimensions of an array. ``words`` are the
+    declared strings with their codes, and ``missing`` the strings that mean a missing value; model
+    files of earlier versions have none of these three. A text is split into ``tokens``, which are
+    read as a ``bag``. ``is_coarse``: fractions of the step may have been rounded at the fit by more
+    than a millionth of the range.
 
     >>> FrameColumn("sex", 0, ("F", "M")).codes(["M", None, "?"]).tolist() == [1, MISSING, MISSING]
     True
@@ -77,6 +78,7 @@ class FrameColumn:
     tokens: Tokens | None = None
     bag: Bag | None = None
     is_coarse: bool = field(default=False, compare=False)
+    shape: tuple[int, ...] = field(default=(), compare=False)
 
     @classmethod
     def of(cls, value: Value | Column, bag: Bag | None = None) -> "FrameColumn":
@@ -89,7 +91,12 @@ class FrameColumn:
             return cls(value.name, 0, missing=kind.missing or (), tokens=kind.tokens, bag=bag)
         if isinstance(kind, Array):
             return cls(
-                value.name, kind.lower_code, step=kind.step, length=kind.length, is_coarse=is_coarse
+                value.name,
+                kind.lower_code,
+                step=kind.step,
+                length=kind.length,
+                is_coarse=is_coarse,
+                shape=kind.shape,
             )
         assert isinstance(kind, Coded), "features are checked before"
         missing = kind.missing or ()
@@ -205,6 +212,7 @@ class FrameColumn:
             "step": str(self.step),
             "is_date": self.is_date,
             "length": self.length,
+            "shape": list(self.shape),
             "words": [[word, code] for word, code in self.words],
             "missing": list(self.missing),
         }
@@ -222,18 +230,25 @@ class FrameColumn:
             tokens, bag = Tokens(**{name: form["tokens"][name] for name in _TOKENS}), read_bag(form)
         if not _FINEST <= step <= 1 / _FINEST:
             raise ValueError("not a step")
+        length, shape = (
+            whole(form.get("length", 0), 0, LONGEST_ARRAY),
+            wholes(form.get("shape", ())),
+        )
+        if shape and (min(shape) < 1 or math.prod(shape) != length):
+            raise ValueError("dimensions of another length")
         return cls(
             text(form["name"]),
             whole(form["lower"]),
             texts(form["texts"]),
             step,
             bool(form["is_date"]),
-            whole(form.get("length", 0), 0, LONGEST_ARRAY),
+            length,
             tuple((text(word), whole(code)) for word, code in form.get("words", ())),
             texts(form.get("missing", ())),
             tokens,
             bag,
             bool(form.get("is_coarse")),
+            shape,
         )
 
     @property

@@ -5,7 +5,7 @@ import html
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from unicodedata import category
+from unicodedata import bidirectional, category
 
 # The width of a picture, in its own units.
 WIDTH = 760
@@ -15,6 +15,8 @@ _SUFFIXES = (
     (1e6, 1e6, "M"),
     (1e4, 1e3, "k"),
 )
+# The kinds of signs that change the direction of the text around them.
+_DIRECTIONS = frozenset(("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +59,18 @@ def svg_document(height: float, title: str, inside: str) -> str:
 
 
 def xml_text(words: str) -> str:
-    """Escapes a string for XML, with control characters replaced by spaces."""
+    """Escapes a string for XML: control characters become spaces, and signs that change the
+    direction of writing are shown by their numbers.
+
+    >>> xml_text("a<\\u202eb")
+    'a&lt;\\\\u202eb'
+    """
     signs = []
     for sign in words:
         if category(sign) in ("Cc", "Cs", "Cn"):
             sign = " "
+        elif bidirectional(sign) in _DIRECTIONS:
+            sign = f"\\u{ord(sign):04x}"
         signs.append(sign)
     return html.escape("".join(signs))
 
