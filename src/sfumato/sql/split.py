@@ -266,16 +266,16 @@ class _Splitter:
         if keys is None or {name for name, value in select.args.items() if value} - _CLAUSES:
             return None
         parts = [*select.expressions, *_clauses(select)]
-        found: dict[str, exp.Expr] = {}
+        calls: dict[str, exp.Expr] = {}
         for part in parts:
             for call in _calls(part):
-                found.setdefault(call.sql("duckdb"), call)
-        if not found and not keys and is_distinct(select):
+                calls.setdefault(call.sql("duckdb"), call)
+        if not calls and not keys and is_distinct(select):
             keys = [item.unalias() for item in select.expressions]
-        if not found and not keys:
+        if not calls and not keys:
             return None
         # in the order of their texts, so that another outer text has the same inner question
-        aggregates = [found[text] for text in sorted(found)] or [exp.Count(this=exp.Star())]
+        aggregates = [calls[text] for text in sorted(calls)] or [exp.Count(this=exp.Star())]
         inner = exp.Select()
         for name in _CUT:
             if select.args.get(name):
@@ -295,7 +295,7 @@ class _Splitter:
         if rest is None:
             return None
         source: exp.Expr | None = None
-        if not found and not question.is_open:
+        if not calls and not question.is_open:
             # a number that is asked first has a stand-in here, by which a list cannot be tested
             source = None if question.asked_first else declared_list(question.question.raw)
             if source is None:
