@@ -46,7 +46,7 @@ def test_another_setting_is_another_question(session: sf.Session) -> None:
 
 REFUSED = [
     (mn.Terms("note", by="plain"), "note, plain", COST, "plain.*open text"),
-    (mn.Terms("note", by="scan"), "note, scan", COST, "scan.*array"),
+    (mn.Terms("note", by="scan"), "note, scan", COST, "scan.*array.*prototypes="),
     (mn.Terms("note", by="age"), "note, age", COST, "age.*5,001 values"),
     (mn.Terms("note", by="nowhere"), "note", COST, "nowhere"),
     (mn.Terms("ward"), "ward", COST, "ward.*no text"),
