@@ -30,7 +30,7 @@ from sfumato.privacy.budget import Budget
 from sfumato.privacy.unit import Unit
 from sfumato.query.connect import connect
 from sfumato.query.session import Session
-from sfumato.show.page import page
+from sfumato.show.page import page, text_blocks
 
 PEOPLE = 20_000
 BUDGET = Budget(epsilon=8, delta="1e-5")
@@ -115,11 +115,11 @@ def tell(console: Console, folder: Path) -> str:
         drawn = rows.plot().svg if len(rows) else ""
         parts.append(_section(title, f"{drawn}{rows._repr_html_()}{_said(rows)}"))
     say(console, _BY_MACHINE, of_skin)
-    parts.append(_section(_BY_MACHINE, f"<pre>{html.escape(of_skin)}</pre>"))
+    parts.append(_section(_BY_MACHINE, text_blocks(of_skin)))
     sought = _seek([rows for _, rows in sections])
     say(console, _SOUGHT, f"{sought}\n{budget}")
     parts.append(_section(_SOUGHT, f"<p>{html.escape(sought)}</p>"))
-    parts.append(_section("What all of it cost", f"<pre>{html.escape(budget)}</pre>"))
+    parts.append(_section("What all of it cost", text_blocks(budget)))
     return "".join(parts)
 
 

@@ -179,8 +179,8 @@ def _ranges(recipe: Recipe[Any], examples: Examples) -> Iterator[str]:
         else:
             first, last = (key(float(code * kind.step)) for code in (lower, upper))
             ends = f"{value.name} {first} to {last}"
-            step = coarse_step(kind)
-            ends += f" in steps of {decimal_text(step)}" if step is not None else ""
+            coarse = coarse_step(kind)
+            ends += f" in steps of {decimal_text(coarse)}" if coarse is not None else ""
         bins = getattr(recipe, "bins", None)
         if value.name in getattr(recipe, "edges", ()):
             yield f"{ends} (bins between your edges)"

@@ -75,6 +75,29 @@ def xml_text(words: str) -> str:
     return html.escape("".join(signs))
 
 
+def text_width(words: str) -> float:
+    """Returns about how wide a text of 12 px is; a sign of Chinese, Japanese or Korean is as wide
+    as high.
+
+    >>> text_width("age") < text_width("年龄段")
+    True
+    """
+    return sum(6.6 if sign < "\u2e80" else 12.0 for sign in words)
+
+
+def shortened(words: str, width: float) -> str:
+    """Returns a text of 12 px that is no wider than ``width``, cut at its end.
+
+    >>> shortened("年龄" * 9, 100), shortened("age", 100)
+    ('年龄年龄年龄年…', 'age')
+    """
+    if text_width(words) <= width:
+        return words
+    while text_width(words + "\u2026") > width:
+        words = words[:-1]
+    return words + "\u2026"
+
+
 def ticks(low: float, high: float) -> list[float]:
     """Returns about five round numbers for an axis, from ``low`` or below to ``high`` or above."""
     raw = (high - low) / 5

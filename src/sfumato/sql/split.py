@@ -20,7 +20,7 @@ from sfumato.metadata.dataset import Dataset
 from sfumato.plan.question import Question
 from sfumato.sql.bind import Answered, Parameters, scalar_queries, with_parameters, with_today
 from sfumato.sql.declared_list import NOTE as DECLARED
-from sfumato.sql.declared_list import declared_list, is_distinct
+from sfumato.sql.declared_list import declared_list, is_distinct, require_shown
 from sfumato.sql.key_lists import declared_values, key_lists
 from sfumato.sql.lower import question_of, stand_in, tree
 from sfumato.sql.parse import parse_query
@@ -143,10 +143,11 @@ def split(
         return None
     if splitter.is_whole or not (splitter.inner or splitter.has_lists):
         return None
+    answers = {name_of(place) for place in range(len(splitter.inner))}
     if splitter.has_lists:
+        require_shown(outer, answers)
         notes = (*notes, DECLARED)
-    names = {table.name for table in outer.find_all(exp.Table)}
-    public = tuple(sorted(names - {name_of(place) for place in range(len(splitter.inner))}))
+    public = tuple(sorted({table.name for table in outer.find_all(exp.Table)} - answers))
     return Split(tuple(splitter.inner.values()), outer, notes, splitter.is_cut, public)
 
 
