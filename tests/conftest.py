@@ -3,10 +3,11 @@
 
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 from xdist.remote import Producer
 
@@ -27,6 +28,7 @@ __all__ = [
     "mariadb",
     "place",
     "postgres",
+    "pytest_collect_file",
     "pytest_collection",
     "pytest_collection_modifyitems",
     "pytest_unconfigure",
@@ -43,6 +45,13 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 # `--hypothesis-profile long` replaces it
 settings.load_profile(CHANGE)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Looks for no examples in the docstrings of tests: there are none."""
+    collectors = yield
+    return [each for each in collectors if not isinstance(each, DoctestModule)]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -195,6 +195,8 @@ def worst(start: State, step: Step, worth: Worth, rounds: int) -> Fraction:
     """The largest mean of ``worth`` (of the books and the loss, at stopping) that any choice
     reaches.
     """
+    # the same books are reached by many losses
+    step, worth = cache(step), cache(worth)
 
     @cache
     def value(state: State, loss: int, left: int) -> Fraction:

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an attacker asks: the corpus, and statements about its weak places."""
 
+from pathlib import Path
+
+from sfumato.audit.seen import all_seen
+from tests.attacks import shop
 from tests.contracts.corpus import statements
 
 MORE = [
@@ -27,3 +31,9 @@ MORE = [
 
 QUESTIONS = [*(each.text for each in statements()), *MORE]
 ANSWERED = [*(each.text for each in statements() if each.verdict == "answered"), *MORE]
+
+
+def shown(folder: Path, content: shop.Data) -> dict[str, object]:
+    """What every question shows of some data."""
+    with shop.connected(folder, content) as session:
+        return all_seen(session, QUESTIONS)

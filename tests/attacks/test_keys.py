@@ -7,7 +7,8 @@ neighbours are compared, by the exact law of the mechanism and by running the re
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from fractions import Fraction
 
@@ -311,25 +312,31 @@ LOOKED_UP = (
 )
 
 
-def in_every_order(text: str) -> list[object]:
+@pytest.fixture(scope="module")
+def orders() -> Iterator[list[DuckDB]]:
+    """The engine over the same rows in several orders."""
+    with ExitStack() as stack:
+        yield [
+            stack.enter_context(closing(DuckDB(shop.tables(content))))
+            for content in (tied(), *(shuffled(tied(), seed) for seed in range(3)))
+        ]
+
+
+def in_every_order(text: str, orders: list[DuckDB]) -> list[object]:
     """The integers of a question, for the rows in several orders."""
-    found = []
-    for content in (tied(), *(shuffled(tied(), seed) for seed in range(3))):
-        engine = DuckDB(shop.tables(content))
-        raw = understand(text, DATASET, scalars=lambda inner: Fraction(9)).raw
-        found.append(engine.run(compile_plan(raw, DATASET, Norm.L1), "key"))
-        engine.close()
-    return found
+    raw = understand(text, DATASET, scalars=lambda inner: Fraction(9)).raw
+    plan = compile_plan(raw, DATASET, Norm.L1)
+    return [engine.run(plan, "key") for engine in orders]
 
 
 @pytest.mark.parametrize("text", [*ANSWERED, ORDERED, LOOKED_UP])
-def test_the_order_of_the_rows_changes_nothing(text):
-    first, *others = in_every_order(text)
+def test_the_order_of_the_rows_changes_nothing(text, orders):
+    first, *others = in_every_order(text, orders)
     assert others == [first] * 3
 
 
 @pytest.mark.parametrize("text", [ORDERED, LOOKED_UP])
-def test_an_order_that_leaves_ties_to_chance_is_noticed(monkeypatch, text):
+def test_an_order_that_leaves_ties_to_chance_is_noticed(monkeypatch, text, orders):
     honest = prune._cut
 
     def cut(relation, read):
@@ -339,5 +346,5 @@ def test_an_order_that_leaves_ties_to_chance_is_noticed(monkeypatch, text):
         )
 
     monkeypatch.setattr(prune, "_cut", cut)
-    first, *others = in_every_order(text)
+    first, *others = in_every_order(text, orders)
     assert others != [first] * 3

@@ -17,7 +17,7 @@ from sfumato.query import release
 from sfumato.sql import names
 from sfumato.sql.typed import Person
 from tests.attacks import shop
-from tests.attacks.questions import QUESTIONS
+from tests.attacks.questions import QUESTIONS, shown
 from tests.contracts.people import EXACTLY
 from tests.contracts.verbatim import changed
 from tests.sql import clinic
@@ -76,17 +76,6 @@ DATASETS = {
     "colliding": colliding("u01|tea"),
     "empty name": colliding(""),
 }
-
-
-def shown(folder: Path, content: shop.Data) -> dict[str, object]:
-    """What every question shows of some data."""
-    with shop.connected(folder, content) as session:
-        return all_seen(session, QUESTIONS)
-
-
-@pytest.fixture(scope="module")
-def base(tmp_path_factory) -> dict[str, object]:
-    return shown(tmp_path_factory.mktemp("base"), shop.data())
 
 
 def test_every_question_is_seen(base):

@@ -16,7 +16,7 @@ from sfumato.engines import duckdb, sql_tree, value_sql
 from sfumato.engines.duckdb import DuckDB
 from sfumato.query import add_noise, release
 from tests.attacks import shop
-from tests.attacks.questions import QUESTIONS
+from tests.attacks.questions import QUESTIONS, shown
 
 NAN, INF = float("nan"), float("inf")
 event = shop.event
@@ -73,17 +73,6 @@ TEXTS = also(
     events_unbounded=[{"amount": 1.0, "product": text} for text in ODD],
 )
 NEIGHBOURS = {"numbers": NUMBERS, "missing": MISSING, "texts": TEXTS}
-
-
-def shown(folder: Path, content: shop.Data) -> dict[str, object]:
-    """What every question shows of some data."""
-    with shop.connected(folder, content) as session:
-        return all_seen(session, QUESTIONS)
-
-
-@pytest.fixture(scope="module")
-def base(tmp_path_factory) -> dict[str, object]:
-    return shown(tmp_path_factory.mktemp("base"), shop.data())
 
 
 @pytest.mark.parametrize("name", NEIGHBOURS)

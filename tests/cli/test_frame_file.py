@@ -12,10 +12,13 @@ from sfumato.cli.frame_file import (
     require_columns,
     require_rows_file,
     unread,
+    with_plain_numbers,
     write_rows,
 )
 from sfumato.errors import UnknownName, WrongUse
 from sfumato.learning.frames import FrameColumn, codes_of
+from sfumato.metadata.file_text import Numerals
+from sfumato.metadata.table import Table
 from sfumato.plan.rows import MISSING
 
 COLUMNS = (
@@ -29,7 +32,7 @@ COLUMNS = (
 def test_strings_are_read_as_the_columns_say(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("age;code;smoker;born\n40;01;true;1970-01-02\nN;1;FALSE;soon\n;;;\n")
-    rows = read_rows(str(path), ";")
+    rows = read_rows(str(path), Table(path, delimiter=";"))
     codes = [each.tolist() for each in codes_of(rows, COLUMNS)]
     assert codes == [
         [40, MISSING, MISSING],
@@ -97,3 +100,25 @@ def test_what_is_no_file_of_rows_is_refused(tmp_path):
     require_rows_file(None)
     with pytest.raises(WrongUse, match="no file of rows"):
         require_rows_file("out.json")
+
+
+def test_a_csv_file_is_read_as_it_is_declared(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_bytes("Umfrage 2024\nAlter;Ort\n40;Köln\n".encode("cp1252"))
+    declared = Table(path, delimiter=";", encoding="cp1252", header_row=2)
+    assert read_rows(str(path), declared).to_pylist() == [{"Alter": "40", "Ort": "Köln"}]
+
+
+def test_one_column_with_semicolons_is_told_the_delimiter(tmp_path):
+    (tmp_path / "rows.csv").write_text("age;code;smoker;born\n40;01;true;1970-01-02\n")
+    with pytest.raises(UnknownName, match="--delimiter ';'"):
+        require_columns(read_rows(str(tmp_path / "rows.csv")), COLUMNS)
+
+
+def test_numbers_of_another_form_are_plain_and_others_are_none():
+    written = ["1.234,5", "-0,5", "1.5", "N", "-9", "", None]
+    rows = pa.table({"pay": written, "code": written, "age": range(7)})
+    read = with_plain_numbers(rows, Numerals(",", "."), {"pay": ("-9",), "age": ()})
+    codes = FrameColumn("pay", 0, step=Fraction(1, 2), missing=("-9",)).codes
+    assert codes(read["pay"].to_pylist()).tolist() == [2469, -1] + [MISSING] * 5
+    assert read["code"] == rows["code"] and read["age"] == rows["age"]

@@ -31,6 +31,21 @@ def test_options_replace_the_file_and_json_is_json(shell: Shell) -> None:
     assert json.loads((shell.folder / "boundary.json").read_text()) == told
 
 
+def test_public_csv_is_written_as_the_private_is(shell: Shell) -> None:
+    sql = 'SELECT age, city, ill FROM people"\nlabel = "ill"\nepsilon'
+    shell.configure(sql, sql.replace("age", "pay"))
+    plain = json.loads(shell.run("frontier", "bayes", "--format", "json").out)
+    shell.configure('source = "people.csv"', 'source = "people.csv"\ndelimiter = ";"\n'
+                    'encoding = "gb18030"\ndecimal = ","\nthousands = "."')  # fmt: skip
+    shell.configure("columns.pay", 'columns."收入"')
+    shell.configure("SELECT pay", "SELECT 收入")
+    text = (shell.folder / "public.csv").read_text().replace(",", ";").replace(".", ",")
+    (shell.folder / "public.csv").write_bytes(text.replace("pay", "收入").encode("gb18030"))
+    ran = shell.run("frontier", "bayes", "--format", "json")
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.out)["without_noise"] == plain["without_noise"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [

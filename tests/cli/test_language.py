@@ -265,8 +265,6 @@ def test_translations_have_the_places_of_the_sentence() -> None:
 
 
 KNOWN = frozenset(" ".join(PLACE.sub(BLANK, each).split()) for each in ZH.sentences)
-# The sentences with a part that is translated too: a line that is none of KNOWN needs one of these.
-FRAMES = [pattern for pattern, other in ZH._patterns if "*}" in other]
 # marks alone, and what is filled in
 NO_WORDS = re.compile(rf"[\W\d_]*({BLANK}[\W\d_]*)*")
 
@@ -278,13 +276,13 @@ def is_translated(line: str, depth: int = 0) -> bool:
     """
     if line in KNOWN or f"{BLANK} {line}." in KNOWN or NO_WORDS.fullmatch(line):
         return True
-    if depth == 4 or not any(pattern.fullmatch(line) for pattern in FRAMES):
-        return False
-    for pattern, other in ZH._patterns:
+    for pattern, other in ZH._patterns if depth < 4 else ():
         match = pattern.fullmatch(line)
         if match is not None:
             return all(
-                is_translated(part, depth + 1) if f"{{{name[1:]}*}}" in other else part == BLANK
+                is_translated(part, depth + 1)
+                if f"{{{name[1:]}*}}" in other
+                else NO_WORDS.fullmatch(part)
                 for name, part in match.groupdict().items()
             )
     return False

@@ -54,7 +54,8 @@ def test_clusters_and_components_are_columns_of_their_own(shell: Shell) -> None:
     shell.configure('recipe = "KMeans"\nclusters = 2', 'recipe = "PCA"\ncomponents = 2')
     shell.run("fit", "groups", "-o", "p.sfm")
     model = ln.load(shell.folder / "p.sfm")
-    rows = said(model, pa.table({"age": [1, 2], "pay": [3.0, 4.0]}))
+    given = pa.table({"age": [1, 2], "pay": [3.0, 4.0]})
+    rows = said(model, given, given)
     assert rows.column_names == ["age", "pay", "component_1", "component_2"]
     assert rows["age"].to_pylist() == [1, 2]
 
@@ -71,6 +72,26 @@ def test_csv_for_excel_has_a_mark_and_no_formula(shell: Shell) -> None:
     assert b",'=1+1," in content and content.count(b"\r\n") == 21
     refused = shell.run("predict", "m.sfm", "new.parquet", "-o", "said.parquet", "--excel")
     assert refused.code == 2 and "--excel with parquet" in refused.err
+
+
+def test_a_csv_file_is_read_as_the_options_say(shell: Shell) -> None:
+    shell.run("fit", "groups", "-o", "g.sfm")
+    shell.write("plain.csv", "age,pay\n40,1.5\n41,20\n60,90.25\n")
+    assert shell.run("predict", "g.sfm", "plain.csv", "-o", "said.csv").code == 0
+    plain = csv.read_csv(shell.folder / "said.csv")
+    text = "Bezahlung in €\nage\tpay\n40\t1,5\n41\t20\n60\t90,25\n"
+    (shell.folder / "tabs.csv").write_bytes(text.encode("cp1252"))
+    asked = ("predict", "g.sfm", "tabs.csv", "-o", "tabs.parquet", "--delimiter", "\\t")
+    ran = shell.run(*asked, "--encoding", "cp1252", "--decimal", ",", "--header-row", "2")
+    assert ran.code == 0, ran.err
+    rows = parquet.read_table(shell.folder / "tabs.parquet")
+    assert rows["cluster"].to_pylist() == plain["cluster"].to_pylist()
+    # the rows are written as they were given
+    assert rows["pay"].to_pylist() == ["1,5", "20", "90,25"] and "note" not in ran.out
+    refused = shell.run("predict", "g.sfm", "tabs.parquet", "--delimiter", ";")
+    assert refused.code == 2 and "no CSV file" in refused.err
+    refused = shell.run("predict", "g.sfm", "tabs.csv")
+    assert refused.code == 2 and "--encoding" in refused.err
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 from sfumato.config.load import read_declarations
 from sfumato.config.stream import read_stream
 from sfumato.errors import InvalidConfig, UnknownName
+from sfumato.synopsis import stream_plan
 from sfumato.synopsis.stream_plan import StreamPlan, Windows, plan_stream
 
 FILE = """
@@ -45,7 +46,8 @@ def test_a_stream_is_planned_as_it_is_declared(tmp_path: Path) -> None:
     assert repr(declared) == repr(expected)
 
 
-def test_a_stream_without_an_end(tmp_path: Path) -> None:
+def test_a_stream_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream_plan, "MOST_TICKS", 4096)
     text = FILE.replace("horizon = 30", 'horizon = "none"').replace("participations = 30", "")
     declared = planned(tmp_path, text)
     dataset = read_declarations(tmp_path / "sfumato.toml").dataset

@@ -7,7 +7,7 @@ An engine version is trusted once it has passed; no other is used.
 
 import pickle
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, nullcontext
 from typing import Protocol
 
 import pyarrow as pa
@@ -81,18 +81,23 @@ def reference(tables: Mapping[str, sf.Table]) -> Reference:
     return Reference({name: table.source.to_pylist() for name, table in tables.items()})
 
 
-def differing(open_engine: object, names: Iterable[str]) -> Iterator[str]:
+def differing(
+    open_engine: object, names: Iterable[str], engines: Mapping[int, Opened] | None = None
+) -> Iterator[str]:
     """Those examples on which an engine gives other integers than the reference, or fails.
 
-    Examples over the same rows share one opened engine.
+    Examples over the same rows share one opened engine; ``engines`` has those that stay open, by
+    the identity of their rows.
     """
     of_rows: dict[int, list[str]] = {}
     for name in names:
         of_rows.setdefault(id(EXAMPLES[name][1]), []).append(name)
     for alike in of_rows.values():
-        tables = declared(EXAMPLES[alike[0]][1])
+        rows = EXAMPLES[alike[0]][1]
+        tables = declared(rows)
         oracle = reference(tables)
-        with closing(open_engine(tables)) as engine:
+        shared = (engines or {}).get(id(rows))
+        with nullcontext(shared) if shared else closing(open_engine(tables)) as engine:
             for name in alike:
                 bounded = EXAMPLES[name][0]
                 try:
@@ -124,10 +129,12 @@ TELLING = (
 )
 
 
-def noticed(open_engine: object) -> bool:
+def noticed(open_engine: object, engines: Mapping[int, Opened] | None = None) -> bool:
     """Whether an engine gives something else than the reference for any of the examples."""
     first = [name for name in TELLING if name in EXAMPLES]
-    return any(differing(open_engine, first)) or any(differing(open_engine, EXAMPLES))
+    return any(differing(open_engine, first, engines)) or any(
+        differing(open_engine, EXAMPLES, engines)
+    )
 
 
 # --- nodes over their whole small domain -----------------------------------------------------

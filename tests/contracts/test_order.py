@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups are handed out whole, and what needs one server is one group."""
 
+import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -111,3 +113,10 @@ def test_the_heaviest_come_first_and_what_has_no_record_before_them():
     items = [SimpleNamespace(nodeid=f"{name}::test_{n}") for n in (1, 2) for name in names]
     expected = [names[0], names[0], names[2], names[2], names[1], names[1]]
     assert [item.nodeid.split("::")[0] for item in heaviest_first(items)] == expected
+
+
+def test_no_example_stands_in_a_docstring_of_a_test_where_none_is_looked_for():
+    tests = Path(__file__).parents[1]
+    starts = re.compile(r"^ *>>> ", re.MULTILINE)
+    assert not [path for path in tests.rglob("*.py") if starts.search(path.read_text("utf-8"))]
+    assert starts.search((tests.parent / "src/sfumato/errors.py").read_text("utf-8"))

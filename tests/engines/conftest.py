@@ -2,7 +2,7 @@
 """Plans over one table, by an engine; and the suite that every engine owes."""
 
 from collections.abc import Iterable
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 import duckdb
 import pytest
@@ -16,8 +16,9 @@ from sfumato.plan.aggregate import CountRows, CountValues, Sum
 from sfumato.plan.owner import owner_of
 from sfumato.plan.relation import Scan
 from sfumato.plan.value import Value
-from tests.contracts.conformance import EngineContract
-from tests.contracts.world import plan
+from tests.contracts.conformance import TELLING, EngineContract, differing
+from tests.contracts.examples import EXAMPLES
+from tests.contracts.world import declared, plan
 
 
 class Asker:
@@ -85,6 +86,20 @@ def asker():
 @pytest.fixture(scope="session")
 def suite():
     return Suite()
+
+
+@pytest.fixture(scope="module")
+def telling():
+    """DuckDB over the rows of the telling examples, for mutants of what it runs: opened before any
+    mutant is in place, and right when none is there any more.
+    """
+    with ExitStack() as stack:
+        engines = {}
+        for rows in (EXAMPLES[name][1] for name in TELLING):
+            if id(rows) not in engines:
+                engines[id(rows)] = stack.enter_context(closing(DuckDB(declared(rows))))
+        yield engines
+        assert not list(differing(DuckDB, TELLING, engines))
 
 
 @pytest.fixture

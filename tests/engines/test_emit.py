@@ -111,9 +111,9 @@ MUTANTS = {
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)
-def test_a_forgotten_limit_is_noticed(monkeypatch, mutant):
+def test_a_forgotten_limit_is_noticed(monkeypatch, telling, mutant):
     monkeypatch.setattr(emit, *MUTANTS[mutant])
-    assert noticed(DuckDB)
+    assert noticed(DuckDB, telling)
 
 
 SOURCES = {"people": Source("t", dict.fromkeys(["who", *"nxdcbt", "Big"], "VARCHAR"))}

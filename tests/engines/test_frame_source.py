@@ -4,6 +4,7 @@
 import duckdb
 import pandas
 import polars
+import pyarrow
 import pytest
 
 import sfumato as sf
@@ -47,6 +48,20 @@ def test_a_wide_integer_of_polars_names_its_column_and_is_read_as_the_remedy_say
     frame = frame.with_columns(frame[frame.columns[1]].cast(str))
     ask = asker(frame, COLUMNS)
     assert ask.duckdb(ask.counts()) == {(): (2, 2, 2, 4 + 3)}
+
+
+@pytest.mark.parametrize("kind", [pyarrow.string(), pyarrow.large_string()])
+def test_a_text_that_is_not_utf_8_is_refused_when_the_table_is_opened(kind):
+    """Half an emoji, as a damaged file has it: Arrow reads it, and each question would fail."""
+    narrow = kind == pyarrow.string()
+    stored = pyarrow.array(
+        [b"eye", b"a \xed\xa0\xbd b"], pyarrow.binary() if narrow else pyarrow.large_binary()
+    )
+    damaged = pyarrow.Array.from_buffers(kind, 2, stored.buffers())
+    frame = pyarrow.table({"a": [1, 2], "b": damaged})
+    with pytest.raises(InvalidSource, match="column 2 of 'Table' has a text that is not Unicode"):
+        DuckDB({"t": sf.Table(frame, columns=COLUMNS)})
+    DuckDB({"t": sf.Table(frame.slice(0, 1), columns=COLUMNS)}).close()
 
 
 def test_a_lazy_frame_is_refused_by_name_and_does_not_run(recwarn):

@@ -27,6 +27,6 @@ MUTANTS = {
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)
-def test_a_row_in_a_wrong_group_is_noticed(monkeypatch, mutant):
+def test_a_row_in_a_wrong_group_is_noticed(monkeypatch, telling, mutant):
     monkeypatch.setattr(grouped_rows, *MUTANTS[mutant])
-    assert noticed(DuckDB)
+    assert noticed(DuckDB, telling)

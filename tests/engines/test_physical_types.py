@@ -7,9 +7,10 @@ test_spark_source.
 """
 
 import datetime
-from contextlib import closing
+from contextlib import closing, suppress
 from decimal import Decimal
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import duckdb
 import pyarrow as pa
@@ -20,11 +21,13 @@ import sfumato as sf
 from sfumato.engines import declared, value_sql
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.duckdb_printer import printed
+from sfumato.engines.sources import opened
 from sfumato.engines.sql_tree import Expression
 from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource
 from sfumato.metadata.column import Column
 from sfumato.plan.aggregate import CountRows
 from sfumato.plan.relation import Scan
+from sfumato.plan.stages import Bounded
 from sfumato.plan.value import GroupKey, Value
 from tests.contracts.verbatim import Verbatim
 from tests.contracts.world import plan
@@ -98,27 +101,47 @@ NOT_IN_PARQUET = ("timestamp[s]", "timestamp[ms]")
 OTHERWISE = ("duration", "decimal256", "float16", "seconds with a zone")
 
 
-def counted(source: object, kind: object, table: str | None = None) -> dict[object, int]:
-    """How many rows have each value under a declaration."""
+def declaration(source: object, kind: object, table: str | None = None) -> sf.Table:
+    """A source whose one column is declared as a kind."""
+    return sf.Table(source, columns={"x": kind}, table=table)
+
+
+def by_value(table: str, kind: object) -> Bounded:
+    """How many rows have each value."""
     column = Column("x", kind)
     key = GroupKey(Value.of(column), None, missing=True)
-    tables = {"t": sf.Table(source, columns={"x": kind}, table=table)}
-    with closing(DuckDB(tables)) as engine:
-        (counts,) = engine.run(plan(Scan("t", "", (column,)), CountRows(), keys=(key,)), "key")
+    return plan(Scan(table, "", (column,)), CountRows(), keys=(key,))
+
+
+def counted(source: object, kind: object) -> dict[object, int]:
+    """How many rows have each value under a declaration."""
+    with closing(DuckDB({"t": declaration(source, kind)})) as engine:
+        (counts,) = engine.run(by_value("t", kind), "key")
     return {group[0]: count for group, (count,) in counts.items()}
 
 
 def read_or_refused(source: object, rows: int, table: str | None = None) -> list[object]:
     """The declarations that fit; under each, every row is counted."""
-    fit = []
-    for kind in KINDS:
-        try:
-            counts = counted(source, kind, table)
-        except (InvalidDeclaration, InvalidSource):
-            continue
-        assert sum(counts.values()) == rows, kind
-        fit.append(kind)
-    return fit
+    tables = {f"t{place}": declaration(source, kind, table) for place, kind in enumerate(KINDS)}
+    fit = {name: tables[name] for name in fitting(tables)}
+    if fit:
+        with closing(DuckDB(fit)) as engine:
+            for name, declared_as in fit.items():
+                (counts,) = engine.run(by_value(name, declared_as.columns["x"]), "key")
+                assert sum(count for (count,) in counts.values()) == rows, declared_as
+    return [declared_as.columns["x"] for declared_as in fit.values()]
+
+
+def fitting(tables: dict[str, sf.Table]) -> list[str]:
+    """The tables that the engine can open: it opens its own as it is done here."""
+    names = []
+    with TemporaryDirectory() as folder, duckdb.connect() as connection:
+        for name, table in tables.items():
+            with suppress(InvalidDeclaration, InvalidSource):
+                item = opened(connection, name, table, folder=Path(folder))
+                declared.held(connection, tables, name, item)
+                names.append(name)
+    return names
 
 
 def repeated(cells: pa.Array) -> pa.Table:

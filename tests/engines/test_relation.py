@@ -58,11 +58,11 @@ MUTANTS = {
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)
-def test_a_forgotten_step_is_noticed(monkeypatch, mutant):
+def test_a_forgotten_step_is_noticed(monkeypatch, telling, mutant):
     monkeypatch.setattr(relation, *MUTANTS[mutant])
     if mutant.startswith(("a semi-join", "a union")):
         monkeypatch.setattr("sfumato.engines.grouped_rows.rows", relation.rows)
-    assert noticed(DuckDB)
+    assert noticed(DuckDB, telling)
 
 
 SHORT = Source("s", {"who": "INTEGER", "key": "VARCHAR", "day": "DATE"})

@@ -23,3 +23,10 @@ def test_it_shows_plan_account_sums_and_a_refusal(shell: Shell, monkeypatch):
 def test_nobody_under_15_is_married(tmp_path):
     page = demo_census._extract(Console(quiet=True), tmp_path)
     assert "<td>0-14</td><td>male</td><td>married</td><td>0</td>" in page
+
+
+def test_the_page_is_in_the_language_of_the_shell(shell: Shell, monkeypatch):
+    monkeypatch.setattr(demo_census, "_extract", lambda *_: "<h2>The budget account</h2>")
+    monkeypatch.setattr(demo_census, "_made_up", lambda *_: None)
+    assert shell.run("--language", "zh", "demo", "census", "--page", "page.html").code == 0
+    assert (shell.folder / "page.html").read_text("utf-8") == "<h2>预算账户</h2>"

@@ -32,6 +32,13 @@ def test_words_of_both_languages_and_their_wards_are_shown(shown: tuple[str, str
     assert "differs" in printed and "<svg" in page
 
 
+def test_a_page_says_what_it_cost_and_wide_parts_scroll(shown: tuple[str, str]) -> None:
+    _, page = shown
+    assert page.count("<section>") == page.count("<h2>") == 9
+    assert "What all of it cost" in page and "left" in page.split("What all of it cost")[1]
+    assert "4,000 people" in page and "more often positive" in page
+
+
 def test_what_goes_together_is_found(shown: tuple[str, str]) -> None:
     printed, _ = shown
     assert "bread, butter" in printed and "lift_low" in printed and "next" in printed

@@ -34,6 +34,11 @@ def block(language: str) -> str:
     return found[1]
 
 
+def test_the_commands_of_the_page_install_what_they_need() -> None:
+    commands = block("console")
+    assert "pip install 'sfumato[collector]'" in commands.partition("sfumato collect")[0]
+
+
 def free_port() -> int:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))

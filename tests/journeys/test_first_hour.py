@@ -14,6 +14,7 @@ import pyarrow.parquet as parquet
 import pytest
 import xlsxwriter
 
+from tests.architecture.structure import ROOT
 from tests.contracts.shell import Shell
 
 TOWNS = ("Köln", "Berlin", "München")
@@ -179,3 +180,13 @@ def test_a_file_that_cannot_be_drafted_is_told_what_to_do(
     ran = folder.run("init", "data.csv")
     assert ran.code == 2 and said in ran.err
     assert not (folder.folder / "sfumato.toml").exists()
+
+
+def test_pages_whose_examples_take_pandas_say_to_install_it() -> None:
+    # requirements/run.txt has none, and no extra brings it
+    texts = {page: page.read_text("utf-8") for page in (ROOT / "docs").rglob("*.md")}
+    taking = {
+        p for p, text in texts.items() if re.search(r">>> .*(import pandas|to_pandas\()", text)
+    }
+    silent = [page.name for page in taking if not re.search("pip install .*pandas", texts[page])]
+    assert taking and not silent

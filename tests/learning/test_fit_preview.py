@@ -68,7 +68,7 @@ def test_a_preview_names_the_ends_and_bins_of_each_number(tmp_path: Path) -> Non
         seen = ln.preview(session, recipe, statement, label="ill", epsilon=1)
     # 4,000,001 steps of 0.25 in 4 bins, 366 days in 4 bins
     assert seen.ranges == (
-        "age 0 to 80 (bins between your edges)",
+        "age 0 to 80 in steps of 1 (bins between your edges)",
         "pay 0 to 1000000 (4 bins of 250,000)",
         "born 2000-01-01 to 2000-12-31 (4 bins of 91.5 days)",
     )

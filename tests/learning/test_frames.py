@@ -17,7 +17,14 @@ import sfumato as sf
 from sfumato.engines.value_codes import DATE_PATTERN, NUMBER_PATTERN
 from sfumato.errors import UnknownName, WrongUse
 from sfumato.learning import frames
-from sfumato.learning.frames import ColumnReport, FrameColumn, codes_of, column_of, unread_values
+from sfumato.learning.frames import (
+    ColumnReport,
+    FrameColumn,
+    codes_of,
+    column_of,
+    rounding_note,
+    unread_values,
+)
 from sfumato.metadata.column import Column
 from sfumato.plan.rows import MISSING
 from sfumato.plan.value import Value
@@ -173,3 +180,27 @@ def test_what_is_unknown_and_missing_is_counted_by_column() -> None:
     assert unread_values(frame, BOTH) == (ColumnReport("x", 4, 2, 1), ColumnReport("sex", 4, 1, 1))
     lists = {"pixels": [[1, 2], [1], None]}
     assert unread_values(lists, (PIXELS,)) == (ColumnReport("pixels", 3, 1, 1),)
+
+
+@pytest.mark.parametrize(
+    ("kind", "step"),
+    [
+        (sf.Integer(0, 5), "1"),
+        (sf.Real(0, 5, step="0.25"), "0.25"),
+        (sf.Real(0, 5), None),
+        (sf.Array(2, 0, 255), "1"),
+        (sf.Array(2, 0, 1, step="1/1048576"), None),
+        (sf.Date("2000-01-01", "2000-12-31"), None),
+        (sf.Boolean(), None),
+        (sf.Category("a", "b"), None),
+    ],
+)
+def test_a_model_names_the_steps_to_which_fractions_are_rounded(
+    kind: Any, step: str | None
+) -> None:
+    said = "" if step is None else f"\nfractions are rounded to steps: x of {step}"
+    read = column(kind)
+    # of a model that was saved as well, and of an earlier file nothing is known
+    assert rounding_note([read]) == rounding_note([FrameColumn.from_json(read.to_json())]) == said
+    earlier = {name: value for name, value in read.to_json().items() if name != "is_coarse"}
+    assert rounding_note([FrameColumn.from_json(earlier)]) == ""

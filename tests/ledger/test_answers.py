@@ -18,12 +18,7 @@ from sfumato.errors import (
 from sfumato.ledger import Ledger, answers, verify
 from sfumato.ledger.tally import Tally
 from sfumato.privacy import Budget
-from tests.contracts.charges import BODY, entries, head, opened, paid, pure
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
-    return opened(tmp_path / "l.db")
+from tests.contracts.charges import BODY, entries, head, paid, pure
 
 
 def tallies(ledger: Ledger) -> list[dict[str, object]]:

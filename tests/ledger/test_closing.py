@@ -3,8 +3,6 @@
 been.
 """
 
-from pathlib import Path
-
 import pytest
 
 from sfumato.ledger import Ledger
@@ -12,12 +10,7 @@ from sfumato.ledger import closing as room
 from sfumato.ledger.closing import close_overdue
 from sfumato.ledger.store.base import EXECUTING, FORFEITED, RESERVED, VOIDED, Rows
 from sfumato.ledger.verify import verify
-from tests.contracts.charges import charges, in_state, opened, state_of
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
-    return opened(tmp_path / "l.db")
+from tests.contracts.charges import charges, in_state, state_of
 
 
 def close(ledger: Ledger, until: int | None) -> int:

@@ -34,11 +34,6 @@ from tests.contracts.charges import (
 )
 
 
-@pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
-    return opened(tmp_path / "l.db")
-
-
 def told(ledger: Ledger) -> dict[str, object]:
     """The last act of the journal."""
     last = entries(ledger)[-1]

@@ -15,14 +15,9 @@ from sfumato.ledger import owner as owner_module
 from sfumato.ledger.journal import chained, genesis
 from sfumato.ledger.policy import decided, limited_accounts, merged, past_limits, to_list
 from sfumato.privacy import Budget
-from tests.contracts.charges import BODY, contract, entries, head, opened, paid, pure
+from tests.contracts.charges import BODY, contract, entries, head, paid, pure
 
 DATA = Path(__file__).parent / "data"
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
-    return opened(tmp_path / "l.db")
 
 
 def of(purpose: str, analyst: str, question: str = "", epsilon: object = "0.1") -> Request:

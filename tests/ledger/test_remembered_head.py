@@ -31,13 +31,6 @@ FULL = "ab" * 32
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder in which this user remembers ledgers."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return tmp_path / "state" / "sfumato" / "ledger_heads"
-
-
-@pytest.fixture
 def place(home: Path, tmp_path: Path) -> Iterator[Path]:
     """A closed ledger in a folder, charged once; ``older`` beside it is a copy from before."""
     live = tmp_path / "live"

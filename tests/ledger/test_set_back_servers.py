@@ -27,13 +27,6 @@ from tools.postgres import programs
 FULL = "ab" * 32
 
 
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder in which this user remembers ledgers."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return tmp_path / "state" / "sfumato" / "ledger_heads"
-
-
 @contextmanager
 def stopped(server: Cluster) -> Iterator[Path]:
     """A server that does not run meanwhile; its data."""

@@ -4,7 +4,6 @@
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +14,7 @@ from sfumato.ledger.request import Keys
 from sfumato.ledger.store.base import EXECUTING, FORFEITED, RESERVED, VOIDED
 from sfumato.ledger.stored_answers import sharers
 from sfumato.privacy import Budget
-from tests.contracts.charges import BODY, charges, head, opened, paid, pure
+from tests.contracts.charges import BODY, charges, head, paid, pure
 
 STEPS = {
     RESERVED: (),
@@ -23,11 +22,6 @@ STEPS = {
     FORFEITED: ("execute", "forfeit"),
     VOIDED: ("void",),
 }
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
-    return opened(tmp_path / "l.db")
 
 
 def keyed(key: str = "k", epsilon: object = "0.1", question: str = "q", **more: object) -> Request:

@@ -2,6 +2,7 @@
 """The task of itemsets: candidates from released numbers, bounds stated before anything is read."""
 
 import json
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,30 @@ def test_candidates_come_from_released_numbers_alone(session: sf.Session) -> Non
     assert [key[1] for key in pairs.items] == list("abcde") and len(pairs.candidates) == 10
     assert len(threes.candidates) == 10
     assert json.loads(body)["levels"][1]["n"] == list(range(50, 60))
+
+
+def test_candidates_from_exact_supports_are_noticed(
+    session: sf.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the same released numbers the same sets are counted, whoever else is in the data."""
+
+    def counted_sets(people: list[set[str]]) -> set[Any]:
+        exact: list[set[str]] = people
+
+        def by_exact(self: Any, frequent: Any, counted: Any, size: int) -> Any:
+            words = [str(key[1]) for key in frequent]
+            every = combinations(range(len(words)), size)
+            return [each for each in every if any({words[i] for i in each} <= p for p in exact)]
+
+        with monkeypatch.context() as patch:
+            if people:
+                patch.setattr(ItemsetsTask, "_candidates", by_exact)
+            curator = Scripted(ITEMS)
+            task(session, mn.Itemsets(size=2)).run(curator)  # type: ignore[arg-type]
+        return {tuple(item[1] for item in curator.asked[1].items)}
+
+    assert counted_sets([]) == {tuple("abcde")}
+    assert counted_sets([set("abc")]) != counted_sets([set("abc"), set("de")])
 
 
 def test_few_candidates_are_those_whose_rarest_part_is_most_frequent(session: sf.Session) -> None:

@@ -4,11 +4,14 @@
 from typing import Any
 
 import numpy as np
+import pytest
 
 import sfumato as sf
 from sfumato import mining as mn
+from sfumato.accounting.account import account
+from sfumato.errors import EngineFailed
 from sfumato.mining.keys_task import KeysTask
-from sfumato.mining.recipe import Asked
+from sfumato.mining.recipe import Asked, threshold
 from sfumato.privacy.event import AdditiveNoise, Thresholded
 from sfumato.query.pipeline import compile_rows
 from sfumato.sql.row_list import row_list
@@ -56,3 +59,25 @@ def test_a_person_has_no_more_keys_than_its_rows_can_hold(session: sf.Session) -
     plan = compile_rows(row_list("SELECT ward, day FROM notes", session.dataset), session.dataset)
     planned = mn.Paths("ward", order="day").planned(plan, Asked(None, 1, "1e-6"))
     assert planned.keep == 2
+
+
+def test_the_deltas_of_the_levels_add_up_to_the_stated_one(
+    session: sf.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned = task(session, mn.Terms("note", grams=3))
+    assert 0.3e-6 < account(planned.event).delta <= 1e-6
+    # the mutant: each level spends the whole delta
+    whole = property(lambda self: threshold(self.keep, self._share(), "1e-6", sf.AddRemove))
+    monkeypatch.setattr(KeysTask, "threshold", whole)
+    assert account(planned.event).delta > 1e-6
+
+
+def test_a_level_without_a_delta_in_the_event_releases_nothing(
+    session: sf.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mutant: two levels are read, and the event pays for one."""
+    honest = KeysTask.event
+    fewer = property(lambda self: honest.fget(self).events[0])  # type: ignore[attr-defined]
+    monkeypatch.setattr(KeysTask, "event", fewer)
+    with pytest.raises(EngineFailed):
+        mn.mine(session, mn.Terms("note", grams=2), "SELECT note FROM notes", rho=1, delta="1e-6")

@@ -46,15 +46,21 @@ def test_another_setting_is_another_question(session: sf.Session) -> None:
 
 REFUSED = [
     (mn.Terms("note", by="plain"), "note, plain", COST, "plain.*open text"),
-    (mn.Terms("note", by="scan"), "note, scan", COST, "scan.*array"),
+    (mn.Terms("note", by="scan"), "note, scan", COST, "scan.*array.*prototypes="),
     (mn.Terms("note", by="age"), "note, age", COST, "age.*5,001 values"),
     (mn.Terms("note", by="nowhere"), "note", COST, "nowhere"),
     (mn.Terms("ward"), "ward", COST, "ward.*no text"),
     (mn.Terms("note"), "note", {"rho": 1}, "delta"),
     (mn.Terms("note"), "note", {"epsilon": 1}, "delta"),
     (mn.Terms("note"), "note", {"rho": 1, "epsilon": 1, "delta": "1e-6"}, "epsilon"),
-    (mn.Terms("note", only=["two words"]), "note", {"epsilon": 1}, "two words.*token"),
+    (
+        mn.Terms("note", only=["two words"]),
+        "note",
+        {"epsilon": 1},
+        r"two words.*\['two', 'words'\]",
+    ),
     (mn.Terms("note", only=["the"]), "note", {"epsilon": 1}, "the.*token"),
+    (mn.Means("scan", by="note"), "scan, note", {"rho": 1}, "note.*open text.*only="),
     (mn.Paths("ward", order="plain"), "ward, plain", COST, "plain.*order"),
     (mn.Paths("age", order="day"), "age, day", COST, "age.*5,001"),
     (mn.Paths("ward", order="ward"), "ward", COST, "one column"),

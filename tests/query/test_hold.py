@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A held question is paid in full, draws and reads nothing, and is voided unless it is used."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
@@ -15,17 +14,10 @@ from sfumato.errors import BudgetExceeded, InProgress, LeaseExpired, WrongUse
 from sfumato.query.hold import held
 from sfumato.query.series import OpenSeries
 from sfumato.query.session import Session
-from tests.contracts.people import session
 from tests.contracts.series import STEPS, Middle, worker
 from tests.contracts.tasks import Given, measuring, opened
 
 EXACT = Fraction(50 * STEPS)
-
-
-@pytest.fixture
-def here(tmp_path: Path) -> Iterator[Session]:
-    with session(tmp_path) as found:
-        yield found
 
 
 def taken(here: Session) -> int:

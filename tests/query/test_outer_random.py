@@ -51,8 +51,10 @@ def ordered(rows):
     return sorted(tuple(map(shown, row)) for row in rows)
 
 
-def is_same(session, seed):
-    """Whether both give the same rows; None if the statement is not answered."""
+def is_same(session, own, seed):
+    """Whether a session and a DuckDB over the same answers give the same rows; None if the
+    statement is not answered.
+    """
     text = Writer(seed).query(2)
     asked = text
     for name, question in zip(NAMES, INNER, strict=True):
@@ -61,20 +63,23 @@ def is_same(session, seed):
         answer = session.query(asked, epsilon=1)
     except (Refused, OuterFailed):
         return None
-    with duckdb.connect() as own:
-        for inner in answer.inner:
-            place = int("users" in inner.statement)
-            if inner.statement.count("SELECT") > 1 or len(inner.columns) != 4:
-                # a larger part was one question
-                return None
-            own.register(NAMES[place], arrow(inner))
+    for inner in answer.inner:
+        if inner.statement.count("SELECT") > 1 or len(inner.columns) != 4:
+            # a larger part was one question
+            return None
+        own.register(NAMES["users" in inner.statement], arrow(inner))
+    try:
         expected = own.execute(text).fetchall()
+    except duckdb.Error:
+        # it fails over these numbers, and does not in the session
+        return False
     return ordered(answer.rows) == ordered(expected)
 
 
 def compared(session, seeds):
-    """The statements that were answered, after each was compared."""
-    results = {seed: is_same(session, seed) for seed in seeds}
+    """The number of statements that were compared; fails where one has other rows."""
+    with duckdb.connect() as own:
+        results = {seed: is_same(session, own, seed) for seed in seeds}
     assert False not in results.values(), [s for s, same in results.items() if same is False]
     return sum(same is not None for same in results.values())
 

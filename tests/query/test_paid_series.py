@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is paid for a series is found by the series, and another one is refused by what differs."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
 from sfumato.errors import UnknownName, WrongUse
 from sfumato.query.session import Session
-from tests.contracts.people import session
 from tests.contracts.series import STEPS, Middle
 
 
@@ -19,12 +16,6 @@ class Told(Middle):
     """The same series under another line."""
 
     line = "another line"  # type: ignore[misc]
-
-
-@pytest.fixture
-def here(tmp_path: Path) -> Iterator[Session]:
-    with session(tmp_path) as found:
-        yield found
 
 
 def middle(here: Session, epsilon: int = 60) -> Middle:

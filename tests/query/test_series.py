@@ -4,7 +4,7 @@ twice.
 """
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -39,12 +39,6 @@ from tests.contracts.tasks import Given, opened
 
 # per piece; noise is zero but for a chance below 1e-20
 EXACT = Fraction(50 * STEPS)
-
-
-@pytest.fixture
-def here(tmp_path: Path) -> Iterator[Session]:
-    with session(tmp_path) as found:
-        yield found
 
 
 def middle(here: Session, epsilon: Fraction = EXACT) -> Middle:

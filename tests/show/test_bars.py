@@ -123,3 +123,25 @@ def test_a_figure_says_in_words_what_it_is() -> None:
 def test_text_and_lines_take_the_colour_of_the_page() -> None:
     svg = bar_chart("t", "n", [Bar("a", "", 1, 0, 2)]).svg
     assert "#222" not in svg and "currentColor" in svg
+
+
+@pytest.mark.parametrize(
+    ("label", "start", "shown"),
+    [
+        ("女", 60, "女"),
+        ("a label of 25 letters ...", 173, "a label of 25 letters ..."),
+        ("e" * 40, 194, "e" * 27 + "\u2026"),
+        ("省" * 16, 194, "省" * 14 + "\u2026"),
+    ],
+)
+def test_the_bars_begin_at_the_widest_label_and_none_is_cut_by_the_edge(
+    label: str, start: int, shown: str
+) -> None:
+    figure = bar_chart("t", "n", [Bar(label, "", 1, 0, 2), Bar("b", "", 1, 0, 2)])
+    (bar, _) = drawn(figure, "rect")
+    assert float(bar.get("x")) == start
+    labels = [each for each in drawn(figure, "text") if each.get("text-anchor") == "end"]
+    assert [(each.text, each.get("x")) for each in labels] == [
+        (shown, str(start - 8)),
+        ("b", str(start - 8)),
+    ]

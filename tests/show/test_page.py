@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from sfumato.show.page import page, tiles
+from sfumato.show.page import page, text_blocks, tiles
 from sfumato.show.svg import WIDTH
 
 
@@ -57,6 +57,23 @@ def test_every_colour_of_the_style_sheet_is_a_variable_so_that_dark_pages_change
     assert rules and not re.findall(r"#[0-9a-f]{3,6}\b", "".join(rules))
     for name in set(re.findall(r"var\((--[a-z]+)\)", style)):
         assert f"{name}: #" in style
+
+
+def test_columns_of_a_terminal_scroll_and_sentences_are_wrapped() -> None:
+    text = "A <long> sentence.\nedges   12\n  in all 13\nAnother one."
+    assert text_blocks(text) == (
+        '<pre>A &lt;long&gt; sentence.</pre><pre class="wide">edges   12\n  in all 13</pre>'
+        "<pre>Another one.</pre>"
+    )
+    style = page("t", "")
+    assert re.search(r"pre\.wide {[^}]*white-space: pre; overflow-x: auto;", style)
+
+
+def test_words_and_numbers_of_a_table_are_not_broken_and_a_shade_says_that_it_scrolls() -> None:
+    style = page("t", "")
+    assert re.search(r"table\.log td {[^}]*overflow-wrap: break-word; min-width: 5em;", style)
+    phone = style.partition("max-width: 640px")[2]
+    assert re.search(r"section {[^}]*local[^}]*scroll", phone)
 
 
 def test_a_phone_scrolls_charts_and_numbers_instead_of_shrinking_them() -> None:

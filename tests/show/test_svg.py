@@ -11,15 +11,25 @@ from hypothesis import strategies as st
 
 from sfumato.show.svg import WIDTH, Figure, short, svg_document, ticks, xml_text
 
+# the signs that change the direction of what follows
+DIRECTIONS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
-@given(st.text())
+
+def test_signs_that_change_the_direction_are_shown_by_their_numbers() -> None:
+    for sign in DIRECTIONS:
+        assert xml_text(f"eye {sign}fdp.exe") == f"eye \\u{ord(sign):x}fdp.exe"
+    # letters written from right to left, and the sign that joins emojis, stay
+    assert xml_text("שלום \u200d") == "שלום \u200d"
+
+
+@given(st.text(st.characters(exclude_characters=DIRECTIONS)))
 def test_any_text_is_xml_and_without_control_characters(words: str) -> None:
     (element,) = ElementTree.fromstring(f"<a><b>{xml_text(words)}</b></a>")
     assert len(element.text or "") == len(words)
     assert (element.text or "").isprintable() or any(sign.isspace() for sign in words) or words
 
 
-@given(st.text(max_size=20))
+@given(st.text(st.characters(exclude_characters=DIRECTIONS), max_size=20))
 def test_a_document_has_its_title_for_those_who_do_not_see_it(title: str) -> None:
     root = ElementTree.fromstring(svg_document(100, title, "<g/>"))
     assert root.get("viewBox") == f"0 0 {WIDTH} 100" and root.get("role") == "img"

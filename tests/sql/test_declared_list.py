@@ -63,7 +63,11 @@ LISTS = {
     "SELECT DISTINCT yes FROM visits WHERE yes IS NOT NULL": [[False], [True]],
     "SELECT DISTINCT DATE_TRUNC('month', ts) AS m FROM visits": [["2024-01-01"], ["2024-02-01"]],
     "SELECT DISTINCT kind FROM visits JOIN drugs USING (drug)": [["x"], ["y"]],
-    "SELECT COUNT(*) FROM (SELECT DISTINCT ward FROM visits)": [[3]],
+    "SELECT DISTINCT drug FROM visits UNION SELECT DISTINCT drug FROM visits ORDER BY 1": [["a"], ["b"]],
+    "SELECT w, d FROM (SELECT DISTINCT ward AS w FROM visits WHERE ward = 'ear') CROSS JOIN "
+    "(SELECT DISTINCT drug AS d FROM visits) ORDER BY d": [["ear", "a"], ["ear", "b"]],
+    "SELECT half, RANK() OVER (ORDER BY half DESC) AS r, LAG(half) OVER (ORDER BY half) AS l "
+    "FROM (SELECT DISTINCT half FROM visits) ORDER BY half": [[0.0, 3, None], [0.5, 2, 0.0], [1.0, 1, 0.5]],
     "SELECT DISTINCT age FROM visits WHERE ABS(age - 1) = 1": [[0], [2]],
     "SELECT DISTINCT age + 1 AS n FROM visits WHERE FLOOR(age / 2) = 1": [[3], [4]],
     "SELECT DISTINCT CASE WHEN age > 1 THEN 'old' ELSE 'new' END AS a FROM visits WHERE age * age = 4": [["old"]],
@@ -106,6 +110,50 @@ def test_a_list_says_nothing_about_the_data(tmp_path):
 def test_what_would_be_read_as_what_occurs_is_refused(session, text):
     with pytest.raises(UnsupportedSql, match="which is itself private"):
         session.query(text, epsilon=1)
+
+
+MONTHS = "SELECT DISTINCT MONTH(day) AS m FROM visits"
+OTHERS = "SELECT DISTINCT MONTH(ts) AS m FROM visits"
+READ_AS_WHAT_OCCURS = (
+    "SELECT COUNT(*) FROM (SELECT DISTINCT ward FROM visits)",
+    "SELECT COUNT(*) FROM (SELECT ward FROM visits GROUP BY ward)",
+    f"SELECT MIN(m) + 1 AS a FROM ({MONTHS})",
+    f"SELECT m, COUNT(*) OVER () AS n FROM ({MONTHS})",
+    f"SELECT m FROM ({MONTHS}) GROUP BY m HAVING COUNT(*) > 0",
+    f"SELECT COUNT(*) AS n FROM (({MONTHS}) UNION ({OTHERS}))",
+    f"SELECT (SELECT COUNT(*) FROM ({MONTHS})) AS m, COUNT(*) AS n FROM visits",
+    f"{MONTHS} EXCEPT {OTHERS}",
+    f"{MONTHS} INTERSECT {OTHERS}",
+    f"SELECT a.m FROM ({MONTHS}) AS a LEFT JOIN ({OTHERS}) AS b ON a.m = b.m WHERE b.m IS NULL",
+    f"SELECT m FROM ({MONTHS}) AS a JOIN ({OTHERS}) AS b USING (m)",
+    f"SELECT m FROM ({MONTHS}) AS a WHERE m NOT IN ({OTHERS})",
+    f"SELECT m FROM ({MONTHS}) AS a WHERE EXISTS ({OTHERS})",
+    f"SELECT m, n FROM (SELECT MONTH(day) AS m, COUNT(*) AS n FROM visits GROUP BY 1) WHERE m IN ({OTHERS})",
+)
+
+
+@pytest.mark.parametrize("text", READ_AS_WHAT_OCCURS)
+def test_declared_values_are_not_counted_or_compared_as_if_they_occurred(session, text):
+    with pytest.raises(UnsupportedSql, match="would be read as what occurs"):
+        session.query(text, epsilon=1)
+
+
+def test_a_comparison_with_a_private_answer_is_answered():
+    counts = "SELECT MONTH(day) AS m, COUNT(*) AS n FROM visits GROUP BY 1"
+    for text in (
+        f"{MONTHS} EXCEPT SELECT m FROM ({counts}) WHERE n > 1",
+        f"SELECT COUNT(*) AS n FROM ({MONTHS}) AS a LEFT JOIN ({counts}) AS c USING (m) WHERE n > 1",
+    ):
+        assert len(split(text, DATA, DAY).inner) == 1
+
+
+def test_in_place_of_their_number_that_of_the_values_that_occur(session):
+    with pytest.raises(UnsupportedSql) as refused:
+        session.query(
+            "SELECT COUNT(*) AS wards FROM (SELECT DISTINCT ward AS w FROM visits)", epsilon=1
+        )
+    assert refused.value.instead == "SELECT COUNT(DISTINCT ward) AS wards FROM visits"
+    assert session.preview(refused.value.instead, epsilon=1).cost.epsilon == "1"
 
 
 def test_of_a_text_the_list_is_a_question_with_a_threshold():

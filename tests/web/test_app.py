@@ -25,12 +25,6 @@ PREVIEW = "/v1/datasets/clinic/preview"
 PASSWORD = "correct horse"
 
 
-@pytest.fixture
-def clinic(tmp_path: Path) -> Any:
-    with Clinic(tmp_path) as opened:
-        yield opened
-
-
 def test_a_first_week(clinic: Clinic) -> None:
     made = clinic.call("olga", "POST", "/v1/people", {"name": "cara"})
     setup = f"/setup/{made.json['invitation']}"

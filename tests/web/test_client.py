@@ -44,12 +44,6 @@ def client(clinic: Clinic, name: str = "ann", purpose: str = "study") -> Remote:
 
 
 @pytest.fixture
-def clinic(tmp_path: Path) -> Any:
-    with Clinic(tmp_path) as opened:
-        yield opened
-
-
-@pytest.fixture
 def wire(clinic: Clinic, monkeypatch: pytest.MonkeyPatch) -> Wire:
     return Wire(clinic, monkeypatch)
 

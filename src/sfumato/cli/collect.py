@@ -7,7 +7,7 @@ from contextlib import closing
 import click
 
 from sfumato.cli.language import say
-from sfumato.cli.web_server import config, serve
+from sfumato.cli.web_server import config, require_server, serve
 from sfumato.collector import Collector, intake_of, open_store
 from sfumato.config.collector import read_door
 
@@ -20,6 +20,7 @@ def command(config: str) -> None:
     Neither the address of a device nor the time of a report is kept. Stop it with Ctrl-C: what was
     acknowledged is on disk.
     """
+    require_server()
     door = read_door(config, "collector")
     with closing(open_store(door.place)) as store:
         app = Collector([intake_of(each, store, time.time) for each in door.tasks])

@@ -6,14 +6,17 @@ describe them.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 from pyarrow import csv, parquet
 
+from sfumato.engines.value_codes import number_pattern, plain_number
 from sfumato.errors import UnknownName, WrongUse, shown
-from sfumato.learning.frames import FrameColumn, unread_values
+from sfumato.learning.frames import FrameColumn, number_of, unread_values
+from sfumato.metadata.file_text import DELIMITERS, Numerals
+from sfumato.metadata.table import Table
 
 _CSV, _PARQUET = ".csv", ".parquet"
 _ENDINGS = f"{_CSV}, {_PARQUET}"
@@ -21,8 +24,11 @@ _ENDINGS = f"{_CSV}, {_PARQUET}"
 _SHAPE = re.compile(r"(Row #\d+: )?Expected \d+ columns, got \d+")
 
 
-def read_rows(path: str, delimiter: str | None = None) -> pa.Table:
+def read_rows(path: str, declared: Table | None = None) -> pa.Table:
     """Reads the rows of a file; all values of a CSV file are strings.
+
+    ``declared`` says how a CSV file is written, where it is not UTF-8 with commas: its delimiter,
+    its encoding and the line of its header.
 
     Raises:
         WrongUse: another file ending, no such file, or a file that cannot be read.
@@ -33,7 +39,7 @@ def read_rows(path: str, delimiter: str | None = None) -> pa.Table:
     try:
         if ending == _PARQUET:
             return parquet.read_table(path)
-        return _read_csv(path, delimiter or ",")
+        return _read_csv(path, declared or Table(path))
     except FileNotFoundError:
         raise WrongUse(f"No file {shown(path)}.") from None
     except (OSError, ValueError, pa.ArrowException) as error:
@@ -46,6 +52,8 @@ def read_rows(path: str, delimiter: str | None = None) -> pa.Table:
         raise WrongUse(
             f"{shown(path)} cannot be read ({reason}).",
             allowed="Parquet, or CSV in UTF-8 with commas",
+            remedy="Of another CSV, say how it is written: --delimiter, --encoding and --header-row "
+            "of sfumato predict, the table in sfumato.toml for sfumato frontier.",
         ) from None
 
 
@@ -86,7 +94,8 @@ def require_columns(rows: pa.Table, columns: Sequence[FrameColumn]) -> None:
             raise UnknownName(
                 f"The rows have no column {column.name!r}.",
                 allowed=", ".join(each.name for each in columns),
-                remedy="The columns are those of the SELECT of the model, under the same names.",
+                remedy=_other_delimiter(rows.column_names)
+                or "The columns are those of the SELECT of the model, under the same names.",
             )
         if column.length and pa.types.is_string(rows[column.name].type):
             raise WrongUse("Lists of numbers in a CSV file.", remedy="Write the rows as Parquet.")
@@ -107,10 +116,51 @@ def unread(rows: pa.Table, columns: Sequence[FrameColumn]) -> list[str]:
     return notes
 
 
-def _read_csv(path: str, delimiter: str) -> pa.Table:
+def with_plain_numbers(
+    rows: pa.Table, numerals: Numerals, markers: Mapping[str, Sequence[str]]
+) -> pa.Table:
+    """Returns rows whose numbers that are strings are written as Python writes them.
+
+    ``numerals`` say how they are written in the rows. ``markers`` are the strings that mean a
+    missing value, by the names of the columns of numbers. A string that is no number so written
+    becomes one that is no number at all.
+
+    >>> rows = pa.table({"pay": ["1.234,5", "1.5"]})
+    >>> with_plain_numbers(rows, Numerals(",", "."), {"pay": ()})["pay"].to_pylist()
+    ['1234.5', 'no number: 1.5']
+    """
+    pattern = re.compile(number_pattern(numerals), re.ASCII)
+
+    def plain(value: str, missing: Sequence[str]) -> str:
+        if value in missing:
+            return value
+        if pattern.fullmatch(value):
+            return plain_number(value, numerals)
+        return value if number_of(value) != number_of(value) else f"no number: {value}"
+
+    for name, missing in markers.items():
+        place = rows.column_names.index(name)
+        if pa.types.is_string(rows[name].type):
+            values = [value and plain(value, missing) for value in rows[name].to_pylist()]
+            rows = rows.set_column(place, name, pa.array(values, pa.string()))
+    return rows
+
+
+def _read_csv(path: str, declared: Table) -> pa.Table:
     """The rows of a CSV file, as strings."""
-    parsed = csv.ParseOptions(delimiter=delimiter)
-    with csv.open_csv(path, parse_options=parsed) as opened:
+    parsed = csv.ParseOptions(delimiter=declared.delimiter or ",")
+    reading = csv.ReadOptions(
+        encoding=declared.encoding or "utf-8", skip_rows=(declared.header_row or 1) - 1
+    )
+    with csv.open_csv(path, parse_options=parsed, read_options=reading) as opened:
         names = opened.schema.names
     strings = csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
-    return csv.read_csv(path, parse_options=parsed, convert_options=strings)
+    return csv.read_csv(path, parse_options=parsed, read_options=reading, convert_options=strings)
+
+
+def _other_delimiter(names: Sequence[str]) -> str:
+    """Returns a remedy if the only column has a name with another delimiter in it."""
+    for delimiter in DELIMITERS:
+        if len(names) == 1 and delimiter in names[0]:
+            return f"Its first line is separated by {delimiter!r}: say --delimiter {delimiter!r}."
+    return ""

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import click
+import pyarrow as pa
 
-from sfumato.cli.frame_file import read_rows
+from sfumato.cli.frame_file import read_rows, with_plain_numbers
 from sfumato.cli.language import say
 from sfumato.cli.options import as_json, config, require_outputs, table_or_json, write_file
 from sfumato.cli.waiting import counting
@@ -16,13 +17,16 @@ from sfumato.config.model import ModelConfig, read_model
 from sfumato.errors import InvalidConfig, WrongUse, shown
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.frontier import Frontier, frontier
+from sfumato.metadata.column import Integer, Real
 from sfumato.metadata.dataset import Dataset
+from sfumato.metadata.table import Table
 from sfumato.plan.relation import Scan
 from sfumato.plan.scope import nodes
 
 _EPSILONS = ("0.1", "0.3", "1", "3")
 _FOLDS = 10
 _ENDINGS = (".svg", ".json")
+_OF_CSV = ("delimiter", "encoding", "decimal", "thousands", "header_row")
 
 
 @click.command("frontier")
@@ -91,7 +95,7 @@ def _measure_frontier(
     dataset = read_declarations(config).dataset
     table = _table(dataset, declared)
     path = _public(config, declared, public)
-    rows = read_rows(path, dataset.tables[table].delimiter)
+    rows = _read_public(path, dataset.tables[table])
     with counting("fits on public rows") as count:
         return frontier(
             declared.recipe,
@@ -103,6 +107,19 @@ def _measure_frontier(
             progress=count,
             **asked,
         )
+
+
+def _read_public(path: str, private: Table) -> pa.Table:
+    """Reads the public rows. A CSV file is written as the private one is, where that is CSV."""
+    are_csv = all(str(source).lower().endswith(".csv") for source in (path, private.source))
+    declared = Table(path, **{name: getattr(private, name) for name in _OF_CSV if are_csv})
+    rows = read_rows(path, declared)
+    numbers = {
+        name: kind.missing or ()
+        for name, kind in private.columns.items()
+        if isinstance(kind, Integer | Real) and name in rows.column_names
+    }
+    return with_plain_numbers(rows, declared.numerals, numbers)
 
 
 def _public(config: str, declared: ModelConfig, public: str | None) -> str:

@@ -76,21 +76,21 @@ def command(
         say(budget)
 
 
-def _write(found: Found, form: str, output: str | None, *, excel: bool) -> None:
+def _write(result: Found, form: str, output: str | None, *, excel: bool) -> None:
     """Writes a result in a format to a file or to stdout."""
     if form == "arrow":
-        table = found.to_arrow()
+        table = result.to_arrow()
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
         write_bytes(bytes(sink.getvalue().to_pybytes()), output)
     elif form == "json":
-        facts: dict[str, Json] = {"charge": found.charge, "cost": found.cost.to_json()}
-        facts |= {"notes": [*found.notes], "rows": [*found.to_dicts()]}
+        facts: dict[str, Json] = {"charge": result.charge, "cost": result.cost.to_json()}
+        facts |= {"notes": [*result.notes], "rows": [*result.to_dicts()]}
         write_text(as_json(facts), output)
     elif form == "csv":
-        write_text(csv_of(found.columns, found.rows, excel=excel), output)
+        write_text(csv_of(result.columns, result.rows, excel=excel), output)
     elif output is None:
-        say(repr(found))
+        say(repr(result))
     else:
-        write_text(repr(found), output)
+        write_text(repr(result), output)

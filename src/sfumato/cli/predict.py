@@ -2,6 +2,7 @@
 """``sfumato predict``: applies a model file to the rows of a file."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -13,6 +14,7 @@ from sfumato.cli.frame_file import (
     require_columns,
     require_rows_file,
     unread,
+    with_plain_numbers,
     write_rows,
 )
 from sfumato.cli.language import say
@@ -22,6 +24,7 @@ from sfumato.errors import WrongUse, shown
 from sfumato.learning.clusters import Clusters
 from sfumato.learning.components import Components
 from sfumato.learning.load import Loaded, load
+from sfumato.metadata.table import Table
 from sfumato.query.answer_files import rows_for_excel
 
 
@@ -32,10 +35,24 @@ from sfumato.query.answer_files import rows_for_excel
     "-o", "--output", type=click.Path(dir_okay=False), help="A .csv or .parquet [default: stdout]."
 )
 @excel_option
-def command(file: str, data: str, *, output: str | None, excel: bool) -> None:
+@click.option("--delimiter", help='Of a CSV file: ";", "|" or "\\t" where it is no comma.')
+@click.option("--encoding", help="Of a CSV file that is not UTF-8: gb18030, for example.")
+@click.option("--decimal", help='Of a CSV file: "," where the sign of a fraction is no point.')
+@click.option("--thousands", help="Of a CSV file: the sign between groups of three digits.")
+@click.option("--header-row", type=click.IntRange(min=1), help="The line that has the names.")
+def command(
+    file: str,
+    data: str,
+    *,
+    output: str | None,
+    excel: bool,
+    delimiter: str | None,
+    **written: Any,
+) -> None:
     """Apply the model of FILE, which fit wrote, to the rows of DATA; free.
 
-    DATA is a CSV or Parquet file with the columns of the model's SELECT. Its rows are written with
+    DATA is a CSV or Parquet file with the columns of the model's SELECT; the options say how a CSV
+    file is written, as the keys of a table of the same names in sfumato.toml do. Its rows are written with
     the prediction beside them, and the probability of each class: what is written is as private as
     DATA. What a sfumato.toml beside them declares is not overwritten.
     """
@@ -48,8 +65,12 @@ def command(file: str, data: str, *, output: str | None, excel: bool) -> None:
                 f"{shown(output)} would be overwritten.", remedy="Write to another path."
             )
     model = model_of(file)
-    rows = read_rows(data)
-    predicted = said(model, rows)
+    declared = Table(data, delimiter=delimiter and delimiter.replace("\\t", "\t"), **written)
+    rows = read_rows(data, declared)
+    require_columns(rows, model.columns)
+    numbers = {each.name: each.missing for each in model.columns if each.is_number}
+    read = with_plain_numbers(rows, declared.numerals, numbers)
+    predicted = said(model, rows, read)
     if excel:
         write_bytes(rows_for_excel(predicted), output)
     elif output is None:
@@ -60,20 +81,20 @@ def command(file: str, data: str, *, output: str | None, excel: bool) -> None:
         write_rows(predicted, output)
     if output is not None:
         say(f"wrote {output}: {predicted.num_rows:,} rows")
-    for note in unread(rows, model.columns):
+    for note in unread(read, model.columns):
         say(note, err=output is None)
 
 
-def said(model: Loaded, rows: pa.Table) -> pa.Table:
+def said(model: Loaded, rows: pa.Table, read: pa.Table) -> pa.Table:
     """Adds the predictions of a model to rows, as new columns.
 
+    ``read`` are the same rows as the model reads them.
+
     Raises:
-        UnknownName: the rows lack a feature.
         WrongUse: the rows have a column with the name of a new one.
     """
-    require_columns(rows, model.columns)
     predicted = rows
-    for name, values in _columns(model, rows).items():
+    for name, values in _columns(model, read).items():
         if name in rows.column_names:
             raise WrongUse(f"The rows have a column {name!r} already.", remedy="Rename it.")
         predicted = predicted.append_column(name, pa.array(values))

@@ -8,7 +8,7 @@ from threading import Event, Thread
 import click
 
 from sfumato.cli.language import say
-from sfumato.cli.web_server import config, serve
+from sfumato.cli.web_server import config, require_server, serve
 from sfumato.collector import Collector, Folder, SealedIntake, Shuffler
 from sfumato.collector.shuffler import Sender
 from sfumato.config.collector import read_door
@@ -24,6 +24,7 @@ def command(config: str) -> None:
 
     A batch has at least min_batch reports of its task. Stop it with Ctrl-C: what waits is on disk.
     """
+    require_server()
     door = read_door(config, "shuffler")
     send = _sender(door.form["collector"])
     with Folder(door.place, holds=True) as folder:

@@ -10,7 +10,7 @@ import click
 
 from sfumato.cli.language import say
 from sfumato.cli.options import emit, require_folders
-from sfumato.cli.web_server import serve
+from sfumato.cli.web_server import require_server, serve
 from sfumato.config.model import read_model
 from sfumato.errors import WrongUse
 from sfumato.federated import Coordinator, Study, read_study
@@ -143,6 +143,7 @@ def _fit(
 @click.option("--port", type=int, help="Its port, if not that of the study.")
 def _serve(study: str, folder: str, host: str | None, port: int | None) -> None:
     """Add up the shares of the sites until it is stopped; it has no data and no key."""
+    require_server()
     declared = read_study(study)
     address = urlsplit(declared.coordinator)
     if address.scheme == "https" and (host is None or port is None):

@@ -2,6 +2,7 @@
 """The web server of ``sfumato collect``, ``sfumato shuffle`` and ``sfumato study serve``."""
 
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -18,20 +19,28 @@ config = click.option(
 )
 
 
+def require_server() -> Any:
+    """Returns the module of the web server. A command calls it before it opens or says anything.
+
+    Raises:
+        WrongUse: uvicorn, an extra, is not installed.
+    """
+    try:
+        return import_module("uvicorn")
+    except ImportError:
+        raise WrongUse(
+            "uvicorn is not installed.", remedy="pip install 'sfumato[collector]'"
+        ) from None
+
+
 def serve(app: Collector | Coordinator, host: str, port: int) -> None:
     """Serves an application at an address until it is stopped.
 
     Raises:
         WrongUse: uvicorn, an extra, is not installed.
     """
-    try:
-        server = import_module("uvicorn")
-    except ImportError:
-        raise WrongUse(
-            "uvicorn is not installed.", remedy="pip install 'sfumato[collector]'"
-        ) from None
     # no access log, and no header that names a device
-    server.run(
+    require_server().run(
         app, host=host, port=port, access_log=False, log_level="error",
         proxy_headers=False, server_header=False, lifespan="on",
     )  # fmt: skip

@@ -20,9 +20,11 @@ def arrow_of(name: str, source: object) -> object:
     """Converts a frame to an Arrow table.
 
     Raises:
-        InvalidSource: it is no frame, or Arrow has no type for one of its columns.
+        InvalidSource: it is no frame, Arrow has no type for one of its columns, or a text is not
+            UTF-8.
     """
     failed = ""
+    damaged: int | None = None
     kind = type(source).__name__
     names: list[str] = []
     table: object = None
@@ -32,6 +34,11 @@ def arrow_of(name: str, source: object) -> object:
         frame = pyarrow.table(without_wide_integers(source))
         table = frame
         names = frame.column_names
+        for place, column in enumerate(frame.columns):
+            if "string" in str(column.type):
+                # Arrow does not look at the bytes of a text: each question that reads it would fail
+                damaged = place
+                column.validate(full=True)
     except Exception as failure:
         failed = type(failure).__name__
     if failed == "ValueError":
@@ -42,6 +49,8 @@ def arrow_of(name: str, source: object) -> object:
             kind,
             [label for label in labels if isinstance(label, str)],
         )
+    if failed and damaged is not None:
+        raise _not_unicode(name, kind, damaged)
     if failed:
         # outside the handler: Arrow quotes the value at which it failed
         raise _unreadable_frame(name, source, failed)
@@ -90,17 +99,22 @@ def _unreadable_frame(
         source.columns[place],
     )
     if failed == "UnicodeEncodeError":
-        return InvalidSource(
-            f"Table {name!r}: column {place + 1} of {kind!r} has a text that is not Unicode.",
-            allowed="texts without lone surrogates (U+D800 to U+DFFF)",
-            remedy="Read the file again with its own encoding, or leave the column out.",
-        )
+        return _not_unicode(name, kind, place)
     return InvalidSource(
         f"Table {name!r}: column {place + 1} of {kind!r} has values of several types, "
         "or of one that Arrow does not know.",
         allowed="one type in each column",
         remedy=f"Give it one, as frame[frame.columns[{place}]].astype(str) does in pandas and "
         f"frame[frame.columns[{place}]].cast(str) in polars, or leave it out of the frame.",
+    )
+
+
+def _not_unicode(name: str, kind: str, place: int) -> InvalidSource:
+    """Returns the error for a frame whose column at ``place`` has a text that is not Unicode."""
+    return InvalidSource(
+        f"Table {name!r}: column {place + 1} of {kind!r} has a text that is not Unicode.",
+        allowed="UTF-8, without lone surrogates (U+D800 to U+DFFF)",
+        remedy="Read the file again with its own encoding, or leave the column out.",
     )
 
 

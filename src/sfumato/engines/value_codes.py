@@ -66,6 +66,17 @@ def thousands_pattern(numerals: Numerals) -> str:
     return _LIKE.get(numerals.thousands, f"[{numerals.thousands}]")
 
 
+def plain_number(number: str, numerals: Numerals) -> str:
+    """Returns a number in the declared format as Python writes it.
+
+    >>> plain_number("1.234,5", Numerals(",", "."))
+    '1234.5'
+    """
+    if numerals.thousands:
+        number = re.sub(thousands_pattern(numerals), "", number)
+    return number.replace(numerals.decimal, ".")
+
+
 def code_of(
     column: Column,
     value: object,
@@ -131,7 +142,7 @@ def _number_code(
     if isinstance(value, str):
         if not re.fullmatch(number_pattern(numerals), value, re.ASCII):
             return None
-        value = _plain(value, numerals)
+        value = plain_number(value, numerals)
     if not isinstance(value, str | int | float | Decimal):
         return None
     number = float(value) / float(kind.step)
@@ -154,13 +165,6 @@ def _array_codes(kind: Array, value: object) -> str | None:
             return None
         codes.append(code)
     return str(codes)
-
-
-def _plain(number: str, numerals: Numerals) -> str:
-    """Returns a number as Python writes it."""
-    if numerals.thousands:
-        number = re.sub(thousands_pattern(numerals), "", number)
-    return number.replace(numerals.decimal, ".")
 
 
 def _day_code(kind: Date, value: object) -> int | None:

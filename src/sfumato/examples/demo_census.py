@@ -11,6 +11,7 @@ import numpy as np
 from rich.console import Console
 
 from sfumato.cli.options import require_spared, write_file
+from sfumato.cli.page_language import in_language
 from sfumato.errors import Failed, WrongUse
 from sfumato.examples.census import PUBLISHED_SIZE, census
 from sfumato.examples.demo import say
@@ -57,7 +58,7 @@ def command(page: str) -> None:
     require_spared(page)
     console = Console(highlight=False)
     with tempfile.TemporaryDirectory(prefix="sfumato-census-") as folder:
-        write_file(page, _extract(console, Path(folder)).encode())
+        write_file(page, in_language(_extract(console, Path(folder))).encode())
         _made_up(console, Path(folder))
     console.print(f"\n[bold]Written:[/bold] {page}")
 

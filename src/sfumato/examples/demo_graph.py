@@ -29,7 +29,7 @@ from sfumato.privacy.unit import Edge, Node, Unit
 from sfumato.query.connect import connect
 from sfumato.query.session import Session
 from sfumato.query.statistic import Graph
-from sfumato.show.page import page
+from sfumato.show.page import page, text_blocks
 from sfumato.show.render import text_table
 
 _TIES = Path(__file__).parent / "ties" / "routers.parquet"
@@ -81,9 +81,9 @@ def tell(console: Console, folder: Path) -> str:
     parts = []
     for title, text in sections:
         say(console, title, text)
-        parts.append(f"<h2>{html.escape(title)}</h2><pre>{html.escape(text)}</pre>")
+        parts.append(f"<section><h2>{html.escape(title)}</h2>{text_blocks(text)}</section>")
     chart = degree_chart({"true": truth.degrees, "synthetic": _degrees(made.pairs)})
-    return "".join([f"<h1>A graph under two units</h1>{chart.svg}", *parts])
+    return "".join([f"<h1>A graph under two units</h1><section>{chart.svg}</section>", *parts])
 
 
 def _pairs() -> Integers:

@@ -130,7 +130,7 @@ def page(boundary: Frontier, told: list[Told]) -> str:
     """The page: the chart of the accuracies, then all that was printed."""
     sections = [f"<section>{boundary.plot().svg}</section>"]
     for title, text in told:
-        shown = f"<h2>{html.escape(title)}</h2><pre>{html.escape(text)}</pre>"
+        shown = f"<h2>{html.escape(title)}</h2>{show.text_blocks(text)}"
         sections.append(f"<section>{shown}</section>")
     header = (
         f"<header><h1>{_TITLE}</h1>"

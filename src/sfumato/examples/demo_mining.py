@@ -19,6 +19,7 @@ from sfumato.learning.fit import fit
 from sfumato.metadata.column import Array, Category, ColumnType, Integer, Text
 from sfumato.metadata.table import Table
 from sfumato.metadata.tokens import Tokens
+from sfumato.mining.found import Found
 from sfumato.mining.found import Table as Rows
 from sfumato.mining.itemsets import FoundItemsets, Itemsets
 from sfumato.mining.means import FoundMeans, Means
@@ -29,7 +30,7 @@ from sfumato.privacy.budget import Budget
 from sfumato.privacy.unit import Unit
 from sfumato.query.connect import connect
 from sfumato.query.session import Session
-from sfumato.show.page import page
+from sfumato.show.page import page, text_blocks
 
 PEOPLE = 20_000
 BUDGET = Budget(epsilon=8, delta="1e-5")
@@ -65,6 +66,12 @@ _SCANS = {
 _GREYS = 9
 # Notes that a model has not read.
 _UNREAD = ("blurred sight since monday", "itchy rash, no allergy", "左耳痛 低烧", "皮肤干")
+_SOUGHT = "One person's number, 500 times in one note"
+_HEADER = (
+    "<header><h1>What many people have</h1><p>Made-up notes of {people:,} people in two languages, "
+    "with pictures, and baskets. Every number has noise, every whisker is a 95% interval, and one "
+    "account paid for all of it.</p></header>"
+)
 _SHOP = ("bread", "butter", "milk", "tea", "sugar", "rice", "oil", "soap", "salt", "eggs")
 _BY_MACHINE = "Is it a note about skin? A model of texts says"
 _PAIRS = (("bread", "butter"), ("tea", "sugar"), ("rice", "oil"))
@@ -102,17 +109,31 @@ def tell(console: Console, folder: Path) -> str:
         ]
         of_skin = _sorted_notes(session)
         budget = repr(session.budget)
-    parts = []
+    parts = [_HEADER.format(people=PEOPLE)]
     for title, rows in sections:
         say(console, title, repr(rows))
         drawn = rows.plot().svg if len(rows) else ""
-        parts.append(f"<h2>{html.escape(title)}</h2>{drawn}<pre>{html.escape(repr(rows))}</pre>")
+        parts.append(_section(title, f"{drawn}{rows._repr_html_()}{_said(rows)}"))
     say(console, _BY_MACHINE, of_skin)
-    parts.append(f"<h2>{_BY_MACHINE}</h2><pre>{html.escape(of_skin)}</pre>")
+    parts.append(_section(_BY_MACHINE, text_blocks(of_skin)))
     sought = _seek([rows for _, rows in sections])
-    say(console, "One person's number, 500 times in one note", f"{sought}\n{budget}")
-    parts.append(f"<h2>One person's number, 500 times in one note</h2><p>{html.escape(sought)}</p>")
-    return "".join(["<h1>What many people have</h1>", *parts])
+    say(console, _SOUGHT, f"{sought}\n{budget}")
+    parts.append(_section(_SOUGHT, f"<p>{html.escape(sought)}</p>"))
+    parts.append(_section("What all of it cost", text_blocks(budget)))
+    return "".join(parts)
+
+
+def _section(title: str, inside: str) -> str:
+    """Returns a section of the page; wide tables and charts scroll within it."""
+    return f"<section><h2>{html.escape(title)}</h2>{inside}</section>"
+
+
+def _said(rows: Rows) -> str:
+    """Returns the cost and the notes of a result as HTML; nothing for a table made from one."""
+    if not isinstance(rows, Found):
+        return ""
+    notes = "".join(f"<li>{html.escape(note)}</li>" for note in rows.notes)
+    return f'<p class="cost">cost: {html.escape(str(rows.cost))}</p><ul>{notes}</ul>'
 
 
 def _pictures(session: Session) -> list[tuple[str, Rows]]:

@@ -149,7 +149,7 @@ def _ledger(story: Story) -> str:
     )
     spent, verified = _spent_share(story), story.verified
     return (
-        f"<section><h2>The ledger, opened again</h2><pre>{html.escape(story.account)}</pre>"
+        f"<section><h2>The ledger, opened again</h2>{show.text_blocks(story.account)}"
         f'<div class="gauge"><i style="width:{spent:.1%}"></i></div>'
         f'<p class="cost">{spent:.0%} of the zCDP gate is spent</p>'
         "<table><thead><tr><th>question</th><th>cost</th><th>charge</th></tr></thead>"

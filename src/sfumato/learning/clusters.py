@@ -8,15 +8,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.errors import WrongUse
+from sfumato.learning.array_plot import draw_arrays
 from sfumato.learning.coreset import squares
 from sfumato.learning.features import Floats
-from sfumato.learning.frames import FrameColumn, codes_of, read_columns, with_report
+from sfumato.learning.frames import FrameColumn, codes_of, read_columns, rounding_note, with_report
 from sfumato.learning.points import STEPS, Box, Points
 from sfumato.learning.stored import numbers, read_cost, text, wholes, write
 from sfumato.noise import Integers
 from sfumato.privacy.event import Json
 from sfumato.query.cost import Cost
+from sfumato.show.svg import Figure
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -40,7 +41,7 @@ class Clusters:
     def __repr__(self) -> str:
         names = ", ".join(column.name for column in self.columns)
         told = f"(cost: {self.cost}, charge {self.charge})"
-        return f"{len(self.sizes)} clusters of {names} {told}"
+        return f"{len(self.sizes)} clusters of {names} {told}" + rounding_note(self.columns)
 
     @property
     def centers(self) -> Floats:
@@ -64,13 +65,16 @@ class Clusters:
         found: Integers = np.where(points.known, nearest, -1)
         return with_report(found, frame, self.columns, report=report)
 
-    def plot(self, *_: Any) -> Any:
-        """Always refused: clusters have no curve per column to draw.
+    def plot(self) -> Figure:
+        """Draws the centers of two-dimensional arrays as pictures, each with its place and its
+        size; black is the lower declared bound, white the upper one.
 
         Raises:
-            WrongUse: always.
+            WrongUse: no column is an array of two dimensions.
         """
-        raise WrongUse("A plot of clusters.", allowed="models that predict by a curve a column")
+        labels = [f"{place}: {size:,.0f}" for place, size in enumerate(self.sizes)]
+        centers = list(zip(labels, self.places, strict=True))
+        return draw_arrays("clusters", self.columns, centers)
 
     def save(self, path: str | Path) -> None:
         """Writes the clusters as JSON; ``ln.load`` reads it."""

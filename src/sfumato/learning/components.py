@@ -10,14 +10,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.errors import WrongUse
+from sfumato.learning.array_plot import draw_arrays
 from sfumato.learning.clusters import points_of, read_box, units_of
 from sfumato.learning.features import Floats
-from sfumato.learning.frames import FrameColumn, read_columns, with_report
+from sfumato.learning.frames import FrameColumn, read_columns, rounding_note, with_report
 from sfumato.learning.points import STEPS, Box
 from sfumato.learning.stored import numbers, read_cost, text, write
 from sfumato.privacy.event import Json
 from sfumato.query.cost import Cost
+from sfumato.show.svg import Figure
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -41,7 +42,7 @@ class Components:
     def __repr__(self) -> str:
         names = ", ".join(column.name for column in self.columns)
         told = f"(cost: {self.cost}, charge {self.charge})"
-        return f"{len(self.axes)} components of {names} {told}"
+        return f"{len(self.axes)} components of {names} {told}" + rounding_note(self.columns)
 
     def transform(self, frame: Any, *, report: bool = False) -> Any:
         """Returns the coordinates of each row along the axes; NaN where a number is missing.
@@ -62,13 +63,20 @@ class Components:
         """Converts coordinates along the axes back into numbers in the units of the columns."""
         return units_of(self.mean + coordinates @ self.axes, self.columns, self.box)
 
-    def plot(self, *_: Any) -> Any:
-        """Always refused: components have no curve per column to draw.
+    def plot(self) -> Figure:
+        """Draws two-dimensional arrays as pictures: the mean, then each axis with its place and its
+        share of the variance.
+
+        In the mean, black and white are the declared bounds; an axis is grey where it is 0, and its
+        largest number, of either sign, is black or white.
 
         Raises:
-            WrongUse: always.
+            WrongUse: no column is an array of two dimensions.
         """
-        raise WrongUse("A plot of components.", allowed="models that predict by a curve a column")
+        labels = [f"{place}: {share:.0%}" for place, share in enumerate(self.shares)]
+        axes = self.axes / np.abs(self.axes).max(axis=1, keepdims=True)
+        drawn = [("mean", self.mean), *zip(labels, axes, strict=True)]
+        return draw_arrays("components", self.columns, drawn)
 
     def save(self, path: str | Path) -> None:
         """Writes the components as JSON; ``ln.load`` reads it."""

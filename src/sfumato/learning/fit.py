@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from sfumato.errors import WrongUse, shown
-from sfumato.exact.rational import Number
+from sfumato.exact.rational import Number, decimal_text
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.features import numeric_ends
 from sfumato.learning.fit_preview import Preview
@@ -22,7 +22,8 @@ from sfumato.learning.recipe import (
     Recipe,
     Run,
 )
-from sfumato.metadata.column import Date, Integer, Real
+from sfumato.metadata.column import Array, Date, Integer, Real
+from sfumato.query.explain import coarse_step
 from sfumato.query.session import Session
 from sfumato.show.render import key, number
 
@@ -145,7 +146,7 @@ def preview(
     1 releases of 10 numbers, each with noise of 1.4 examples
     1 checkpoints
     memory: about 0.1 GB for a million rows
-    numbers are read between: age 0 to 99 (4 bins of 25)
+    numbers are read between: age 0 to 99 in steps of 1 (4 bins of 25)
     ends far beyond the values put all of them into one bin or at one end: declare nearer ones
     cost: epsilon = 1
     left now    epsilon 10 (pure gate)
@@ -166,14 +167,20 @@ def _ranges(recipe: Recipe[Any], examples: Examples) -> Iterator[str]:
     """Yields the ends and the bins of each number, as the recipe reads it: of declarations only."""
     for value in examples.values:
         kind = value.type
-        if not isinstance(kind, Integer | Real | Date):
+        if isinstance(kind, Array):
+            kind = kind.element
+            lower, upper = kind.lower_code, kind.upper_code
+        elif isinstance(kind, Integer | Real | Date):
+            lower, upper = numeric_ends(value.name, kind)
+        else:
             continue
-        lower, upper = numeric_ends(value.name, kind)
         if isinstance(kind, Date):
             ends = f"{value.name} {kind.decode(lower)} to {kind.decode(upper)}"
         else:
             first, last = (key(float(code * kind.step)) for code in (lower, upper))
             ends = f"{value.name} {first} to {last}"
+            coarse = coarse_step(kind)
+            ends += f" in steps of {decimal_text(coarse)}" if coarse is not None else ""
         bins = getattr(recipe, "bins", None)
         if value.name in getattr(recipe, "edges", ()):
             yield f"{ends} (bins between your edges)"

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import UnknownName, WrongUse
+from sfumato.exact.rational import decimal_text
 from sfumato.learning.bag import Bag, row_tokens
 from sfumato.learning.physical_types import require_word
-from sfumato.learning.stored import text, texts, whole
+from sfumato.learning.stored import text, texts, whole, wholes
 from sfumato.metadata.coded import Coded
 from sfumato.metadata.column import (
     EPOCH,
@@ -36,6 +37,7 @@ from sfumato.noise import Integers
 from sfumato.plan.rows import MISSING
 from sfumato.plan.value import Value
 from sfumato.privacy.event import Json
+from sfumato.query.explain import coarse_step
 
 # The least step of a column.
 _FINEST = Fraction(1, 10**18)
@@ -55,9 +57,11 @@ class FrameColumn:
 
     ``texts`` are the labels of the codes from ``lower`` on, for a column of strings; otherwise
     numbers are divided by ``step`` and rounded. ``length`` is the number of numbers in a value that
-    is a list; 0 for single values. ``words`` are the declared strings with their codes, and
-    ``missing`` the strings that mean a missing value; model files of earlier versions have neither.
-    A text is split into ``tokens``, which are read as a ``bag``.
+    is a list; 0 for single values. ``shape`` are the dimensions of an array. ``words`` are the
+    declared strings with their codes, and ``missing`` the strings that mean a missing value; model
+    files of earlier versions have none of these three. A text is split into ``tokens``, which are
+    read as a ``bag``. ``is_coarse``: fractions of the step may have been rounded at the fit by more
+    than a millionth of the range.
 
     >>> FrameColumn("sex", 0, ("F", "M")).codes(["M", None, "?"]).tolist() == [1, MISSING, MISSING]
     True
@@ -73,6 +77,8 @@ class FrameColumn:
     missing: tuple[str, ...] = field(default=(), compare=False)
     tokens: Tokens | None = None
     bag: Bag | None = None
+    is_coarse: bool = field(default=False, compare=False)
+    shape: tuple[int, ...] = field(default=(), compare=False)
 
     @classmethod
     def of(cls, value: Value | Column, bag: Bag | None = None) -> "FrameColumn":
@@ -80,10 +86,18 @@ class FrameColumn:
         fitted; ``bag`` says how a text is read.
         """
         kind = value.type
+        is_coarse = coarse_step(kind) is not None
         if isinstance(kind, Text):
             return cls(value.name, 0, missing=kind.missing or (), tokens=kind.tokens, bag=bag)
         if isinstance(kind, Array):
-            return cls(value.name, kind.lower_code, step=kind.step, length=kind.length)
+            return cls(
+                value.name,
+                kind.lower_code,
+                step=kind.step,
+                length=kind.length,
+                is_coarse=is_coarse,
+                shape=kind.shape,
+            )
         assert isinstance(kind, Coded), "features are checked before"
         missing = kind.missing or ()
         if isinstance(kind, Category | Boolean):
@@ -92,7 +106,20 @@ class FrameColumn:
             words = kind.texts()
             return cls(value.name, kind.lower_code, decoded, words=words, missing=missing)
         is_date = isinstance(kind, Date)
-        return cls(value.name, kind.lower_code, (), kind.step, is_date, missing=missing)
+        return cls(
+            value.name,
+            kind.lower_code,
+            (),
+            kind.step,
+            is_date,
+            missing=missing,
+            is_coarse=is_coarse,
+        )
+
+    @property
+    def is_number(self) -> bool:
+        """Whether each value is a number, rather than a label, a date, a list or a text."""
+        return not (self.texts or self.is_date or self.length or self.tokens)
 
     def features(self, values: Sequence[object]) -> list[Integers]:
         """Returns an array of codes for each feature that the values of the column make up.
@@ -176,6 +203,10 @@ class FrameColumn:
                 "tokens": {name: _listed(getattr(self.tokens, name)) for name in _TOKENS},
                 "bag": [self.bag.buckets, self.bag.most],
             }
+        if self.is_coarse:
+            split["is_coarse"] = True
+        if self.shape:
+            split["shape"] = list(self.shape)
         return split | {
             "name": self.name,
             "lower": self.lower,
@@ -200,17 +231,25 @@ class FrameColumn:
             tokens, bag = Tokens(**{name: form["tokens"][name] for name in _TOKENS}), read_bag(form)
         if not _FINEST <= step <= 1 / _FINEST:
             raise ValueError("not a step")
+        length, shape = (
+            whole(form.get("length", 0), 0, LONGEST_ARRAY),
+            wholes(form.get("shape", ())),
+        )
+        if shape and (min(shape) < 1 or math.prod(shape) != length):
+            raise ValueError("dimensions of another length")
         return cls(
             text(form["name"]),
             whole(form["lower"]),
             texts(form["texts"]),
             step,
             bool(form["is_date"]),
-            whole(form.get("length", 0), 0, LONGEST_ARRAY),
+            length,
             tuple((text(word), whole(code)) for word, code in form.get("words", ())),
             texts(form.get("missing", ())),
             tokens,
             bag,
+            bool(form.get("is_coarse")),
+            shape,
         )
 
     @property
@@ -237,6 +276,17 @@ class ColumnReport:
     def __repr__(self) -> str:
         counted = f"{self.missing:,} missing, {self.unknown:,} unknown"
         return f"{self.name}: {self.values:,} values, {counted}"
+
+
+def rounding_note(columns: Sequence[FrameColumn]) -> str:
+    """Returns a line with the steps to which a fit has rounded fractions, after a line break; empty
+    if all steps are fine.
+
+    >>> rounding_note([FrameColumn("age", 0, is_coarse=True), FrameColumn("pay", 0)])
+    '\\nfractions are rounded to steps: age of 1'
+    """
+    steps = [f"{each.name} of {decimal_text(each.step)}" for each in columns if each.is_coarse]
+    return f"\nfractions are rounded to steps: {', '.join(steps)}" if steps else ""
 
 
 def read_columns(

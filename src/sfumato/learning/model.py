@@ -17,7 +17,14 @@ from sfumato.errors import WrongUse
 from sfumato.learning.curve_plot import Curve, curves_chart
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.features import Bagged, Binned, Feature, Features, Floats, Line, Listed
-from sfumato.learning.frames import FrameColumn, codes_of, read_bag, read_columns, with_report
+from sfumato.learning.frames import (
+    FrameColumn,
+    codes_of,
+    read_bag,
+    read_columns,
+    rounding_note,
+    with_report,
+)
 from sfumato.learning.outcomes import WeightOutcomes, integer_weights, predicted
 from sfumato.learning.scorable import Scorable
 from sfumato.learning.stored import FORMAT, numbers, read_cost, text, texts, whole, wholes
@@ -60,7 +67,10 @@ class Model(Scorable):
 
     def __repr__(self) -> str:
         names = ", ".join(column.name for column in self.columns)
-        return f"{self.recipe} of {names} (cost: {self.cost}, charge {self.charge})"
+        return (
+            f"{self.recipe} of {names} (cost: {self.cost}, charge {self.charge})"
+            + rounding_note(self.columns)
+        )
 
     def predict_proba(self, frame: Any) -> Floats:
         """Returns the probability of each class, for each row of a frame.

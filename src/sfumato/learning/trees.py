@@ -13,7 +13,7 @@ import numpy as np
 from sfumato.errors import WrongUse
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.features import Features, Floats
-from sfumato.learning.frames import FrameColumn, codes_of, read_columns, with_report
+from sfumato.learning.frames import FrameColumn, codes_of, read_columns, rounding_note, with_report
 from sfumato.learning.model import read_features, written_features
 from sfumato.learning.scorable import Scorable
 from sfumato.learning.splits import coordinates_of
@@ -69,7 +69,7 @@ class Trees(Scorable):
     def __repr__(self) -> str:
         names = ", ".join(column.name for column in self.columns)
         told = f"(cost: {self.cost}, charge {self.charge})"
-        return f"{len(self.trees)} decision trees of {names} {told}"
+        return f"{len(self.trees)} decision trees of {names} {told}" + rounding_note(self.columns)
 
     def predict_proba(self, frame: Any) -> Floats:
         """Returns the mean class shares of the leaves, for each row of a frame.

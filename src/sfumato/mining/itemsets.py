@@ -87,7 +87,7 @@ class FoundItemsets(Found):
         people = max(self.people[0], 1)
         rows = []
         for items, (n, low, high) in self._frequent.items():
-            rows.append((", ".join(items), len(items), n, low, high, n / people))
+            rows.append((", ".join(items), len(items), n, low, high, min(n / people, 1.0)))
         rows.sort(key=lambda row: (-row[2], row[1], row[0]))
         columns = ("items", "size", "n", "low", "high", "support")
         super().__init__(facts, columns, rows, recalled=recalled)

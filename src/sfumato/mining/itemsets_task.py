@@ -154,9 +154,19 @@ class ItemsetsTask(MiningTask):
 
     def _facts(self, curator: Curator, levels: list[dict[str, Any]], people: int) -> dict[str, Any]:
         """Returns what is stored."""
-        notes = [f"A person counts with at most {self.keep} of its items."]
+        notes = [
+            (
+                f"A person counts with at most {self.keep} of its items; of more, a public hash "
+                "chooses which, so counts are low where people have many."
+            )
+        ]
         if self.reading.plan.unit is not None:
-            notes.append(f"At most {self.reading.plan.most:,} rows of a person are read.")
+            most = self.reading.plan.most
+            notes.append(f"At most {most:,} rows of a person are read (max_rows_total).")
+        if self.is_open:
+            least = self.threshold.threshold
+            notes.append(f"Items with a noisy count below {least:,} are not shown.")
+        notes.append("Of sets that hardly have the support the noise is more often positive.")
         for size in range(2, self.largest + 1):
             if self._most(size) == self.width < comb(self.keep, size):
                 notes.append(f"Of sets of {size}, only {self.width:,} candidates were counted.")

@@ -132,6 +132,12 @@ class Means(Recipe):
         by = find_column(plan, self.by)
         value = plan.rows.values[by]
         if self.only is None:
+            if isinstance(value.type, Text):
+                raise WrongUse(
+                    f"by={shown(self.by)} is an open text.",
+                    allowed="a column with declared values, or a text with only=",
+                    remedy='Name its terms: only=["eye", "ear"].',
+                )
             require_values(value, "by=", text=False)
             return by
         if not isinstance(value.type, Text):

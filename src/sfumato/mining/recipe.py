@@ -3,6 +3,7 @@
 
 import json
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -189,18 +190,23 @@ def declared_terms(only: Sequence[str]) -> tuple[str, ...]:
     is_list = isinstance(only, Sequence) and not isinstance(only, str)
     if not is_list or not all(isinstance(term, str) for term in only):
         raise WrongUse(f"only={shown(only)}.", allowed='a list of terms: ["eye", "ear"]')
-    if not 1 <= len(only) <= _ONLY or len(set(only)) < len(only):
-        raise WrongUse("only= without terms, or with a term twice.", allowed="each term once")
+    if not 1 <= len(only) <= _ONLY:
+        raise WrongUse(f"only= with {len(only):,} terms.", allowed=f"1 to {_ONLY:,}")
+    if repeated := [term for term, count in Counter(only).items() if count > 1]:
+        raise WrongUse(f"only= has {shown(repeated[0])} twice.", allowed="each term once")
     return tuple(only)
 
 
 def require_tokens(kind: Text, only: Sequence[str]) -> None:
     """Raises WrongUse if one of the terms ``only`` is not a single token of a text column."""
     for term in only:
-        if kind.tokens is not None and kind.tokens.split(term) != (term,):
+        tokens = (term,) if kind.tokens is None else kind.tokens.split(term)
+        if tokens != (term,):
+            named = ", ".join(map(shown, tokens[:5]))
             raise WrongUse(
                 f"only={shown(term)} is not one token.",
                 allowed="terms as tokens.split returns them",
+                remedy=f"only=[{named}]" if tokens else "It has no token: leave it out.",
             )
 
 

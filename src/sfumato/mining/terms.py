@@ -91,7 +91,12 @@ class Terms(Recipe):
         """Returns which values are read."""
         by = None if self.by is None else find_column(plan, self.by)
         kind = None if by is None else plan.rows.values[by].type
-        if isinstance(kind, Array) and self.prototypes is not None:
+        if isinstance(kind, Array):
+            if self.prototypes is None:
+                raise WrongUse(
+                    f"by={shown(self.by)} is an array, and there are no prototypes=.",
+                    allowed="prototypes= public arrays, or a result of Means",
+                )
             return NearReading(plan, (text,), by, prototypes=codes_of(self.prototypes, kind))
         if self.prototypes is not None:
             raise WrongUse("prototypes= without an array.", allowed="by= an array column")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from sfumato.exact.rational import decimal_text, two_digits
-from sfumato.metadata.column import Column, Date, Integer, Real, Text
+from sfumato.metadata.column import Array, Column, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.timestamp import Timestamp
 from sfumato.plan.aggregate import (
@@ -360,14 +360,27 @@ def _clipped_values(name: str, read: Origin) -> Iterator[str]:
 
 def _coarse_steps(read: Origin) -> Iterator[tuple[str, Fraction]]:
     """Yields each column whose data may be rounded by more than a millionth of its range, with its
-    step. That of an Integer may: text, decimals and floats can be declared as one.
+    step.
     """
     for column in read.columns:
-        kind = column.type
-        if isinstance(kind, Integer | Real):
-            size = kind.upper_code - kind.lower_code
-            if isinstance(kind, Integer) or 2 * size < NEGLIGIBLE:
-                yield column.name, kind.step
+        step = coarse_step(column.type)
+        if step is not None and not isinstance(column.type, Array):
+            yield column.name, step
+
+
+def coarse_step(kind: ColumnType) -> Fraction | None:
+    """Returns the step of numbers that may be rounded by more than a millionth of their range, else
+    None. Those of an Integer may: text, decimals and floats can be declared as one.
+
+    >>> coarse_step(Integer(0, 5)), coarse_step(Real(0, 1))
+    (Fraction(1, 1), None)
+    """
+    if isinstance(kind, Array):
+        kind = kind.element
+    if not isinstance(kind, Integer | Real):
+        return None
+    size = kind.upper_code - kind.lower_code
+    return kind.step if isinstance(kind, Integer) or 2 * size < NEGLIGIBLE else None
 
 
 def _bounds(read: Origin) -> list[str]:

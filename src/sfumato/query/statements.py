@@ -117,7 +117,7 @@ class Statements:
         self, question: Resolver, held: Held, key: str, patience: Patience
     ) -> tuple[Answer, Asked]:
         """Answers a question and its sub-queries from charges that are reserved."""
-        answered = partial(self.answer_step, patience=patience, held=held)
+        answered = partial(self.answer_step, patience=patience, reservation=held)
 
         def answer(step: Step) -> Answer:
             stored = self.answer_at_any_price(step)
@@ -134,7 +134,7 @@ class Statements:
         step: Step,
         key: str = "",
         patience: Patience = ENDLESS,
-        held: Held | None = None,
+        reservation: Held | None = None,
     ) -> tuple[Answer, Asked]:
         """Returns the answer of one step (the question or a sub-query), which is charged unless it
         is stored.
@@ -145,10 +145,10 @@ class Statements:
         known = next((one for one in candidates if self.is_stored(one)), None)
         chosen = self.cheapest(candidates) if known is None else known
         recalled = known is not None or chosen.planned.fresh is None
-        payer = None if held is None else held.of(step.name)
+        payer = None if reservation is None else reservation.of(step.name)
         answer = self._release(chosen, key, recalled=recalled, patience=patience, payer=payer)
-        if held is not None:
-            held.answered()
+        if reservation is not None:
+            reservation.answered()
         asked = next(one for one in candidates if one.question == chosen.question)
         return answer, asked
 

@@ -107,23 +107,23 @@ class WholeEnds:
     ) -> Iterator[Reaching]:
         """The middles and reaches of the differences of two cells of one column."""
         wholes, far, source = None, None, -1
-        for one, other in zip(minuends, subtrahends, strict=True):
-            if isinstance(one, int) and one // ROWS != source:
-                source = one // ROWS
+        for minuend, subtrahend in zip(minuends, subtrahends, strict=True):
+            if isinstance(minuend, int) and minuend // ROWS != source:
+                source = minuend // ROWS
                 wholes = self._wholes(source, chosen=False)
                 far = None if wholes is None else wholes.far(2)
             if (
-                not isinstance(one, int)
-                or not isinstance(other, int)
-                or other // ROWS != source
+                not isinstance(minuend, int)
+                or not isinstance(subtrahend, int)
+                or subtrahend // ROWS != source
                 or wholes is None
                 or far is None
             ):
                 yield _NEITHER
-            elif one == other:
+            elif minuend == subtrahend:
                 yield 0, 0
             else:
-                yield wholes.points[one % ROWS] - wholes.points[other % ROWS], far
+                yield wholes.points[minuend % ROWS] - wholes.points[subtrahend % ROWS], far
 
     def _wholes(self, source: int, *, chosen: bool) -> "_Wholes | None":
         """A column of an answer in whole numbers; None if it has others."""

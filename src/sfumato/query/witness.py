@@ -407,14 +407,14 @@ def _moved(change: Any, norm: Norm) -> int:
     return int(sizes.max(initial=0))
 
 
-def _rungs_moved(one: tuple[int, int], other: tuple[int, int]) -> int:
+def _rungs_moved(first: tuple[int, int], second: tuple[int, int]) -> int:
     """By how many rungs the integers around two exact ones differ; each pair is an exact integer
     with its width.
     """
-    near = np.arange(min(one[0], other[0]) - _AROUND, max(one[0], other[0]) + _AROUND)
-    apart = np.abs(_rungs(near, *one) - _rungs(near, *other))
+    near = np.arange(min(first[0], second[0]) - _AROUND, max(first[0], second[0]) + _AROUND)
+    apart = np.abs(_rungs(near, *first) - _rungs(near, *second))
     # far away, two ladders are as many rungs apart as their widths
-    return max(int(apart.max()), abs(one[1] - other[1]))
+    return max(int(apart.max()), abs(first[1] - second[1]))
 
 
 def _rungs(integers: Any, exact: int, width: int) -> Any:

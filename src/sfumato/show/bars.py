@@ -1,14 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bar charts with error bars, as SVG in the text colour of the page around them."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from sfumato.show.palette import PALETTE
 from sfumato.show.render import UNTOLD
-from sfumato.show.svg import WIDTH, Figure, short, svg_document, ticks, xml_text
+from sfumato.show.svg import (
+    WIDTH,
+    Figure,
+    short,
+    shortened,
+    svg_document,
+    text_width,
+    ticks,
+    xml_text,
+)
 
-_LEFT, _RIGHT, _TOP, _ROW, _BOTTOM = 190, 40, 56, 22, 44
+_RIGHT, _TOP, _ROW, _BOTTOM = 40, 56, 22, 44
+# The narrowest and the widest column of labels.
+_LEAST_LEFT, _MOST_LEFT, _GAP = 60, 194, 8
 _LEGEND = 18
 
 
@@ -49,25 +61,26 @@ def bar_chart(title: str, axis: str, bars: Sequence[Bar]) -> Figure:
     marks = ticks(low, high)
     low = min(low, marks[0])
     high = max(high, marks[-1])
-    scale = (WIDTH - _LEFT - _RIGHT) / (high - low)
-    legend, height = _legend(series)
     lines = _lines(bars, series)
+    left = _left(lines)
+    scale = (WIDTH - left - _RIGHT) / (high - low)
+    legend, height = _legend(series, left)
     top = _TOP + height
     bottom = top + _ROW * len(lines)
 
     def x(value: float) -> float:
-        return _LEFT + (min(max(value, low), high) - low) * scale
+        return left + (min(max(value, low), high) - low) * scale
 
-    elements = [f'<text x="{_LEFT}" y="20" class="t">{xml_text(title)}</text>', legend]
+    elements = [f'<text x="{left}" y="20" class="t">{xml_text(title)}</text>', legend]
     elements += [_tick(tick, x(tick), (top, bottom)) for tick in marks]
     for place, line in enumerate(lines):
         y = top + _ROW * place
-        elements.append(_label(line, y))
+        elements.append(_label(line, left, y))
         if line.bar is not None:
             elements.append(_bar(line.bar, x, y, line.colour))
     # a tspan holds a sentence, which pages translate; other texts are data
     caption = f"<tspan>{xml_text(axis)}; whiskers: 95% interval</tspan>"
-    elements.append(f'<text x="{_LEFT}" y="{bottom + 34}" class="a">{caption}</text>')
+    elements.append(f'<text x="{left}" y="{bottom + 34}" class="a">{caption}</text>')
     return Figure(svg_document(bottom + _BOTTOM, title, "".join(elements)))
 
 
@@ -128,11 +141,18 @@ def _range(bars: Sequence[Bar]) -> tuple[float, float]:
     return (low, low + 1)
 
 
-def _label(line: _Line, top: int) -> str:
+def _left(lines: Sequence[_Line]) -> int:
+    """Where the bars begin: right of the widest label."""
+    widest = max((text_width(line.label) for line in lines), default=0.0)
+    return min(max(_LEAST_LEFT, math.ceil(widest) + _GAP), _MOST_LEFT)
+
+
+def _label(line: _Line, left: int, top: int) -> str:
     """The label to the left of a bar, or a heading."""
     kind = "a" if line.bar is not None else "h"
-    place = f'x="{_LEFT - 8}" y="{top + _ROW / 2 + 4:.1f}"'
-    return f'<text {place} class="{kind}" text-anchor="end">{xml_text(line.label[:28])}</text>'
+    place = f'x="{left - _GAP}" y="{top + _ROW / 2 + 4:.1f}"'
+    words = shortened(line.label, _MOST_LEFT - _GAP)
+    return f'<text {place} class="{kind}" text-anchor="end">{xml_text(words)}</text>'
 
 
 def _bar(
@@ -160,17 +180,17 @@ def _bar(
     return f'{shape}<path d="{ends}M{left:.1f} {middle:.1f}H{right:.1f}" class="w"/>'
 
 
-def _legend(series: Sequence[str]) -> tuple[str, int]:
+def _legend(series: Sequence[str], start: int) -> tuple[str, int]:
     """The legend of the series, and the height that it adds; empty for one series."""
     if not 2 <= len(series) <= len(PALETTE):
         return "", 0
     elements = []
-    left, top = float(_LEFT), 31
+    left, top = float(start), 31
     for series_index, name in enumerate(series):
         shown = name[:24]
-        width = 30 + sum(6.6 if sign < "\u2e80" else 12 for sign in shown)
-        if left > _LEFT and left + width > WIDTH:
-            left, top = float(_LEFT), top + _LEGEND
+        width = 30 + text_width(shown)
+        if left > start and left + width > WIDTH:
+            left, top = float(start), top + _LEGEND
         fill = PALETTE[series_index]
         box = f'<rect x="{left:.0f}" y="{top}" width="10" height="10" fill="{fill}" rx="2"/>'
         words = f'<text x="{left + 14:.0f}" y="{top + 9}" class="a">{xml_text(shown)}</text>'

@@ -6,6 +6,7 @@ Ledger reports, publications, synthetic data and demos are pages.
 
 import html
 from collections.abc import Iterable
+from itertools import groupby
 from pathlib import Path
 
 _STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
@@ -25,6 +26,20 @@ def page(title: str, body: str, *, language: str = "en") -> str:
         f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head>\n"
         f"<body><main>{body}</main></body></html>\n"
     )
+
+
+def text_blocks(text: str) -> str:
+    """Returns the text of a terminal as HTML. Lines with columns keep them, and scroll where the
+    screen is narrow; other lines are wrapped.
+
+    >>> text_blocks("Is it there?\\nedges  12\\nnodes   3")
+    '<pre>Is it there?</pre><pre class="wide">edges  12\\nnodes   3</pre>'
+    """
+    parts = []
+    for has_columns, lines in groupby(text.splitlines(), lambda line: "  " in line):
+        kind = ' class="wide"' if has_columns else ""
+        parts.append(f"<pre{kind}>{html.escape(chr(10).join(lines))}</pre>")
+    return "".join(parts)
 
 
 def tiles(numbers: Iterable[tuple[str, str]]) -> str:

@@ -5,7 +5,7 @@ import html
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from unicodedata import category
+from unicodedata import bidirectional, category
 
 # The width of a picture, in its own units.
 WIDTH = 760
@@ -15,6 +15,8 @@ _SUFFIXES = (
     (1e6, 1e6, "M"),
     (1e4, 1e3, "k"),
 )
+# The kinds of signs that change the direction of the text around them.
+_DIRECTIONS = frozenset(("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +59,43 @@ def svg_document(height: float, title: str, inside: str) -> str:
 
 
 def xml_text(words: str) -> str:
-    """Escapes a string for XML, with control characters replaced by spaces."""
+    """Escapes a string for XML: control characters become spaces, and signs that change the
+    direction of writing are shown by their numbers.
+
+    >>> xml_text("a<\\u202eb")
+    'a&lt;\\\\u202eb'
+    """
     signs = []
     for sign in words:
         if category(sign) in ("Cc", "Cs", "Cn"):
             sign = " "
+        elif bidirectional(sign) in _DIRECTIONS:
+            sign = f"\\u{ord(sign):04x}"
         signs.append(sign)
     return html.escape("".join(signs))
+
+
+def text_width(words: str) -> float:
+    """Returns about how wide a text of 12 px is; a sign of Chinese, Japanese or Korean is as wide
+    as high.
+
+    >>> text_width("age") < text_width("年龄段")
+    True
+    """
+    return sum(6.6 if sign < "\u2e80" else 12.0 for sign in words)
+
+
+def shortened(words: str, width: float) -> str:
+    """Returns a text of 12 px that is no wider than ``width``, cut at its end.
+
+    >>> shortened("年龄" * 9, 100), shortened("age", 100)
+    ('年龄年龄年龄年…', 'age')
+    """
+    if text_width(words) <= width:
+        return words
+    while text_width(words + "\u2026") > width:
+        words = words[:-1]
+    return words + "\u2026"
 
 
 def ticks(low: float, high: float) -> list[float]:

@@ -5,7 +5,7 @@ Which of the values occur is private. The list of those that the declarations an
 public, so it needs no noise and costs nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from itertools import product
 from math import prod
@@ -29,11 +29,35 @@ from sfumato.plan.scope import nodes
 from sfumato.plan.stages import Raw
 from sfumato.plan.value import GroupKey
 from sfumato.sql.bind import constant
+from sfumato.sql.reject import refuse
 from sfumato.sql.where_ranges import holding
 
 NOTE = (
     "The list is that of the declarations: no data was read, it costs nothing, and it does not say "
     "which values occur."
+)
+# The name of a list in an outer statement.
+_DECLARED = "declared"
+_COMPARING = (exp.Except, exp.Intersect, exp.In, exp.Exists, exp.Any, exp.All)
+# Functions of a window that show rows in their order, which the parser has as aggregates.
+_OF_ORDER = (
+    exp.CumeDist,
+    exp.DenseRank,
+    exp.FirstValue,
+    exp.Lag,
+    exp.LastValue,
+    exp.Lead,
+    exp.NthValue,
+    exp.Ntile,
+    exp.PercentRank,
+    exp.Rank,
+)
+_READ_AS = (
+    "would be read as what occurs, which is itself private",
+    (
+        "COUNT(DISTINCT column) counts the values that occur, GROUP BY with COUNT(*) the rows of "
+        "each; the declared list alone, or beside a private answer, is free."
+    ),
 )
 # The most rows of a list.
 MOST_ROWS = 10_000
@@ -83,6 +107,51 @@ def declared_list(raw: Raw) -> exp.Values | None:
         return None
     rows = [row for row in product(*codes) if _passes(row, plain, left)]
     return _values(raw.keys, rows) if rows else None
+
+
+def require_shown(outer: exp.Query, answers: Collection[str]) -> None:
+    """Refuses an outer statement that aggregates or compares declared lists alone.
+
+    Its result would be read as what occurs, and is the same whatever the data. ``answers`` are the
+    tables of private answers: beside one, a list is the frame of its rows.
+
+    Raises:
+        UnsupportedSql: it does.
+    """
+    for node in outer.find_all(exp.Select, *_COMPARING):
+        parts: list[exp.Expr | None] = [node]
+        is_read = True
+        if isinstance(node, exp.In):
+            parts = [node.args.get("query")]
+        elif isinstance(node, exp.Select):
+            parts = [node.args.get("from_"), *(node.args.get("joins") or [])]
+            lists = [part for part in parts if part is not None and _has_list(part)]
+            # rows of two lists side by side are no comparison
+            is_joined = len(lists) > 1 and any(map(_has_condition, lists))
+            is_read = is_joined or any(map(_has_aggregate, node.iter_expressions()))
+        sources = [part for part in parts if part is not None]
+        tables = {table.name for part in sources for table in part.find_all(exp.Table)}
+        if is_read and any(map(_has_list, sources)) and tables.isdisjoint(answers):
+            raise refuse("SELECT DISTINCT of declared values, counted or compared,", _READ_AS)
+
+
+def _has_list(node: exp.Expr) -> bool:
+    """Whether a part of an outer statement reads a declared list."""
+    return any(values.alias == _DECLARED for values in node.find_all(exp.Values))
+
+
+def _has_condition(source: exp.Expr) -> bool:
+    """Whether a table of FROM is joined by a condition."""
+    return any(source.args.get(name) for name in ("on", "using", "method"))
+
+
+def _has_aggregate(part: exp.Expr) -> bool:
+    """Whether a part of a SELECT has an aggregate, outside its sub-queries; ranks are none."""
+    if isinstance(part, exp.Query):
+        return False
+    if isinstance(part, exp.AggFunc) and not isinstance(part, _OF_ORDER):
+        return True
+    return any(map(_has_aggregate, part.iter_expressions()))
 
 
 def _columns(expression: Scalar) -> set[Column]:
@@ -141,7 +210,7 @@ def _values(keys: tuple[GroupKey, ...], rows: list[tuple[int | None, ...]]) -> e
         for row in rows
     ]
     names = [exp.to_identifier(f"k{place}") for place in range(len(keys))]
-    alias = exp.TableAlias(this=exp.to_identifier("declared"), columns=names)
+    alias = exp.TableAlias(this=exp.to_identifier(_DECLARED), columns=names)
     return exp.Values(expressions=tuples, alias=alias)
 
 

@@ -123,13 +123,13 @@ def strftime_of(pattern: str) -> str:
         UnsupportedSql: a pattern that is not known.
     """
 
-    def directive(found: re.Match[str]) -> str:
-        if found[0].startswith('"'):
-            return found[0][1:-1].replace("%", "%%")
-        known = _TO_CHAR.get(found[0])
+    def directive(match: re.Match[str]) -> str:
+        if match[0].startswith('"'):
+            return match[0][1:-1].replace("%", "%%")
+        known = _TO_CHAR.get(match[0])
         if known is None:
             raise UnsupportedSql(
-                f"The pattern {found[0][:20]} in a format of a date.",
+                f"The pattern {match[0][:20]} in a format of a date.",
                 allowed=", ".join(_TO_CHAR),
             )
         return known

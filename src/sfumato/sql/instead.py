@@ -13,6 +13,7 @@ from sqlglot import exp
 from sfumato.metadata.dataset import Dataset
 from sfumato.sql.calls import calls
 from sfumato.sql.conditions import conjuncts
+from sfumato.sql.declared_list import is_distinct
 from sfumato.sql.tables import unit_columns
 
 # Changes a statement in place; returns None if it has nothing to change.
@@ -205,6 +206,28 @@ def _values_counted(select: exp.Select, dataset: Dataset) -> exp.Select | None:
     return select.order_by("n DESC") if isinstance(lists[0], exp.Mode) else select
 
 
+def _occurring_counted(select: exp.Select, dataset: Dataset) -> exp.Select | None:
+    """The number of values that occur, in place of that of the declared ones."""
+    clauses = {name for name, value in select.args.items() if value}
+    if clauses != {"expressions", "from_"} or len(select.expressions) != 1:
+        return None
+    (item,) = select.expressions
+    listed = select.args["from_"].this.unnest()
+    counted = item.unalias()
+    if not isinstance(counted, exp.Count) or not isinstance(counted.this, exp.Star):
+        return None
+    if not isinstance(listed, exp.Select) or not is_distinct(listed):
+        return None
+    if len(listed.expressions) != 1 or listed.args.get("limit"):
+        return None
+    value = listed.expressions[0].unalias().copy()
+    counted = exp.Count(this=exp.Distinct(expressions=[value]))
+    listed.set("distinct", None)
+    listed.set("order", None)
+    listed.set("expressions", [exp.alias_(counted, item.alias or "n")])
+    return listed
+
+
 def _unsampled(select: exp.Select, dataset: Dataset) -> exp.Select | None:
     """All rows in place of a sample."""
     samples = list(select.find_all(exp.TableSample))
@@ -295,6 +318,7 @@ _CHANGES: tuple[Change, ...] = (
     _run_up,
     _after_threshold,
     _values_counted,
+    _occurring_counted,
     _per_person,
     _narrow,
     _rows_counted,

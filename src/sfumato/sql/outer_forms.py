@@ -149,16 +149,16 @@ def shape(form: Form | None) -> object:
     return form.kind
 
 
-def merged(one: Form | None, other: Form | None) -> Form | None:
+def merged(first: Form | None, second: Form | None) -> Form | None:
     """Returns one traced expression for two of equal ``shape``; None if one of them is None.
 
     It is marked as chosen by noise where either is.
     """
-    if one is None or other is None:
+    if first is None or second is None:
         return None
-    if isinstance(one, Leaf) and isinstance(other, Leaf):
-        return replace(one, chosen=one.chosen or other.chosen)
-    if isinstance(one, Computed) and isinstance(other, Computed):
-        parts = [merged(*pair) for pair in zip(one.parts, other.parts, strict=True)]
-        return replace(one, parts=tuple(part for part in parts if part is not None))
-    return one
+    if isinstance(first, Leaf) and isinstance(second, Leaf):
+        return replace(first, chosen=first.chosen or second.chosen)
+    if isinstance(first, Computed) and isinstance(second, Computed):
+        parts = [merged(*pair) for pair in zip(first.parts, second.parts, strict=True)]
+        return replace(first, parts=tuple(part for part in parts if part is not None))
+    return first

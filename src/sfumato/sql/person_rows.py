@@ -156,15 +156,15 @@ def left_joined(
     tests: Sequence[exp.Expr],
     again: Again,
 ) -> From | None:
-    """Returns the relation of ``one LEFT JOIN many`` on the unit, where ``one`` has a row per unit.
+    """Returns the relation of ``one LEFT JOIN many`` on the unit: ``one`` has a row per unit.
 
     None if the left side may have several rows per unit.
 
     Each row of the left side meets the union of two relations: the rows of the right side that
     pass the tests, with a mark; and NULLs for the units of the left side that have no such row.
     """
-    one = left.single(context)
-    if one is None:
+    unit_rows = left.single(context)
+    if unit_rows is None:
         return None
     wanted = again.read
     sources_of_both(left, right)
@@ -193,7 +193,7 @@ def left_joined(
         sources.append(replace(source, columns=named, parts={}, table=None, link=None))
     nulls = (Constant(None),) * len(columns)
     union = Union((matches.relation, anti), (tuple(codes), nulls), tuple(columns), exclusive=True)
-    joint = left.over(UnitJoin(union, one))
+    joint = left.over(UnitJoin(union, unit_rows))
     limit = None if matches.limit is None else max(matches.limit, 1)
     return replace(joint, sources=(*left.sources, *sources), limit=limit, once=False)
 
@@ -249,14 +249,14 @@ def related(
     The function takes a relation with the columns of ``rows``; ``negated``: it keeps the rows
     without such a row. None if both sides may have several rows a unit.
     """
-    one = inner.single(context)
-    if one is not None:
+    unit_rows = inner.single(context)
+    if unit_rows is not None:
         expressions = Rows(both_sides(context, rows, inner), FUNCTIONS)
         lowered = [expressions.test(test) for test in tests]
         if negated:
             none = _is_not_true(lowered)
-            return lambda relation: Filter(UnitJoin(relation, one, outer=True), none)
-        return lambda relation: passing(UnitJoin(relation, one), lowered)
+            return lambda relation: Filter(UnitJoin(relation, unit_rows, outer=True), none)
+        return lambda relation: passing(UnitJoin(relation, unit_rows), lowered)
     other = outside()
     units = other.single(context)
     if units is None:

@@ -113,13 +113,13 @@ def _row_in_list(node: exp.Expr) -> exp.Expr | None:
 
 def _distinct_from(node: exp.Expr) -> exp.Expr:
     """Returns IS DISTINCT FROM, or its negation, by tests that are never NULL."""
-    one, other = node.this, node.expression
-    if isinstance(other, exp.Null):
-        same: exp.Expr = exp.Is(this=one, expression=exp.Null())
+    left, right = node.this, node.expression
+    if isinstance(right, exp.Null):
+        same: exp.Expr = exp.Is(this=left, expression=exp.Null())
     else:
-        missing = [exp.Is(this=side.copy(), expression=exp.Null()) for side in (one, other)]
+        missing = [exp.Is(this=side.copy(), expression=exp.Null()) for side in (left, right)]
         known_sides = [exp.Not(this=test.copy()) for test in missing]
-        equal = exp.and_(*known_sides, exp.EQ(this=one, expression=other), copy=False)
+        equal = exp.and_(*known_sides, exp.EQ(this=left, expression=right), copy=False)
         same = exp.or_(exp.and_(*missing, copy=False), equal, copy=False)
     inner = exp.Paren(this=same)
     return exp.Not(this=inner) if isinstance(node, exp.NullSafeNEQ) else inner

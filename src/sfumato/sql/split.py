@@ -20,7 +20,7 @@ from sfumato.metadata.dataset import Dataset
 from sfumato.plan.question import Question
 from sfumato.sql.bind import Answered, Parameters, scalar_queries, with_parameters, with_today
 from sfumato.sql.declared_list import NOTE as DECLARED
-from sfumato.sql.declared_list import declared_list, is_distinct
+from sfumato.sql.declared_list import declared_list, is_distinct, require_shown
 from sfumato.sql.key_lists import declared_values, key_lists
 from sfumato.sql.lower import question_of, stand_in, tree
 from sfumato.sql.parse import parse_query
@@ -143,10 +143,11 @@ def split(
         return None
     if splitter.is_whole or not (splitter.inner or splitter.has_lists):
         return None
+    answers = {name_of(place) for place in range(len(splitter.inner))}
     if splitter.has_lists:
+        require_shown(outer, answers)
         notes = (*notes, DECLARED)
-    names = {table.name for table in outer.find_all(exp.Table)}
-    public = tuple(sorted(names - {name_of(place) for place in range(len(splitter.inner))}))
+    public = tuple(sorted({table.name for table in outer.find_all(exp.Table)} - answers))
     return Split(tuple(splitter.inner.values()), outer, notes, splitter.is_cut, public)
 
 
@@ -265,16 +266,16 @@ class _Splitter:
         if keys is None or {name for name, value in select.args.items() if value} - _CLAUSES:
             return None
         parts = [*select.expressions, *_clauses(select)]
-        found: dict[str, exp.Expr] = {}
+        calls: dict[str, exp.Expr] = {}
         for part in parts:
             for call in _calls(part):
-                found.setdefault(call.sql("duckdb"), call)
-        if not found and not keys and is_distinct(select):
+                calls.setdefault(call.sql("duckdb"), call)
+        if not calls and not keys and is_distinct(select):
             keys = [item.unalias() for item in select.expressions]
-        if not found and not keys:
+        if not calls and not keys:
             return None
         # in the order of their texts, so that another outer text has the same inner question
-        aggregates = [found[text] for text in sorted(found)] or [exp.Count(this=exp.Star())]
+        aggregates = [calls[text] for text in sorted(calls)] or [exp.Count(this=exp.Star())]
         inner = exp.Select()
         for name in _CUT:
             if select.args.get(name):
@@ -294,7 +295,7 @@ class _Splitter:
         if rest is None:
             return None
         source: exp.Expr | None = None
-        if not found and not question.is_open:
+        if not calls and not question.is_open:
             # a number that is asked first has a stand-in here, by which a list cannot be tested
             source = None if question.asked_first else declared_list(question.question.raw)
             if source is None:

@@ -276,14 +276,14 @@ def _marginal_distances(cells: Mapping[str, tuple[Integers, Integers]]) -> tuple
 
 def _distance(columns: Sequence[tuple[Integers, Integers]]) -> float:
     """Returns the total variation distance of one marginal."""
-    mine, public = (np.zeros(len(each), np.int64) for each in columns[0])
+    mine, public = (np.zeros(len(codes), np.int64) for codes in columns[0])
     for first, second in columns:
         size = int(max(first.max(), second.max())) + 1
         mine, public = mine * size + first, public * size + second
     values, places = np.unique(np.concatenate([mine, public]), return_inverse=True)
     shares = []
-    for each in (places[: len(mine)], places[len(mine) :]):
-        shares.append(np.bincount(each, minlength=len(values)) / len(each))
+    for codes in (places[: len(mine)], places[len(mine) :]):
+        shares.append(np.bincount(codes, minlength=len(values)) / len(codes))
     return 0.5 * float(np.abs(shares[0] - shares[1]).sum())
 
 

@@ -95,15 +95,15 @@ class Drawing:
     ) -> Integers:
         """Draws rows in blocks. In columns with public counts, each cell is a block."""
         publics = self.base.publics
-        tied = [place for place, each in enumerate(publics) if each.tied]
+        tied = [place for place, public in enumerate(publics) if public.tied]
         if tied:
-            given = publics[tied[0]].drawn(exact[tied[0]], dice)
-            rows = self._given(given, dice)
+            drawn = publics[tied[0]].drawn(exact[tied[0]], dice)
+            rows = self._given(drawn, dice)
         else:
             rows = sampled(self._model, count, dice)
-        for place, each in enumerate(publics):
+        for place, public in enumerate(publics):
             if place not in tied[:1]:
-                self._move_rows(rows, each, exact[place], dice)
+                self._move_rows(rows, public, exact[place], dice)
         return rows
 
     def _given(

@@ -76,13 +76,17 @@ class Elimination:
         return [one * other for one, other in zip(factors, derivatives, strict=False)]
 
 
-def _contraction(sizes: Sequence[int], left: Clique, right: Clique, kept: Clique) -> "_Contraction":
+def _contraction(
+    sizes: Sequence[int], left: Clique, right: Clique, kept_columns: Clique
+) -> "_Contraction":
     """The product of two tables, summed over the columns that both have and the result has not."""
-    summed = [each for each in left if each in right and each not in kept]
+    summed = [each for each in left if each in right and each not in kept_columns]
     if not summed:
-        shapes = [[sizes[each] if each in some else 1 for each in kept] for some in (left, right)]
+        shapes = [
+            [sizes[each] if each in some else 1 for each in kept_columns] for some in (left, right)
+        ]
         return _Spread(tuple(shapes[0]), tuple(shapes[1]))
-    shared = [each for each in left if each in right and each in kept]
+    shared = [each for each in left if each in right and each in kept_columns]
     rows = [each for each in left if each not in right]
     columns = [each for each in right if each not in left]
     cells = [math.prod(sizes[each] for each in some) for some in (shared, rows, summed, columns)]
@@ -92,7 +96,7 @@ def _contraction(sizes: Sequence[int], left: Clique, right: Clique, kept: Clique
         (_order(left, [*shared, *rows, *summed]), _order(right, [*shared, *summed, *columns])),
         ((batches, height, inner), (batches, inner, width)),
         tuple(sizes[each] for each in made),
-        _order(made, kept),
+        _order(made, kept_columns),
     )
 
 
@@ -211,15 +215,15 @@ class _Plan:
     def _cells(self, tables: Iterable[int]) -> int:
         return math.prod(self.sizes[each] for each in self._union(tables))
 
-    def _multiply(self, pair: tuple[int, int], kept: Clique) -> int:
+    def _multiply(self, pair: tuple[int, int], kept_columns: Clique) -> int:
         left, right = (self.columns[each] for each in pair)
         step = _Product(
             *pair,
-            _contraction(self.sizes, left, right, kept),
-            _contraction(self.sizes, kept, right, left),
-            _contraction(self.sizes, kept, left, right),
+            _contraction(self.sizes, left, right, kept_columns),
+            _contraction(self.sizes, kept_columns, right, left),
+            _contraction(self.sizes, kept_columns, left, right),
         )
-        return self._add(step, pair, kept)
+        return self._add(step, pair, kept_columns)
 
     def _add(self, step: "_Step", used: Sequence[int], kept: Clique) -> int:
         self.steps.append(step)

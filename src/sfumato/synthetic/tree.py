@@ -52,15 +52,15 @@ def _triangulate(sizes: Sequence[int], cliques: Iterable[Clique]) -> list[Clique
     costs = {column: _elimination_cost(column, near, sizes) for column in columns_left}
     maximal_cliques: list[frozenset[int]] = []
     while columns_left:
-        column = min(columns_left, key=lambda each: (costs[each], each))
+        column = min(columns_left, key=lambda other: (costs[other], other))
         eliminated = frozenset(near[column] | {column})
         if not any(eliminated <= other for other in maximal_cliques):
             maximal_cliques.append(eliminated)
         touched = _eliminate(column, near)
         columns_left.remove(column)
-        for each in touched & columns_left:
-            costs[each] = _elimination_cost(each, near, sizes)
-    return [tuple(sorted(each)) for each in maximal_cliques]
+        for neighbour in touched & columns_left:
+            costs[neighbour] = _elimination_cost(neighbour, near, sizes)
+    return [tuple(sorted(clique)) for clique in maximal_cliques]
 
 
 def _elimination_cost(column: int, near: list[set[int]], sizes: Sequence[int]) -> tuple[bool, int]:
@@ -155,18 +155,18 @@ class JunctionTree:
         maximal_cliques = _triangulate(sizes, cliques)
         order, parents = [0], [-1]
         best = {
-            each: (len(set(maximal_cliques[each]) & set(maximal_cliques[0])), 0)
-            for each in range(1, len(maximal_cliques))
+            clique: (len(set(maximal_cliques[clique]) & set(maximal_cliques[0])), 0)
+            for clique in range(1, len(maximal_cliques))
         }
         while best:
-            nearest = max(best, key=lambda each: best[each][0])
+            nearest = max(best, key=lambda clique: best[clique][0])
             parents.append(best.pop(nearest)[1])
             order.append(nearest)
-            for each, (shared, _) in best.items():
-                closer = len(set(maximal_cliques[each]) & set(maximal_cliques[nearest]))
+            for clique, (shared, _) in best.items():
+                closer = len(set(maximal_cliques[clique]) & set(maximal_cliques[nearest]))
                 if closer > shared:
-                    best[each] = closer, len(order) - 1
-        return cls(tuple(sizes), tuple(maximal_cliques[each] for each in order), tuple(parents))
+                    best[clique] = closer, len(order) - 1
+        return cls(tuple(sizes), tuple(maximal_cliques[clique] for clique in order), tuple(parents))
 
     @cached_property
     def separators(self) -> tuple[Clique, ...]:

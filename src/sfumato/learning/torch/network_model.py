@@ -19,7 +19,7 @@ from sfumato.errors import InvalidDeclaration, WrongUse
 from sfumato.learning.bag import Bag
 from sfumato.learning.examples_of import Examples
 from sfumato.learning.features import Floats
-from sfumato.learning.frames import FrameColumn, codes_of, read_columns, with_report
+from sfumato.learning.frames import FrameColumn, codes_of, read_columns, rounding_note, with_report
 from sfumato.learning.scorable import Scorable
 from sfumato.learning.stored import numbers, read_cost, text, texts, whole
 from sfumato.learning.torch.blocks import MOST_ROWS
@@ -72,7 +72,8 @@ class NetworkModel(Scorable):
     def __repr__(self) -> str:
         names = ", ".join(column.name for column in self.columns)
         kind = type(self.module).__name__
-        return f"network {kind} of {names} (cost: {self.cost}, charge {self.charge})"
+        about = f"network {kind} of {names} (cost: {self.cost}, charge {self.charge})"
+        return about + rounding_note(self.columns)
 
     def predict_proba(
         self,

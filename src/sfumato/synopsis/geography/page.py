@@ -52,7 +52,7 @@ def _head(plan: CensusPlan, title: str) -> str:
 def _account(account: str, charge: str) -> str:
     """What was charged and what is left."""
     return (
-        f"<section><h2>The budget account</h2><pre>{html.escape(account)}</pre>"
+        f"<section><h2>The budget account</h2>{show.text_blocks(account)}"
         f"<p>charge {html.escape(charge)}</p></section>"
     )
 
