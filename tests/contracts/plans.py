@@ -347,7 +347,7 @@ def _windowed(draw: st.DrawFn, world: _World, depth: int) -> Relation:
     if function not in (WindowFunction.LAG, WindowFunction.LEAD):
         number = Column(name, Integer(0, draw(st.integers(2, 4))))
         return Windowed(source, function, by, order, ties, number)
-    value = draw(values(columns, text=False))
+    value = draw(values(columns))
     column, offset = Column(name, value.type), draw(st.integers(1, 2))
     return Windowed(source, function, by, order, ties, column, value, offset)
 

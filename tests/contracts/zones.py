@@ -29,8 +29,8 @@ NAIVE = EPOCH.replace(tzinfo=None)
 
 def offset(zone: str, second: int) -> int:
     """The offset from UTC at a second, by ``zoneinfo``."""
-    moment = EPOCH + datetime.timedelta(seconds=second)
-    return round(moment.astimezone(ZoneInfo(zone)).utcoffset().total_seconds())
+    moment = datetime.datetime.fromtimestamp(second, ZoneInfo(zone))
+    return round(moment.utcoffset().total_seconds())
 
 
 def shown(zone: str, second: int) -> datetime.datetime:
@@ -54,17 +54,19 @@ def first_shown(zone: str, local: int) -> int | None:
 def turns(zone: str) -> tuple[int, ...]:
     """Every second from 1970 to 2037 at which the offset changes, found in steps of six hours."""
     found = []
-    for start in range(FIRST, LAST, 21_600):
-        low, high = start, start + 21_600
-        if offset(zone, low) == offset(zone, high):
-            continue
-        while high - low > 1:
-            middle = (low + high) // 2
-            if offset(zone, middle) == offset(zone, low):
-                low = middle
-            else:
-                high = middle
-        found.append(high)
+    before = offset(zone, FIRST)
+    for low in range(FIRST, LAST, 21_600):
+        high = low + 21_600
+        after = offset(zone, high)
+        if after != before:
+            while high - low > 1:
+                middle = (low + high) // 2
+                if offset(zone, middle) == before:
+                    low = middle
+                else:
+                    high = middle
+            found.append(high)
+        before = after
     return tuple(found)
 
 

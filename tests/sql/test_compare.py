@@ -243,7 +243,7 @@ def test_two_columns_compare_on_one_lattice(kind, symbol, other):
         "age = 'a'", "age = TRUE", "day = 5", "region < 'R01'", "region = 'R9'", "region = 1.5", "product > 'a'", "product = 5",
         "smoker = 1", "smoker > FALSE", "smoker = 'yes'", "age", "age = day", "region = product", "age IS TRUE",
         "COUNT(*) > 1", "age = (SELECT 1)", "age LIKE '1'", "age = NULL", "NULL", "1", "'a'", "age IN (SELECT 1)",
-        "age IN ()", "1 IN ('a')", "product = product", "smoker < (age > 3)", "region > region",
+        "age IN ()", "1 IN ('a')", "product < product", "product = user_id", "smoker < (age > 3)", "region > region",
         "(age, age) = (1, 2)", "age BETWEEN 1 AND day",
         "1 = TRUE", "user_id < 1", "user_id = user_id", "x = 1", "product IS TRUE", "age ~ '1'", "EXISTS (SELECT 1)",
     ],

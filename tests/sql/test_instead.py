@@ -55,29 +55,12 @@ def proposed(text):
             "SELECT region, COUNT(*) AS n FROM events NATURAL LEFT JOIN people GROUP BY region",
             "SELECT region, COUNT(*) AS n FROM events LEFT JOIN people USING (user_id) GROUP BY region",
         ),
-        (
-            ("SELECT COUNT(*) AS n FROM (SELECT e.user_id, MAX(e.amount) OVER (PARTITION BY e.user_id) "
-            "AS most FROM events AS e WHERE region = 'R01') WHERE most > 5"),
-            ("SELECT COUNT(*) AS n FROM (SELECT e.user_id, (SELECT MAX(own_rows.amount) FROM events "
-            "AS own_rows WHERE own_rows.user_id = e.user_id AND own_rows.region = 'R01') AS most "
-            "FROM events AS e WHERE region = 'R01') WHERE most > 5"),
-        ),
         ("SELECT DISTINCT region FROM events", "SELECT region, COUNT(*) AS n FROM events GROUP BY region"),
         ("SELECT * FROM events WHERE amount > 5 LIMIT 3", "SELECT COUNT(*) AS n FROM events WHERE amount > 5"),
     ],
 )  # fmt: skip
 def test_the_nearest_in_meaning_is_proposed_first(text, first):
     assert proposed(text)[0] == first
-
-
-def test_an_aggregate_of_part_of_a_persons_rows_is_none_of_all():
-    for over in (
-        "PARTITION BY user_id ORDER BY day",
-        "PARTITION BY user_id, day",
-        "PARTITION BY day",
-    ):
-        text = f"SELECT AVG(s) FROM (SELECT SUM(amount) OVER ({over}) AS s FROM events)"
-        assert not any("own_rows" in new for new in proposed(text))
 
 
 def test_a_number_of_rows_is_cut():

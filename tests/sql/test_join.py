@@ -7,7 +7,7 @@ import sfumato as sf
 from sfumato.errors import Refused
 from sfumato.metadata.column import Column, Integer
 from sfumato.metadata.dataset import Dataset
-from sfumato.plan.aggregate import CountRows, CountUnits, CountValues
+from sfumato.plan.aggregate import CountRows, CountValues
 from sfumato.plan.relation import (
     Filter,
     KeyJoin,
@@ -15,10 +15,11 @@ from sfumato.plan.relation import (
     Ranked,
     Scan,
     Semi,
+    Summary,
     UnitJoin,
     is_single,
 )
-from sfumato.plan.scalar import Arithmetic, Constant, Field, Lookup, Member, Operation
+from sfumato.plan.scalar import Arithmetic, Constant, Field, Lookup, Member, Operation, leaves
 from sfumato.plan.units_where import CountUnitsWhere
 from sfumato.sql import join, understand
 from tests.sql.conftest import EVENTS
@@ -216,27 +217,46 @@ def test_the_unit_of_an_absent_row_is_nobody(ask):
     assert found.predicate.operand.column in found.source.other.source.source.columns
 
 
-def test_the_unit_of_a_sub_query_on_the_outer_side_is_counted_by_a_column_of_it(ask):
-    inner = "(SELECT user_id, COUNT(*) AS n FROM events GROUP BY user_id) AS q"
+def test_the_unit_of_a_sub_query_on_the_outer_side_is_marked_where_it_is_read(ask):
+    inner = "(SELECT user_id, MIN(day) AS d FROM events GROUP BY user_id) AS q"
     joined = f"users u LEFT JOIN {inner} ON u.user_id = q.user_id"
-    for what in (
-        "COUNT(q.user_id)",
-        "COUNT(DISTINCT q.user_id)",
-        "COUNT_IF(q.user_id IS NOT NULL)",
+    for what, kind in (
+        ("COUNT(q.user_id)", CountValues),
+        ("COUNT(DISTINCT q.user_id)", CountUnitsWhere),
+        ("COUNT(DISTINCT CASE WHEN u.age_band = 'a' THEN q.user_id END)", CountUnitsWhere),
+        ("COUNT_IF(q.user_id IS NOT NULL)", CountValues),
     ):
-        with pytest.raises(
-            Refused, match="user_id is NULL where the outer join finds no row"
-        ) as refusal:
-            ask(f"SELECT {what} FROM {joined}")
-        assert "COUNT(*) AS n" in refusal.value.remedy
-    # what the message says to write
-    counted = "SELECT COUNT(q.n), COUNT_IF(q.n IS NOT NULL) FROM " + joined
-    assert [type(each) for each in ask(counted).raw.aggregates] == [CountValues, CountValues]
-    assert ask(
-        f"SELECT COUNT(DISTINCT u.user_id) FROM {joined} WHERE q.n IS NOT NULL"
-    ).raw.aggregates == (CountUnits(),)
+        raw = ask(f"SELECT {what} FROM {joined}").raw
+        assert [type(each) for each in raw.aggregates] == [kind]
+        (_, rows) = raw.relation.other.columns
+        assert (rows.summary, rows.column.type) == (Summary.COUNT, sf.Integer(1, 2))
+    # a plan that does not read it is as before
+    plain = ask(f"SELECT COUNT(q.d), COUNT(DISTINCT u.user_id) FROM {joined}").raw.relation
+    assert len(plain.other.columns) == 1
     person = "SELECT COUNT(person) FROM (SELECT user_id AS person, COUNT(*) AS n FROM events GROUP BY user_id)"
     assert ask(person).raw.aggregates == (CountRows(),)
+
+
+def test_a_later_step_is_joined_to_the_step_before(ask):
+    def step(name, test):
+        return f"(SELECT DISTINCT user_id FROM events WHERE {test}) AS {name}"
+
+    first = f"users u LEFT JOIN {step('a', 'smoker')} ON a.user_id = u.user_id"
+    second = f"JOIN {step('b', 'age > 20')} ON b.user_id = a.user_id"
+    raw = ask(f"SELECT COUNT(b.user_id) FROM {first} LEFT {second}").raw
+    assert isinstance(raw.relation, UnitJoin) and isinstance(raw.relation.source, UnitJoin)
+    assert raw.relation.outer and raw.relation.source.outer
+    (mark,) = raw.relation.source.other.columns
+    assert Field(mark.column) in leaves(raw.aggregates[0].value.expression)
+    assert isinstance(ask(f"SELECT COUNT(*) FROM {first} {second}").raw.relation, Filter)
+
+
+def test_a_test_of_both_sides_of_an_outer_join_empties_the_other_side(ask):
+    on = "ON u.user_id = e.user_id AND u.born < e.day"
+    question = ask(f"SELECT COUNT(*), COUNT(u.age_band) FROM events e LEFT JOIN users u {on}")
+    assert isinstance(question.raw.relation, UnitJoin) and question.raw.relation.outer
+    with pytest.raises(Refused, match="where the outer join finds no row"):
+        ask(f"SELECT COUNT(u.user_id) FROM events e LEFT JOIN users u {on}")
 
 
 def test_a_table_of_one_row_a_group_is_not_one_of_one_row():

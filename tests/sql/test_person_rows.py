@@ -26,6 +26,14 @@ from sfumato.sql import person_rows, understand
 from tests.contracts.leaves import dense
 
 FROM = "FROM people p LEFT JOIN visits v ON v.who = p.who"
+STEPS = (
+    "WITH f AS (SELECT who, MIN(y) AS d FROM visits WHERE x > 0 GROUP BY who), "
+    "s AS (SELECT who, MIN(y) AS d FROM visits WHERE x > 1 GROUP BY who)"
+)
+FUNNEL = (
+    "FROM people p LEFT JOIN f ON f.who = p.who AND f.d >= p.a LEFT JOIN s ON s.who = f.who "
+    "AND s.d >= f.d"
+)
 STATEMENTS = (
     f"SELECT a, COUNT(*), COUNT(v.x), SUM(v.x) {FROM} GROUP BY a",
     f"SELECT COUNT(*), COUNT(v.who) {FROM} AND v.x > p.a GROUP BY v.x",
@@ -39,6 +47,15 @@ STATEMENTS = (
     "SELECT f, COUNT(*), SUM(n) FROM (SELECT who, ARG_MIN(x, y) AS f, COUNT(*) AS n FROM visits GROUP BY who) t GROUP BY f",
     ("WITH n AS (SELECT who, x, ROW_NUMBER() OVER (PARTITION BY who ORDER BY y) AS k FROM visits) "
      "SELECT SUM(s.x - f.x) FROM n AS f JOIN n AS s ON s.who = f.who AND s.k = 2 WHERE f.k = 1"),
+    f"{STEPS} SELECT COUNT(*), COUNT(f.who), COUNT(DISTINCT s.who), SUM(s.d) {FUNNEL}",
+    f"{STEPS} SELECT s.d, COUNT(*) {FUNNEL} WHERE f.who IS NOT NULL GROUP BY s.d",
+    "SELECT SUM(p.a), COUNT(*) FROM visits v LEFT JOIN people p ON p.who = v.who AND p.a < v.x",
+    f"SELECT COUNT(DISTINCT CASE WHEN v.y > 0 THEN v.who END) {FROM}",
+    "SELECT x, SUM(m - y), COUNT(*) FROM (SELECT x, y, MAX(y) OVER (PARTITION BY who) AS m FROM visits) GROUP BY x",
+    "SELECT f, COUNT(*) FROM (SELECT FIRST_VALUE(x) OVER (PARTITION BY who ORDER BY y) AS f FROM visits) GROUP BY f",
+    ("SELECT f, COUNT(*) FROM (SELECT DISTINCT who, LAST_VALUE(x) OVER (PARTITION BY who ORDER BY y ROWS BETWEEN "
+    "UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS f FROM visits) GROUP BY f"),
+    "SELECT b, COUNT(*) FROM (SELECT LAG(x, 1, 2) OVER (PARTITION BY who ORDER BY y) AS b FROM visits) GROUP BY b",
 )  # fmt: skip
 KINDS = {name: sf.Integer(0, 2) for name in "xy"}
 
@@ -191,7 +208,8 @@ def test_a_key_of_the_many_rows_may_be_missing():
 
 
 def test_tests_above_a_join_make_a_side_single():
-    relation = understand(STATEMENTS[-1], dataset()).raw.relation
+    (text,) = [each for each in STATEMENTS if "s.x - f.x" in each]
+    relation = understand(text, dataset()).raw.relation
     while not isinstance(relation, UnitJoin):
         relation = relation.source
     assert isinstance(relation.other, Filter) and isinstance(relation.other.source, Ranked)

@@ -7,8 +7,9 @@ import sfumato as sf
 from sfumato.errors import Refused
 from sfumato.metadata.column import Column
 from sfumato.metadata.dataset import Dataset
+from sfumato.plan.evaluate import evaluate
 from sfumato.plan.relation import Ranked, Sort, Windowed, WindowFunction, is_single
-from sfumato.plan.scalar import Arithmetic, Constant, Field, Lookup, Operation
+from sfumato.plan.scalar import Arithmetic, Constant, Field, Lookup, Member, Operation
 from sfumato.sql import ranked, understand
 from tests.sql.conftest import EVENTS
 
@@ -91,7 +92,7 @@ def test_a_unit_of_two_columns_is_partitioned_by_both(ask):
 def test_a_window_across_units_is_refused_with_the_one_that_is_allowed(ask, select):
     with pytest.raises(Refused, match="reaches across units") as refusal:
         ask(f"SELECT COUNT(*) FROM (SELECT user_id, {select} AS w FROM events)")
-    assert "LEAD OVER (PARTITION BY user_id" in refusal.value.remedy
+    assert "FIRST_VALUE OVER (PARTITION BY user_id" in refusal.value.remedy
 
 
 @pytest.mark.parametrize(
@@ -113,6 +114,34 @@ def test_a_window_of_one_units_rows(ask, select, function, by):
     if looked_up is not None:
         assert (found.value.expression, found.offset) == (F[looked_up[0]], looked_up[1])
         assert found.column.type == EVENTS[looked_up[0]]
+
+
+def test_a_text_is_looked_up_as_it_is(ask):
+    text = "SELECT COUNT(*) FROM (SELECT LAG(product) OVER (PARTITION BY user_id ORDER BY day) AS w FROM events) WHERE w = 'a'"
+    found = ask(text).raw.relation
+    assert found.source.column.type == sf.Text()
+    assert found.predicate == Member(Field(found.source.column), ("a",))
+
+
+def test_a_default_is_told_from_a_missing_value_by_a_code_of_its_own(ask):
+    text = "SELECT {}(w) FROM (SELECT LAG({}, 1, {}) OVER (PARTITION BY user_id ORDER BY day) AS w FROM events)"
+    raw = ask(text.format("AVG", "age", "200")).raw
+    low = EVENTS["age"].lower_code
+    assert raw.relation.column.type == sf.Integer(low - 1, EVENTS["age"].upper_code)
+    (mean,) = raw.aggregates
+    assert (mean.value.type.lower_code, mean.value.type.upper_code) == (low, 200)
+    value = mean.value.expression
+
+    def looked_up(code):
+        return evaluate(value, lambda leaf: code)
+
+    assert [looked_up(code) for code in (None, low - 1, low, low + 1)] == [200, None, low, low + 1]
+    # a default of NULL is none
+    same = [
+        text.format("AVG", "age", "NULL"),
+        text.format("AVG", "age", "NULL").replace(", 1, NULL", ""),
+    ]
+    assert ask(same[0]).raw == ask(same[1]).raw
 
 
 def test_the_first_of_a_part_is_not_the_only_row_of_its_unit(ask):
@@ -186,8 +215,14 @@ def test_a_name_in_qualify_is_a_column_before_it_is_one_of_select(ask):
 @pytest.mark.parametrize(
     ("select", "words"),
     [
-        ("LAG(product) OVER (PARTITION BY user_id ORDER BY day)", "Text column"),
-        ("LAG(amount, 1, 0) OVER (PARTITION BY user_id ORDER BY day)", "0 in LAG"),
+        (
+            "LAG(product, 1, 'x') OVER (PARTITION BY user_id ORDER BY day)",
+            "Text column with a default",
+        ),
+        (
+            "LAG(amount, 1, 'x') OVER (PARTITION BY user_id ORDER BY day)",
+            "values of different kinds",
+        ),
         ("LAG(amount, 0) OVER (PARTITION BY user_id ORDER BY day)", "a number of rows"),
         ("LAG(amount) OVER (PARTITION BY user_id)", "LAG without an order"),
         ("RANK() OVER (PARTITION BY user_id)", "rank without an order"),
@@ -202,8 +237,10 @@ def test_a_window_that_is_not_computed_says_why(ask, select, words):
 @pytest.mark.parametrize(
     "select",
     [
-        "SUM(amount) OVER (PARTITION BY user_id)",
-        "FIRST_VALUE(amount) OVER (PARTITION BY user_id ORDER BY day)",
+        "SUM(amount) OVER (PARTITION BY user_id, region)",
+        "SUM(amount) OVER (PARTITION BY user_id ORDER BY day)",
+        "FIRST_VALUE(amount) OVER (PARTITION BY user_id)",
+        "NTILE(2) OVER (PARTITION BY user_id ORDER BY day)",
     ],
 )
 def test_another_window_within_a_unit_is_not_said_to_reach_across_units(ask, select):

@@ -189,7 +189,7 @@ def _of_csv(path: Path, header_row: int, *, has_names: bool) -> Columns:
     line = b"".join(head.split(b"\n")[header_row - 1 : header_row])
     text = head.decode(encoding, errors="replace").removeprefix("\ufeff")
     lines = text.splitlines()[header_row - 1 :]
-    delimiter = _delimiter(lines[0] if lines else "")
+    delimiter = max(DELIMITERS, key=(lines[0] if lines else "").count)
     header, *rows = _rows(lines, delimiter)
     _require_names(path, header, lines[1:], header_row, has_names=has_names)
     options = {} if delimiter == "," else {"delimiter": delimiter}
@@ -327,11 +327,6 @@ def _is_japanese(head: bytes) -> bool:
     """Whether bytes are rather Shift_JIS than Western, whose quotes and dashes stand alone."""
     rest = _KANA_AND_KANJI.sub(b"", head)
     return len(head) - len(rest) > 8 * sum(byte > 0x7F for byte in rest)
-
-
-def _delimiter(line: str) -> str:
-    """The delimiter of the header."""
-    return max(DELIMITERS, key=line.count)
 
 
 def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:

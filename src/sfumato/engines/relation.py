@@ -484,7 +484,6 @@ def _order(order: Sequence[Sort], ties: Sequence[Scalar]) -> tuple[sql.Expressio
 
 
 def _windowed(relation: Windowed, tables: Tables) -> sql.Query:
-    assert not isinstance(relation.column.type, Text), "a window computes no text"
     order = _order(relation.order, () if relation.is_rank else relation.ties)
     among = (UNIT, *map(value, relation.by))
     name = relation.function.value
@@ -492,6 +491,7 @@ def _windowed(relation: Windowed, tables: Tables) -> sql.Query:
         looked_up = sql.Aggregate(name, (typed(relation.value), sql.Constant(relation.offset)))
         shown: sql.Expression = sql.Window(looked_up, among, order)
     else:
+        assert not isinstance(relation.column.type, Text), "a number of rows"
         number = sql.Window(sql.Aggregate(name), among, order)
         shown = sql.call("least", number, relation.column.type.upper_code)
     items = *_ALL, shown.named(alias(relation.column))

@@ -205,6 +205,8 @@ class FrameColumn:
             }
         if self.is_coarse:
             split["is_coarse"] = True
+        if self.shape:
+            split["shape"] = list(self.shape)
         return split | {
             "name": self.name,
             "lower": self.lower,
@@ -212,7 +214,6 @@ class FrameColumn:
             "step": str(self.step),
             "is_date": self.is_date,
             "length": self.length,
-            "shape": list(self.shape),
             "words": [[word, code] for word, code in self.words],
             "missing": list(self.missing),
         }

@@ -287,8 +287,8 @@ class Windowed:
         kind = self.column.type
         for key in self.by:
             confine(key)
-        if isinstance(kind, Text) or self.offset < 1:
-            raise ValueError(f"{self.column.name} is no code, or of no other row")
+        if self.offset < 1:
+            raise ValueError(f"{self.column.name} is of no other row")
         looks_up = self.function in (WindowFunction.LAG, WindowFunction.LEAD)
         if looks_up != (self.value is not None):
             raise ValueError(f"{self.function.value} has no such value")

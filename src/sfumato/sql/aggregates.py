@@ -190,9 +190,16 @@ class Aggregates:
             others.append(node.this)
         chosen = branches[0].args["true"]
         is_null = all(isinstance(other, exp.Null) for other in others)
-        if not is_null or len(branches) != 1 or not self._scope.is_unit([chosen]):
+        if not is_null or len(branches) != 1 or not self._is_unit(chosen):
             return nodes, test
         return [chosen], _conjunction(self._rows.test(branches[0].this), test)
+
+    def _is_unit(self, node: exp.Expr) -> bool:
+        """Whether a node is the unit of the row, or that of the other side of an outer join."""
+        if self._scope.is_unit([node]):
+            return True
+        typed = self._rows.value(node) if isinstance(node, exp.Column) else None
+        return isinstance(typed, Person) and typed.absent
 
     def _number(self, node: exp.Expr, test: Scalar | None) -> Value:
         """Returns the operand of an aggregate of numbers."""

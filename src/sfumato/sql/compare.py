@@ -69,6 +69,7 @@ def compare(op: Comparison, left: Typed, right: Typed) -> Scalar:
         UnsupportedSql: values of different types, or an order of unordered values.
         UnknownName: a string that a Category does not declare.
     """
+    names_persons = isinstance(left, Person) or isinstance(right, Person)
     left, right = _reading_of(left, right), _reading_of(right, left)
     if isinstance(left, Null) or isinstance(right, Null):
         raise UnsupportedSql(
@@ -82,7 +83,17 @@ def compare(op: Comparison, left: Typed, right: Typed) -> Scalar:
         return _compare_with_constant(MIRRORED.get(op, op), right, left)
     if other is not None:
         return _compare_with_constant(op, left, right)
+    if names_persons and isinstance(left, Words) and isinstance(right, Words):
+        raise _text_error()
     return _compare_values(op, left, right)
+
+
+def _text_error() -> UnsupportedSql:
+    """Returns the refusal to compare a Text column, or a unit, with other columns."""
+    return UnsupportedSql(
+        "A Text column compared with something else than a text of its kind or a constant.",
+        remedy="Declare both as sf.Text(), or both as sf.Category(...) with their values.",
+    )
 
 
 def _compare_values(op: Comparison, left: Typed, right: Typed) -> Scalar:
@@ -102,12 +113,11 @@ def _compare_values(op: Comparison, left: Typed, right: Typed) -> Scalar:
         case Truth(), Truth():
             _require_equality(op, left)
             return Compare(op, left.codes, right.codes)
+        case Words(first), Words(second):
+            _require_equality(op, left)
+            return Compare(op, first, second)
         case (Words(), _) | (_, Words()):
-            raise UnsupportedSql(
-                "A Text column compared with something else than a constant.",
-                remedy="Declare it as sf.Category(...) with its values, "
-                "or compare it with constants.",
-            )
+            raise _text_error()
     raise _kind_error(left, right)
 
 

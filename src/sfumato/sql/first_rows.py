@@ -62,8 +62,13 @@ def first_row(context: Context, rows: From, node: exp.Expr) -> FirstRow:
         tests += [Not(compare.is_null(value)), Not(compare.is_null(by))]
         ordered = alphabetical(by) if isinstance(by, Label) else by
         order = (Sort(code_of(ordered), isinstance(node, exp.ArgMax)),)
+    filtered = rows.over(passing(rows.relation, tests))
+    return FirstRow(row_of(context, filtered, order, value), value)
+
+
+def row_of(context: Context, rows: From, order: tuple[Sort, ...], value: Typed) -> Relation:
+    """Returns the first row of each unit in an order, of which ``value`` is read."""
     # a unit column is no value
     code_of(value)
-    relation = passing(rows.relation, tests)
     name = context.name(f"{rows.table}.first_row")
-    return FirstRow(first(relation, order, fields(relation), name), value)
+    return first(rows.relation, order, fields(rows.relation), name)

@@ -22,8 +22,6 @@ _LARGEST_KEY = 20
 _LISTS = (exp.ArrayAgg, exp.GroupConcat, exp.Mode, exp.AnyValue, exp.First)
 _TEXTS = (exp.Lower, exp.Upper, exp.Left, exp.Right, exp.Substring, exp.Trim)
 _ADDED_UP = (exp.Count, exp.Sum)
-_OF_A_PERSON = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
-_OWN_ROWS = "own_rows"
 
 
 def proposals(select: exp.Select, dataset: Dataset) -> Iterator[exp.Select]:
@@ -138,41 +136,6 @@ def _using_unit(select: exp.Select, dataset: Dataset) -> exp.Select | None:
         join.set("method", None)
         join.set("using", [exp.to_identifier(units[0])])
     return select
-
-
-def _of_the_person(select: exp.Select, dataset: Dataset) -> exp.Select | None:
-    """Sub-queries of one person in place of aggregates over a window of that person's rows."""
-    is_changed = False
-    for window in list(select.find_all(exp.Window)):
-        partition = window.args.get("partition_by") or []
-        is_person = len(partition) == 1 and _is_column(partition[0], unit_columns(dataset))
-        rows = window.find_ancestor(exp.Select)
-        if rows is None or not is_person or not isinstance(window.this, _OF_A_PERSON):
-            continue
-        source = rows.args.get("from_")
-        table = None if source is None else source.this
-        changes_rows = any(window.args.get(name) for name in ("order", "spec"))
-        changes_rows |= any(rows.args.get(name) for name in ("joins", "group"))
-        if not isinstance(table, exp.Table) or changes_rows:
-            continue
-        unit = partition[0].name
-        theirs, mine = exp.column(unit, _OWN_ROWS), exp.column(unit, table.alias_or_name)
-        where = rows.args.get("where")
-        tests = [] if where is None else [_of_own_rows(where.this)]
-        own_rows = exp.alias_(exp.table_(table.name), _OWN_ROWS, table=True)
-        inner = exp.select(_of_own_rows(window.this)).from_(own_rows)
-        inner = inner.where(exp.EQ(this=theirs, expression=mine), *tests)
-        window.replace(exp.Subquery(this=inner))
-        is_changed = True
-    return select if is_changed else None
-
-
-def _of_own_rows(node: exp.Expr) -> exp.Expr:
-    """A copy of an expression that reads the rows of the sub-query of a person."""
-    copied = node.copy()
-    for column in copied.find_all(exp.Column):
-        column.set("table", exp.to_identifier(_OWN_ROWS))
-    return copied
 
 
 def _per_person(select: exp.Select, dataset: Dataset) -> exp.Select | None:
@@ -349,7 +312,7 @@ def _rows_counted(select: exp.Select, dataset: Dataset) -> exp.Select | None:
 
 
 # Changes that may leave more to be changed.
-_FIRST: tuple[Change, ...] = (_spelled, _unsampled, _using_unit, _of_the_person)
+_FIRST: tuple[Change, ...] = (_spelled, _unsampled, _using_unit)
 _CHANGES: tuple[Change, ...] = (
     _met_once,
     _run_up,

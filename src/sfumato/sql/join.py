@@ -16,7 +16,7 @@ from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.lattice import times
 from sfumato.sql.linked import Linked, linked
 from sfumato.sql.names import Context, Scope, Source
-from sfumato.sql.person_rows import Again, left_joined, narrowed, sources_of_both
+from sfumato.sql.person_rows import Again, left_joined, matched, narrowed, present, sources_of_both
 from sfumato.sql.reject import refuse, require_only
 from sfumato.sql.row_expressions import Rows
 from sfumato.sql.tables import From
@@ -152,8 +152,11 @@ def _with_private(
     if other is None:
         raise refuse("A join", _fill_reason(_MANY_ROWS, context, left))
     if outer:
-        other, on = _tested_before(context, right, other, on)
+        rest, other = _tested_before(context, right, other, on)
+        right, other = present(context, right, other, again)
+        right = matched(context, left, right, rest)
         right = replace(right, sources=tuple(_nullable_source(source) for source in right.sources))
+        return _merge_sources(left, right, UnitJoin(left.relation, other, outer))
     merged = _merge_sources(left, right, UnitJoin(left.relation, other, outer))
     return _tested_after(context, merged, on)
 
@@ -270,9 +273,21 @@ def _join_condition(
             rest.append(test)
         elif part is not None and part == theirs.part(pair[1]):
             parts.add(part)
+        elif part is None and mine.width == 1 and _are_units(mine, theirs, pair):
+            # the unit of an outer join before this one: that of the row, or NULL
+            parts.add(0)
+            rest.append(pair[0].is_(exp.null()).not_())
         else:
             pairs.append(pair)
     return _On(frozenset(parts), tuple(pairs), tuple(rest))
+
+
+def _are_units(mine: Scope, theirs: Scope, pair: tuple[exp.Expr, exp.Expr]) -> bool:
+    """Whether a pair is the unit of a row of the left side, which may be NULL, and of the right."""
+    one, other = pair
+    if theirs.part(other) is None or not isinstance(one, exp.Column):
+        return False
+    return isinstance(mine.column(one), Person)
 
 
 def _using_tests(using: Sequence[exp.Expr]) -> list[exp.Expr]:
@@ -329,20 +344,17 @@ def _tested_before(
     right: From,
     other: Relation,
     on: _On,
-) -> tuple[Relation, _On]:
-    """Applies the tests of an outer join to the other side, before the join.
+) -> tuple[list[exp.Expr], Relation]:
+    """Applies those tests of an outer join that read the other side alone to that side.
 
-    Returns that side, and the condition without them.
+    Returns the other tests, and that side.
     """
     scope = right.scope(context)
-    if on.pairs or not all(scope.owns(test) for test in on.rest):
-        raise UnsupportedSql(
-            "A LEFT JOIN that also compares other columns of both sides.",
-            remedy="Use JOIN, or WHERE.",
-        )
     rows = Rows(scope, FUNCTIONS)
-    tests = [rows.test(test) for test in on.rest]
-    return passing(other, tests), replace(on, rest=())
+    own = [test for test in on.rest if scope.owns(test)]
+    rest = [test for test in on.rest if not scope.owns(test)]
+    rest += [exp.EQ(this=one.copy(), expression=more.copy()) for one, more in on.pairs]
+    return rest, passing(other, [rows.test(test) for test in own])
 
 
 def _tested_after(context: Context, merged: From, on: _On) -> From:

@@ -57,7 +57,7 @@ from sfumato.sql.bind import (
     with_today,
 )
 from sfumato.sql.calls import calls
-from sfumato.sql.clip import NO_TWINS, Clipping, Occasion, Split, paired
+from sfumato.sql.clip import NO_TWINS, Clipping, Occasion, paired
 from sfumato.sql.declared_list import is_distinct
 from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.group import Group, grouped, require_linear
@@ -278,7 +278,8 @@ def _plan_question(
     asks = {id(node): lowered.ask(node) for node in aggregate_calls}
     occasion = Occasion(source.relation, group.keys, len(aggregate_calls))
     split = replace(clipping, occasion=occasion).split(asks, calls(select.expressions))
-    _add_clip_lines(context, split)
+    context.bias += split.bias
+    context.notes += split.notes
     aggregates, estimates = shared([*split.asks.values(), *split.twins.values()])
     require_linear(group, aggregates)
     outputs = Outputs(scope, rows, group, split.asks, estimates)
@@ -311,12 +312,6 @@ def _units_of_list(context: Context, group: Group) -> tuple[Aggregate, ...]:
         "A value is listed if enough units have it: their noisy number passes a threshold."
     )
     return (CountUnits(),)
-
-
-def _add_clip_lines(context: Context, split: Split) -> None:
-    """Adds the lines about what is clipped to the answer."""
-    context.bias += split.bias
-    context.notes += split.notes
 
 
 def _output(

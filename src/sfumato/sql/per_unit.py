@@ -84,7 +84,8 @@ def per_unit(
         done[id(node)] = keys[place].column_value
     summaries = Summaries(context, source, rows)
     done |= _aggregate_values(summaries, select)
-    relation: Relation = PerUnit(source.relation, _key_columns(keys), tuple(summaries.columns))
+    key_columns = tuple((key.column, key.value) for key in keys)
+    relation: Relation = PerUnit(source.relation, key_columns, tuple(summaries.columns))
     for node in filter(is_of_first, calls([*select.expressions, select.args.get("having")])):
         if keys:
             raise _by_other_keys(node)
@@ -167,11 +168,6 @@ def _computed_keys(
         column = Column(context.name("per_unit.key"), value.type)
         keys.append(_Key(node, typed, column, value, computed(column, typed)))
     return keys
-
-
-def _key_columns(keys: Sequence[_Key]) -> tuple[tuple[Column, Value], ...]:
-    """Returns the columns of keys, with the values they are computed from."""
-    return tuple((key.column, key.value) for key in keys)
 
 
 def _aggregate_values(summaries: "Summaries", select: exp.Select) -> dict[int, Typed]:

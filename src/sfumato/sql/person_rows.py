@@ -12,13 +12,22 @@ from sqlglot import exp
 
 from sfumato.errors import UnsupportedSql
 from sfumato.metadata.column import Column, Integer
-from sfumato.plan.relation import Filter, Relation, Semi, Union, UnitJoin
-from sfumato.plan.scalar import Coalesce, Constant, Field, Member, Not, Scalar
+from sfumato.plan.relation import (
+    Computed,
+    Filter,
+    PerUnit,
+    Relation,
+    Semi,
+    Summary,
+    Union,
+    UnitJoin,
+)
+from sfumato.plan.scalar import Case, Coalesce, Constant, Field, Member, Not, Scalar
 from sfumato.sql.calls import calls
 from sfumato.sql.conditions import conjunction, passing
 from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.names import Context, Scope, Source
-from sfumato.sql.row_expressions import Rows
+from sfumato.sql.row_expressions import Rows, kept
 from sfumato.sql.tables import From
 from sfumato.sql.typed import Null, Numbers, Person, Truth, Typed, computed, value_of
 
@@ -28,17 +37,19 @@ class Again:
     """Callbacks that translate the sides of a join once more, under new column names.
 
     A plan reads a table twice as two scans. ``tests`` are those of WHERE; ``read`` has the names of
-    the columns that the statement reads, None: all of them.
+    the columns that the statement reads, None: all of them; ``shown`` has the tables and names of
+    the columns that it reads elsewhere than in this join.
     """
 
     left: Callable[[], From]
     right: Callable[[], From]
     tests: Sequence[exp.Expr] = ()
     read: set[str] | None = None
+    shown: frozenset[tuple[str, str]] = frozenset()
 
     def swapped(self) -> "Again":
         """Returns the callbacks for the join with its sides exchanged."""
-        return Again(self.right, self.left, self.tests, self.read)
+        return replace(self, left=self.right, right=self.left)
 
 
 def names_read(select: exp.Select) -> set[str] | None:
@@ -47,6 +58,77 @@ def names_read(select: exp.Select) -> set[str] | None:
     if any(not calls([item]) for item in stars):
         return None
     return {column.name.lower() for column in select.find_all(exp.Column)}
+
+
+def shown_columns(select: exp.Select, join: exp.Join) -> frozenset[tuple[str, str]]:
+    """Returns the tables and names, in lower case, of the columns that a SELECT reads by a table's
+    name, elsewhere than in one of its joins; sub-queries are not searched.
+    """
+
+    def is_other(node: exp.Expr) -> bool:
+        return node is join or (isinstance(node, exp.Query) and node is not select)
+
+    columns = [node for node in select.walk(prune=is_other) if isinstance(node, exp.Column)]
+    return frozenset((column.table.lower(), column.name.lower()) for column in columns)
+
+
+def present(context: Context, right: From, other: Relation, again: Again) -> tuple[From, Relation]:
+    """Returns the other side of an outer join with a mark of its rows, if the statement reads it.
+
+    That side has one row a unit, of a sub-query that groups by it. Its unit then is NULL where no
+    row was joined (``b.unit IS NULL``): as is the mark, which counts rows, at least one.
+    """
+    (source, *more) = right.sources
+    wanted = {(source.name.lower(), name) for name in source.parts} & again.shown
+    if more or not wanted:
+        return right, other
+    mark = Column(context.name("left_join.rows"), Integer(1, 2))
+    marked = _with_rows(other, mark)
+    if marked is None:
+        return right, other
+    units = {name: Person(name, None, absent=True, mark=Field(mark)) for name in source.parts}
+    source = replace(source, columns={**source.columns, **units})
+    return replace(right, sources=(source,)), marked
+
+
+def matched(context: Context, left: From, right: From, tests: Sequence[exp.Expr]) -> From:
+    """Returns the other side of an outer join, of one row a unit, as a row of the left side sees it.
+
+    All its columns are NULL where the tests, which read both sides, are not TRUE: as where there is
+    no row.
+    """
+    if not tests:
+        return right
+    expressions = Rows(both_sides(context, left, right), FUNCTIONS)
+    test = conjunction([expressions.test(node) for node in tests])
+    sources = []
+    for source in right.sources:
+        named: dict[str, Typed] = {}
+        for name, typed in source.columns.items():
+            if isinstance(typed, Person):
+                mark = None if typed.mark is None else Case(((test, typed.mark),), Constant(None))
+                named[name] = Person(typed.name, None, absent=True, mark=mark)
+            elif isinstance(typed, Null):
+                named[name] = typed
+            elif not isinstance(typed, Numbers):
+                named[name] = kept(typed, test)
+        sources.append(replace(source, columns=named, table=None, link=None))
+    return replace(right, sources=tuple(sources))
+
+
+def _with_rows(relation: Relation, mark: Column) -> Relation | None:
+    """Returns a relation with one row a unit and the number of rows it is made of, cut at 2.
+
+    None if it is not made by grouping.
+    """
+    match relation:
+        case PerUnit(_, (), columns):
+            return replace(relation, columns=(*columns, Computed(mark, Summary.COUNT)))
+        case Filter() | UnitJoin() | Semi():
+            source = _with_rows(relation.source, mark)
+            return None if source is None else replace(relation, source=source)
+        case _:
+            return None
 
 
 def narrowed(

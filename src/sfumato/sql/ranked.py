@@ -6,23 +6,42 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from sfumato.errors import UnsupportedSql
-from sfumato.metadata.column import Column, Integer
+from sfumato.metadata.column import Column, Integer, Text
 from sfumato.plan.relation import UNLIMITED, Ranked, Sort, Windowed, WindowFunction
-from sfumato.plan.scalar import Scalar
+from sfumato.plan.scalar import (
+    Case,
+    Coalesce,
+    Constant,
+    Extreme,
+    Field,
+    IsNull,
+    Member,
+    Scalar,
+)
+from sfumato.plan.value import Value
 from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.labels import alphabetical
 from sfumato.sql.literal import whole
 from sfumato.sql.names import Context, Scope
 from sfumato.sql.reject import refuse, reject, require_only
-from sfumato.sql.row_expressions import Rows
+from sfumato.sql.row_expressions import Rows, unified
 from sfumato.sql.tables import From, fields
-from sfumato.sql.typed import Label, Typed, Words, code_of, computed, read, value_of
+from sfumato.sql.typed import (
+    Label,
+    Null,
+    Typed,
+    code_of,
+    computed,
+    read,
+    value_of,
+)
 
 _ACROSS = "reaches across units, so one person changes the values of others"
 _OF_ONE = "within one unit is not computed"
 _INSTEAD = (
-    "Only ROW_NUMBER, RANK, DENSE_RANK, LAG and LEAD OVER (PARTITION BY {unit} ORDER BY ...) in a "
-    "sub-query; or aggregate with GROUP BY, and rank or accumulate the noisy answer."
+    "ROW_NUMBER, RANK, DENSE_RANK, LAG, LEAD and FIRST_VALUE OVER (PARTITION BY {unit} ORDER BY "
+    "...), COUNT, SUM, AVG, MIN and MAX OVER (PARTITION BY {unit}), in a sub-query; or aggregate "
+    "with GROUP BY, and rank or accumulate the noisy answer."
 )
 _FUNCTIONS = {
     exp.RowNumber: WindowFunction.ROW_NUMBER,
@@ -32,22 +51,6 @@ _FUNCTIONS = {
     exp.Lead: WindowFunction.LEAD,
 }
 _FARTHEST = 1_000
-
-
-def ranked(
-    context: Context, rows: From, parts: Sequence[exp.Expr]
-) -> tuple[From, dict[int, Typed]]:
-    """Adds a column for each window function (within a unit) of a sub-query's SELECT and QUALIFY.
-
-    Returns the rows, and the value of each window by the identity of its node.
-    """
-    done: dict[int, Typed] = {}
-    for part in parts:
-        for node in part.find_all(exp.Window):
-            relation, shown = _window(context, rows, node)
-            done[id(node)] = shown
-            rows = rows.over(relation)
-    return rows, done
 
 
 def with_aliases(test: exp.Expr, items: Sequence[exp.Expr], scope: Scope) -> exp.Expr:
@@ -76,7 +79,7 @@ def _refused(node: exp.Expr, scope: Scope, *, is_within: bool) -> UnsupportedSql
     return refuse(f"A window function ({name} OVER)", (reason, instead))
 
 
-def _window(context: Context, rows: From, node: exp.Window) -> tuple[Ranked | Windowed, Typed]:
+def window(context: Context, rows: From, node: exp.Window) -> tuple[Ranked | Windowed, Typed]:
     """Returns the relation with the column of a window, and the value of the column."""
     scope = rows.scope(context)
     partition = node.args.get("partition_by") or []
@@ -114,7 +117,7 @@ def _looked_up(
     over: tuple[WindowFunction, tuple[Scalar, ...], tuple[Sort, ...], tuple[Scalar, ...]],
 ) -> tuple[Windowed, Typed]:
     """Returns LAG or LEAD of a value, which is NULL where there is no such row."""
-    require_only(call, "this", "offset")
+    require_only(call, "this", "offset", "default")
     function, by, sorts, ties = over
     name = function.name
     if not sorts:
@@ -122,18 +125,43 @@ def _looked_up(
             f"{name} without an order.", remedy=f"{name}(day) OVER (PARTITION BY ... ORDER BY day)"
         )
     typed = expressions.value(call.this)
-    if isinstance(typed, Words):
-        raise UnsupportedSql(
-            f"{name} of a Text column.",
-            allowed="numbers, dates, truths, and texts with declared values",
-            remedy="Declare the column as sf.Category(...).",
-        )
     offset = call.args.get("offset")
     places = 1 if offset is None else whole(offset, f"{name}: a number of rows", 1, _FARTHEST)
     value = value_of(typed, call.this.sql(dialect="duckdb"))
-    column = Column(context.name(f"{rows.table}.{function.value}"), value.type)
-    relation = Windowed(rows.relation, function, by, sorts, ties, column, value, places)
-    return relation, computed(column, typed)
+    default = call.args.get("default")
+    other = Null() if default is None else expressions.value(default)
+    if isinstance(other, Null):
+        column = Column(context.name(f"{rows.table}.{function.value}"), value.type)
+        relation = Windowed(rows.relation, function, by, sorts, ties, column, value, places)
+        return relation, computed(column, typed)
+    if isinstance(value.type, Text):
+        raise UnsupportedSql(
+            f"{name} of a Text column with a default.",
+            remedy=f"COALESCE({name}(text) OVER (...), 'none'), which also replaces missing texts.",
+        )
+    kind = Integer(value.type.lower_code - 1, value.type.upper_code)
+    column = Column(context.name(f"{rows.table}.{function.value}"), kind)
+    marked = _marked(value, kind)
+    relation = Windowed(rows.relation, function, by, sorts, ties, column, marked, places)
+    looked_up = computed(Column(column.name, value.type), typed)
+    return relation, _with_default(Field(column), kind.lower_code, looked_up, other)
+
+
+def _marked(value: Value, kind: Integer) -> Value:
+    """Returns a value that is never NULL: a code below all others stands for it.
+
+    So the NULL of another row is told from the NULL of no row, which a default replaces.
+    """
+    return Value(value.name, kind, Coalesce((value.expression, Constant(kind.lower_code))))
+
+
+def _with_default(leaf: Field, mark: int, looked_up: Typed, default: Typed) -> Typed:
+    """Returns what a marked column stands for, and ``default`` where it is NULL."""
+    within = Extreme(greatest=True, operands=(leaf, Constant(mark + 1)))
+    own = Case(((Member(leaf, (mark,)), Constant(None)),), within)
+    wrap, _ = unified([looked_up])
+    wrap, codes = unified([wrap(own), default])
+    return wrap(Case(((IsNull(leaf), codes[1]),), codes[0]))
 
 
 def sort_key(rows: Rows, node: exp.Expr) -> Sort:

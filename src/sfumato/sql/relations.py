@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lowers FROM, WITH and sub-queries to relations, innermost first."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
@@ -15,8 +15,9 @@ from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.join import joined
 from sfumato.sql.names import Context, Source
 from sfumato.sql.per_unit import items, per_unit
-from sfumato.sql.person_rows import Again, names_read
-from sfumato.sql.ranked import ranked, with_aliases
+from sfumato.sql.person_rows import Again, names_read, shown_columns
+from sfumato.sql.person_windows import with_windows
+from sfumato.sql.ranked import with_aliases
 from sfumato.sql.reject import refuse, reject, require_only
 from sfumato.sql.row_expressions import Rows
 from sfumato.sql.tables import From, declared, require_private
@@ -80,6 +81,7 @@ class Relations:
                 partial(self._from_item, join.this, known),
                 tests,
                 names_read(select),
+                shown_columns(select, join),
             )
             source = joined(self.context, source, again.right(), join, again)
         return source
@@ -131,22 +133,37 @@ class Relations:
         require_only(node, *_CLAUSES, *([] if is_grouped else ["qualify"]))
         rows = self.rows(node, known)
         if is_grouped:
+            if node.args.get("distinct") and any(
+                item.find(exp.Window) for item in node.expressions
+            ):
+                return self._distinct_windows(node, known, name)
             again = partial(self.rows, node, known)
             return per_unit(self.context, require_private(rows), node, name, again)
-        return self._project_columns(rows, node, name)
+        again = partial(self.rows, node, known)
+        return self._project_columns(rows, node, name, again)
+
+    def _distinct_windows(self, node: exp.Select, known: Definitions, name: str) -> From:
+        """Returns the rows of SELECT DISTINCT with windows, which come before DISTINCT."""
+        inside = node.copy()
+        inside.set("distinct", None)
+        again = partial(self.query, inside, known, name)
+        rows = again()
+        outside = exp.select(*_expand_stars(exp.select("*"), rows)).distinct()
+        return per_unit(self.context, require_private(rows), outside, name, again)
 
     def _project_columns(
         self,
         rows: From,
         node: exp.Select,
         name: str,
+        again: Callable[[], From],
     ) -> From:
         """Returns the rows with the columns of SELECT, which are computed where they are used."""
         qualify = node.args.get("qualify")
         tests = []
         if qualify is not None:
             tests = [with_aliases(qualify.this, node.expressions, rows.scope(self.context))]
-        rows, done = ranked(self.context, rows, [*node.expressions, *tests])
+        rows, done = with_windows(self.context, rows, [*node.expressions, *tests], again)
         scope = rows.scope(self.context)
         expressions = Rows(scope, FUNCTIONS, done)
         rows = rows.over(passing(rows.relation, [expressions.test(test) for test in tests]))

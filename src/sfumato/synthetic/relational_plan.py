@@ -195,7 +195,10 @@ def built(
         "protected": " ".join(protection(dataset, rows.unit)),
     }
     if any(openings):
-        arguments["openings"] = _told_openings(openings, schemas)
+        arguments["openings"] = [
+            None if opening is None else opening.told(schema)
+            for opening, schema in zip(openings, schemas, strict=True)
+        ]
     told = json.dumps(arguments, sort_keys=True)
     return RelationalTask(parent, tuple(children), rows, told, tuple(openings))
 
@@ -207,17 +210,6 @@ def _with_checks(
     if len(task.countable) >= task.schedule.checks:
         return task
     return replace(task, schedule=replace(task.schedule, check=Fraction(0)))
-
-
-def _told_openings(
-    openings: Sequence[Opening | None],
-    schemas: Sequence[Schema],
-) -> list[dict[str, Any] | None]:
-    """Returns the opening of each table as JSON."""
-    found = []
-    for opening, schema in zip(openings, schemas, strict=True):
-        found.append(None if opening is None else opening.told(schema))
-    return found
 
 
 def remade(

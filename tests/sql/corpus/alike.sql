@@ -261,6 +261,52 @@ SELECT COUNT(*), COUNT(g), SUM(g) FROM (SELECT patient_id, day - LAG(day) OVER (
 SELECT COUNT(*) FROM (SELECT patient_id, ward, LEAD(ward, 1) OVER (PARTITION BY patient_id ORDER BY day, visit_id)
     AS later FROM visits) WHERE ward = 'eye' AND later IS DISTINCT FROM 'eye'
 
+-- funnels: each step joined to the one before
+
+WITH a AS (SELECT patient_id, MIN(day) AS d FROM visits WHERE ward = 'eye' GROUP BY patient_id), b AS (SELECT patient_id,
+    MIN(day) AS d FROM visits WHERE ward = 'ear' GROUP BY patient_id) SELECT COUNT(*), COUNT(a.patient_id),
+    COUNT(DISTINCT b.patient_id), SUM(b.d - a.d) FROM patients p LEFT JOIN a ON a.patient_id = p.patient_id LEFT JOIN b
+    ON b.patient_id = a.patient_id AND b.d >= a.d
+
+WITH a AS (SELECT DISTINCT patient_id FROM visits WHERE ward = 'heart') SELECT sex, COUNT(*), COUNT(a.patient_id) FROM
+    patients p LEFT JOIN a ON a.patient_id = p.patient_id WHERE sex IS NOT NULL GROUP BY sex
+
+WITH a AS (SELECT DISTINCT patient_id FROM visits WHERE ward = 'heart') SELECT COUNT(*) FROM patients p LEFT JOIN a ON
+    a.patient_id = p.patient_id WHERE a.patient_id IS NULL
+
+SELECT COUNT(*), COUNT(p.age), SUM(p.age) FROM visits v LEFT JOIN patients p ON p.patient_id = v.patient_id AND p.joined
+    < v.day
+
+SELECT COUNT(DISTINCT CASE WHEN v.cost > 10 THEN v.patient_id END) FROM patients p LEFT JOIN visits v ON v.patient_id =
+    p.patient_id
+
+-- windows over all rows of a person, defaults, texts of other rows
+
+SELECT SUM(c), SUM(m - n), AVG(a), COUNT(*) FROM (SELECT patient_id, COUNT(cost) OVER (PARTITION BY patient_id) AS c,
+    MAX(cost) OVER (PARTITION BY patient_id) AS m, MIN(cost) OVER (PARTITION BY patient_id) AS n, AVG(cost) OVER
+    (PARTITION BY patient_id) AS a FROM visits)
+
+SELECT COUNT(*) FROM (SELECT * FROM visits WHERE cost IS NOT NULL QUALIFY cost = MAX(cost) OVER (PARTITION BY patient_id))
+
+SELECT SUM(s) FROM (SELECT SUM(cost) FILTER (WHERE urgent) OVER (PARTITION BY patient_id) AS s FROM visits)
+
+SELECT w, COUNT(*) FROM (SELECT DISTINCT patient_id, FIRST_VALUE(ward) OVER (PARTITION BY patient_id ORDER BY day,
+    visit_id) AS w FROM visits) GROUP BY w
+
+SELECT SUM(day - f), COUNT(f) FROM (SELECT day, FIRST_VALUE(day) OVER (PARTITION BY patient_id ORDER BY day) AS f FROM visits)
+
+SELECT SUM(l - day), COUNT(l) FROM (SELECT day, LAST_VALUE(day) OVER (PARTITION BY patient_id ORDER BY cost, visit_id ROWS
+    BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS l FROM visits)
+
+SELECT SUM(p), COUNT(p), COUNT(*) FROM (SELECT LAG(cost, 1, 100) OVER (PARTITION BY patient_id ORDER BY day, visit_id) AS
+    p FROM visits)
+
+SELECT p, COUNT(*) FROM (SELECT LEAD(ward, 2, 'none') OVER (PARTITION BY patient_id ORDER BY day, visit_id) AS p FROM
+    visits) WHERE p IS NOT NULL GROUP BY p
+
+SELECT COUNT(*) FILTER (WHERE p = 'v1'), COUNT(*) FILTER (WHERE p <> visit_id), COUNT(DISTINCT p) FROM (SELECT visit_id,
+    LAG(visit_id) OVER (PARTITION BY patient_id ORDER BY day, visit_id) AS p FROM visits)
+
 SELECT r, COUNT(*) FROM (SELECT patient_id, LEAST(RANK() OVER (PARTITION BY patient_id ORDER BY ward), 9) AS r FROM
     visits) GROUP BY r
 
