@@ -24,12 +24,16 @@ def test_every_public_name_of_before_is_there() -> None:
     assert sorted(set(pinned()) - set(NOW)) == []
 
 
+# these took anything and refused every call: no call that was right is wrong now
+ALWAYS_REFUSED = {"sfumato.learning.Clusters.plot", "sfumato.learning.Components.plot"}
+
+
 def test_every_public_name_takes_what_it_took_before() -> None:
     before = pinned()
-    changed = [
+    changed = {
         name for name in before if not allows(parameters(NOW, name), parameters(before, name))
-    ]
-    assert changed == []
+    }
+    assert changed == ALWAYS_REFUSED
 
 
 def parameters(shown: dict[str, list[str]], name: str) -> list[str]:
