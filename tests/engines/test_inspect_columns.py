@@ -339,6 +339,21 @@ def test_decimals_between_two_steps_are_counted():
     assert inspected(frame(values, pa.decimal128(5, 1)), sf.Integer(0, 5)).rounded == 1
 
 
+@pytest.mark.parametrize(
+    ("kind", "lists", "rounded"),
+    [
+        # one number suffices; beyond the bounds, and in lists that are not read, nothing is rounded
+        (sf.Array(2, 0, 5), [[0.25, 1], [1, 2], [5.5, 1], [0.5], [0.5, None], None], 1),
+        (sf.Array(2, 0, 5), [[0.5, float("nan")], [0.5, float("inf")]], 1),
+        (sf.Array(2, 0, 5, step="0.25"), [[0.25, 0.3], [0.5, 5.0]], 1),
+        (sf.Array(1, 0, 5, step="0.00000000001"), [[0.3]], None),
+        (sf.Array(2, 0, 5), [[1, 2], [3, 9]], 0),
+    ],
+)
+def test_lists_with_numbers_between_two_steps_are_counted(kind, lists, rounded):
+    assert inspected(frame(lists), kind).rounded == rounded
+
+
 def test_a_count_without_the_bounds_is_noticed(monkeypatch):
     monkeypatch.setattr(room, "ends", lambda kind: (sql.Constant(-99), sql.Constant(99)))
     assert inspected(frame(["0.25", "7.5"]), sf.Integer(0, 5)).rounded == 2

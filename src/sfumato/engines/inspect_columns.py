@@ -24,6 +24,7 @@ from sfumato.engines.value_sql import (
     column_text,
     ends,
     reading,
+    real,
     stored,
 )
 from sfumato.errors import unknown
@@ -49,6 +50,8 @@ FORMS = 3
 _CODE = sql.Column("code")
 _READ = sql.Column("reading")
 _STRING = sql.Column("string")
+_STORED = sql.Column("stored")
+_ELEMENT = sql.Column("element")
 _EMPTY = sql.Column("is_empty")
 _MARKED = sql.Column("is_marked")
 _ROWS = sql.Column("n")
@@ -197,6 +200,7 @@ def _values(table: str, column: Column, sources: Mapping[str, Source]) -> sql.Qu
             reading(column.name, kind, source).named(shown),
             column_text(column.name, source).named(_STRING),
             stored(column.name).is_null.named(_EMPTY),
+            stored(column.name).named(_STORED),
         ),
         sql.Item(sql.Table(source.sql)),
     )
@@ -207,6 +211,9 @@ def _values(table: str, column: Column, sources: Mapping[str, Source]) -> sql.Qu
     read: sql.Expression = sql.Opaque(replace(shown, table="s"))
     if isinstance(kind, Timestamp):
         read = seconds(kind, read)
+    elif isinstance(kind, Array):
+        number = sql.TryCast(_ELEMENT, sql.SqlType.DOUBLE) / real(float(kind.step))
+        read = sql.Each(replace(_STORED, table="s"), _ELEMENT.name, number)
     items = (
         code.value.named(_CODE),
         read.named(_READ),
@@ -256,18 +263,34 @@ def _clip_counts(values: sql.Query, kind: ColumnType) -> sql.Query:
 
 def _has_coarse_steps(kind: ColumnType) -> bool:
     """Whether a type has steps that are not as fine as those that ``Real`` derives by itself."""
+    if isinstance(kind, Array):
+        return _has_coarse_steps(kind.element)
     if isinstance(kind, Real):
         return kind.upper_code - kind.lower_code < LATTICE_STEPS
     return isinstance(kind, Integer)
 
 
 def _rounded_count(values: sql.Query, kind: ColumnType) -> sql.Query:
-    """Counts the rows whose value lies within the bounds and between two steps."""
-    assert isinstance(kind, Integer | Real), "only numbers are rounded"
+    """Counts the rows whose value, or a number of whose list, lies within the bounds and between
+    two steps.
+    """
+    if isinstance(kind, Array):
+        is_rounded = _is_between(_ELEMENT, sql.call("floor", _ELEMENT), kind.element)
+        numbers = sql.Each(_READ, _ELEMENT.name, sql.Case(((is_rounded, sql.Constant(1)),)))
+        has_one = sql.call("list_aggregate", numbers, sql.Constant("count")) > sql.Constant(0)
+        test: sql.Expression = sql.Logic("AND", (_CODE.is_present, has_one))
+    else:
+        assert isinstance(kind, Integer | Real), "only numbers are rounded"
+        test = _is_between(_READ, _CODE, kind)
+    return sql.Select((_number_of(test),), sql.Item(values))
+
+
+def _is_between(
+    number: sql.Expression, whole: sql.Expression, kind: Integer | Real
+) -> sql.Expression:
+    """Tests whether a number in steps lies within the bounds, and is not the ``whole`` number."""
     low, high = ends(kind)
-    is_inside = low <= _READ, high >= _READ
-    is_between = sql.Logic("AND", (*is_inside, sql.Not(_READ.equals(_CODE))))
-    return sql.Select((_number_of(is_between),), sql.Item(values))
+    return sql.Logic("AND", (low <= number, high >= number, sql.Not(number.equals(whole))))
 
 
 def _number_of(test: sql.Expression) -> sql.Aggregate:

@@ -76,7 +76,7 @@ def column_notes(facts: ColumnFacts) -> list[str]:
         low, high = kind.decode(kind.lower_code), kind.decode(kind.upper_code)
         lines.append(f"  {name}: {facts.below:,} below {low}, {facts.above:,} above {high}")
     lines += _clip_lines(facts)
-    if facts.rounded and isinstance(kind, Integer | Real):
+    if facts.rounded and isinstance(kind, Integer | Real | Array):
         lines.append(
             f"  {name}: {counted(facts.rounded, facts.rows)} of the rows are between two steps "
             f"of {decimal_text(kind.step)}, and are rounded"

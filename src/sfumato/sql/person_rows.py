@@ -121,14 +121,12 @@ def _with_rows(relation: Relation, mark: Column) -> Relation | None:
 
     None if it is not made by grouping.
     """
-    match relation:
-        case PerUnit(_, (), columns):
-            return replace(relation, columns=(*columns, Computed(mark, Summary.COUNT)))
-        case Filter() | UnitJoin() | Semi():
-            source = _with_rows(relation.source, mark)
-            return None if source is None else replace(relation, source=source)
-        case _:
-            return None
+    if isinstance(relation, PerUnit) and not relation.keys:
+        return replace(relation, columns=(*relation.columns, Computed(mark, Summary.COUNT)))
+    if isinstance(relation, Filter | UnitJoin | Semi):
+        source = _with_rows(relation.source, mark)
+        return None if source is None else replace(relation, source=source)
+    return None
 
 
 def narrowed(
