@@ -253,7 +253,7 @@ def bounced(pooler: str, database: str) -> str:
     # the server has ended all connections of the pooler: each of them is met here
     with ExitStack() as opened:
         for _ in range(CONNECTIONS):
-            with suppress(psycopg.OperationalError):
+            with suppress(psycopg.Error):
                 connection = opened.enter_context(closing(psycopg.connect(pooler)))
                 connection.execute("SELECT 1")
     return pooler
