@@ -19,9 +19,9 @@ class Case:
     """An attack.
 
     ``text`` is the docstring of its file: a title, then lines that begin with "Given: ",
-    "Broken: ", "Right: " and "Source: ". ``systems`` has a function for each system that is tried. ``sources``
-    has the public thread or page for each system that may be broken: what nobody has published is
-    not written down.
+    "Broken: ", "Right: " and "Source: ". ``systems`` has a function for each system that is
+    tried. ``sources`` has the public thread or page for each system that may be broken: what
+    nobody has published is not written down.
     """
 
     text: str | None

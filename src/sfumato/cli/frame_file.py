@@ -52,8 +52,8 @@ def read_rows(path: str, declared: Table | None = None) -> pa.Table:
         raise WrongUse(
             f"{shown(path)} cannot be read ({reason}).",
             allowed="Parquet, or CSV in UTF-8 with commas",
-            remedy="Of another CSV, say how it is written: --delimiter, --encoding and --header-row "
-            "of sfumato predict, the table in sfumato.toml for sfumato frontier.",
+            remedy="Of another CSV, say how it is written: --delimiter, --encoding and "
+            "--header-row of sfumato predict, the table in sfumato.toml for sfumato frontier.",
         ) from None
 
 

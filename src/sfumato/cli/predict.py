@@ -52,9 +52,9 @@ def command(
     """Apply the model of FILE, which fit wrote, to the rows of DATA; free.
 
     DATA is a CSV or Parquet file with the columns of the model's SELECT; the options say how a CSV
-    file is written, as the keys of a table of the same names in sfumato.toml do. Its rows are written with
-    the prediction beside them, and the probability of each class: what is written is as private as
-    DATA. What a sfumato.toml beside them declares is not overwritten.
+    file is written, as the keys of a table of the same names in sfumato.toml do. Its rows are
+    written with the prediction beside them, and the probability of each class: what is written is
+    as private as DATA. What a sfumato.toml beside them declares is not overwritten.
     """
     require_rows_file(output)
     require_csv_file(output or "stdout.csv", excel=excel)

@@ -92,7 +92,7 @@ def present(context: Context, right: From, other: Relation, again: Again) -> tup
 
 
 def matched(context: Context, left: From, right: From, tests: Sequence[exp.Expr]) -> From:
-    """Returns the other side of an outer join, of one row a unit, as a row of the left side sees it.
+    """Returns the other side of an outer join, of one row a unit, after the tests of both sides.
 
     All its columns are NULL where the tests, which read both sides, are not TRUE: as where there is
     no row.

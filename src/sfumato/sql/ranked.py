@@ -150,7 +150,7 @@ def _looked_up(
 def _marked(value: Value, kind: Integer) -> Value:
     """Returns a value that is never NULL: a code below all others stands for it.
 
-    So the NULL of another row is told from the NULL of no row, which a default replaces.
+    So the NULL of another row differs from that of no row, which a default replaces.
     """
     return Value(value.name, kind, Coalesce((value.expression, Constant(kind.lower_code))))
 
